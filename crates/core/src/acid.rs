@@ -61,20 +61,22 @@ pub struct Recovery {
 }
 
 /// What a transaction should have left, in the workload's own terms.
-pub type Entry = [u32; 15];
+pub type Entry = [u32; 14];
 
-/// One line of a journal. A kind is a number of the workload's own, below 65,536.
+/// One line of a client's journal; a client has one transaction at a time. A kind is a number of the workload's own, below
+/// 65,536.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// A transaction of a kind begins; until it has ended it is in doubt.
-    Begun(u32),
-    /// One of a kind has ended, and nothing of it is left.
-    Undone(u32),
-    /// One of a kind has ended, and was acknowledged.
+    /// A transaction of a kind begins, and will leave this, as far as it is known beforehand. Until it has ended it is in
+    /// doubt, and for ever where the client begins another.
+    Begun(u32, Entry),
+    /// It has ended, and nothing of it is left.
+    Undone,
+    /// It has ended, and was acknowledged.
     Acknowledged(u32, Entry),
 }
 
-/// Takes down what clients are told, outside of the database and of the process that is about to die.
+/// Takes down what a client is told, outside of the database and of the process that is about to die.
 pub trait Journal: Send {
     /// Takes it down before it returns.
     ///
@@ -83,32 +85,38 @@ pub trait Journal: Send {
     fn note(&mut self, note: &Note) -> Result<(), EngineError>;
 }
 
-/// A journal read back after the kill: what the database must still have, and what it may have.
+/// The journals of all clients read back after the kill: what the database must still have, and what it may have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Journaled {
     /// What was acknowledged, by kind, in order.
     pub acknowledged: Vec<(u32, Entry)>,
-    /// How many of each kind had been begun, and not ended.
-    pub in_doubt: BTreeMap<u32, u64>,
+    /// Of clients, what each had begun last and not ended.
+    open: BTreeMap<u32, (u32, Entry)>,
+    /// What was never ended by whoever went on.
+    given_up: Vec<(u32, Entry)>,
 }
 
 impl Journaled {
-    /// Takes over a note.
-    pub fn take(&mut self, note: Note) {
+    /// Takes over a client's note.
+    pub fn take(&mut self, client: u32, note: Note) {
         match note {
-            Note::Begun(kind) => *self.in_doubt.entry(kind).or_default() += 1,
-            Note::Undone(kind) => self.ended(kind),
+            Note::Begun(kind, entry) => self.given_up.extend(self.open.insert(client, (kind, entry))),
+            Note::Undone => drop(self.open.remove(&client)),
             Note::Acknowledged(kind, entry) => {
-                self.ended(kind);
+                self.open.remove(&client);
                 self.acknowledged.push((kind, entry));
             }
         }
     }
 
-    fn ended(&mut self, kind: u32) {
-        if let Some(open) = self.in_doubt.get_mut(&kind) {
-            *open = open.saturating_sub(1);
-        }
+    /// What had been begun, and not ended, by kind.
+    pub fn in_doubt(&self) -> impl Iterator<Item = &(u32, Entry)> {
+        self.given_up.iter().chain(self.open.values())
+    }
+
+    /// How many of a kind are in doubt.
+    pub fn in_doubt_of(&self, kind: u32) -> u64 {
+        self.in_doubt().filter(|(of, _)| *of == kind).count() as u64
     }
 }
 
@@ -157,12 +165,31 @@ pub trait Acid: Send + Sync {
 mod tests {
     use super::*;
 
+    const FIRST: Entry = [1; 14];
+    const SECOND: Entry = [2; 14];
+
     #[test]
     fn what_has_begun_and_not_ended_is_in_doubt() {
         let mut journaled = Journaled::default();
-        let notes = [Note::Begun(1), Note::Begun(1), Note::Acknowledged(1, [7; 15]), Note::Begun(2), Note::Undone(2)];
-        notes.into_iter().for_each(|note| journaled.take(note));
-        assert_eq!(journaled.acknowledged, [(1, [7; 15])]);
-        assert_eq!(journaled.in_doubt, BTreeMap::from([(1, 1), (2, 0)]));
+        let notes = [
+            (0, Note::Begun(1, FIRST)),
+            (7, Note::Begun(1, SECOND)),
+            (0, Note::Acknowledged(1, FIRST)),
+            (0, Note::Begun(2, FIRST)),
+            (0, Note::Undone),
+        ];
+        notes.into_iter().for_each(|(client, note)| journaled.take(client, note));
+        assert_eq!(journaled.acknowledged, [(1, FIRST)]);
+        assert_eq!(journaled.in_doubt().collect::<Vec<_>>(), [&(1, SECOND)]);
+        assert_eq!((journaled.in_doubt_of(1), journaled.in_doubt_of(2)), (1, 0));
+    }
+
+    #[test]
+    fn what_a_client_gave_up_stays_in_doubt() {
+        let mut journaled = Journaled::default();
+        let notes = [Note::Begun(1, FIRST), Note::Begun(1, SECOND), Note::Acknowledged(1, SECOND)];
+        notes.into_iter().for_each(|note| journaled.take(0, note));
+        assert_eq!(journaled.acknowledged, [(1, SECOND)]);
+        assert_eq!(journaled.in_doubt().collect::<Vec<_>>(), [&(1, FIRST)]);
     }
 }

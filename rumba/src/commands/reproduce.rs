@@ -42,6 +42,7 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "tpcc-proof-embedded",
     "tpcc-lost",
     "ycsb",
+    "ycsb-trees",
     "ycsb-documents",
     "linkbench-documents",
 ];

@@ -1,18 +1,23 @@
 //! LinkBench with its settings taken.
 
 use std::sync::Arc;
+use std::time::Instant;
 
+use rumba_core::acid::Acid;
 use rumba_core::check::Check;
+use rumba_core::document::DocumentSession;
 use rumba_core::engine::{Family, Schema, Session};
 use rumba_core::error::EngineError;
+use rumba_core::kv::KvSession;
 use rumba_core::setting::{SettingError, Settings};
-use rumba_core::worker::{Client, ClientAddress};
+use rumba_core::sql::SqlSession;
+use rumba_core::worker::{Client, ClientAddress, block_on};
 use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, State};
 
 use crate::choice::Graph;
 use crate::conditions::{conditions, refuse_history_of_nothing};
 use crate::document_graph::{self, DocumentGraph, DocumentLoader};
-use crate::graph::{COUNT_BYTES, GraphLoad, entry_bytes, link_bytes, node_bytes};
+use crate::graph::{COUNT_BYTES, GraphLoad, GraphStore, entry_bytes, link_bytes, node_bytes};
 use crate::kv_graph::KvGraph;
 use crate::load::{IndexLoader, Progress, RowLoader, Work};
 use crate::node_ids::{NextNodeId, NodeIds};
@@ -22,7 +27,6 @@ use crate::sql_graph::{SqlGraph, SqlLoader};
 use crate::sql_text::{self, Tables};
 use crate::tally::Tallies;
 use crate::verify::{Expected, Rows, verify};
-use rumba_core::worker::block_on;
 
 /// The mix, in the order of [`crate::profile::Kind::ALL`]; the abbreviations and
 /// their order are those of the published tables.
@@ -52,6 +56,8 @@ pub struct LinkBenchBound {
     progress: Arc<Progress>,
     tallies: Arc<Tallies>,
     next_node: Arc<NextNodeId>,
+    /// When the process began.
+    began: Instant,
 }
 
 impl LinkBenchBound {
@@ -65,16 +71,52 @@ impl LinkBenchBound {
             progress: Arc::default(),
             tallies: Arc::new(Tallies::new(config.node.mean())),
             next_node: NextNodeId::new(config.end()),
+            began: Instant::now(),
             config,
         })
     }
 
-    fn kv(&self, session: Box<dyn rumba_core::kv::KvSession>, host: u32) -> KvGraph {
+    /// When the process began.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// The graph over a session.
+    pub fn kv(&self, session: Box<dyn KvSession>, host: u32) -> KvGraph {
         KvGraph::new(session, NodeIds::new(self.next_node.clone(), host), self.config.index_during_load)
     }
 
-    fn documents(&self, session: Box<dyn rumba_core::document::DocumentSession>, host: u32) -> DocumentGraph {
+    /// The graph over a session, with the statements of the mix.
+    ///
+    /// # Errors
+    /// A statement that the engine refuses.
+    pub fn sql(&self, session: Box<dyn SqlSession>) -> Result<SqlGraph, EngineError> {
+        SqlGraph::client(session, self.config.profile.write)
+    }
+
+    /// The graph over a session.
+    pub fn documents(&self, session: Box<dyn DocumentSession>, host: u32) -> DocumentGraph {
         DocumentGraph::new(session, NodeIds::new(self.next_node.clone(), host))
+    }
+
+    /// A client of the mix over a graph.
+    pub fn requests<G: GraphStore + 'static>(&self, graph: G, at: ClientAddress, seed: u64) -> Box<dyn Client> {
+        Box::new(Requests::new(graph, &self.config, self.graph.clone(), self.tallies.open(), at, seed))
+    }
+
+    /// Holds the tables against what is expected.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    pub fn prove(&self, session: Session, expected: &Expected) -> Result<Vec<Check>, EngineError> {
+        match session {
+            Session::Kv(session) => block_on(verify(&mut self.kv(session, 0), expected)),
+            Session::Sql(session) => {
+                let mut graph = SqlGraph::new(session, self.config.profile.write, sql_text::SCANS)?;
+                block_on(verify(&mut graph, expected))
+            }
+            Session::Document(session) => block_on(verify(&mut self.documents(session, 0), expected)),
+        }
     }
 
     /// A loader's share of the work.
@@ -84,7 +126,7 @@ impl LinkBenchBound {
     }
 
     /// What was loaded, and what this process's clients have made of it.
-    fn expected(&self) -> Expected {
+    pub fn expected(&self) -> Expected {
         let ((links, _), sums) = (self.graph.totals(), self.tallies.sums());
         Expected {
             link_types: self.config.link_types,
@@ -200,28 +242,18 @@ impl Bound for LinkBenchBound {
     }
 
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
-        let (config, loaded, tally) = (&self.config, self.graph.clone(), self.tallies.open());
         Ok(match session {
-            Session::Kv(session) => Box::new(Requests::new(self.kv(session, at.host), config, loaded, tally, at, seed)),
-            Session::Sql(session) => {
-                let graph = SqlGraph::client(session, self.config.profile.write)?;
-                Box::new(Requests::new(graph, config, loaded, tally, at, seed))
-            }
-            Session::Document(session) => {
-                Box::new(Requests::new(self.documents(session, at.host), config, loaded, tally, at, seed))
-            }
+            Session::Kv(session) => self.requests(self.kv(session, at.host), at, seed),
+            Session::Sql(session) => self.requests(self.sql(session)?, at, seed),
+            Session::Document(session) => self.requests(self.documents(session, at.host), at, seed),
         })
     }
 
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
-        let expected = &self.expected();
-        match session {
-            Session::Kv(session) => block_on(verify(&mut self.kv(session, 0), expected)),
-            Session::Sql(session) => {
-                let mut graph = SqlGraph::new(session, self.config.profile.write, sql_text::SCANS)?;
-                block_on(verify(&mut graph, expected))
-            }
-            Session::Document(session) => block_on(verify(&mut self.documents(session, 0), expected)),
-        }
+        self.prove(session, &self.expected())
+    }
+
+    fn acid(&self) -> Option<&dyn Acid> {
+        Some(self)
     }
 }

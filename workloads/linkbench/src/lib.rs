@@ -4,9 +4,11 @@
 //! The port is the graph's own ten operations (`graph`), with one adapter per
 //! session family (`kv_graph`, `sql_graph`, `document_graph`) and an oracle. `load` writes the
 //! graph, `requests` is the operation mix, `tally` counts what was written, and
-//! `verify` proves that it is there and that the tables agree.
+//! `verify` proves that it is there and that the tables agree; of what clients were
+//! told before a kill there is a `journal`, which `recovered` looks for (`acid`).
 #![warn(missing_docs)]
 
+mod acid;
 mod bound;
 mod choice;
 mod conditions;
@@ -15,11 +17,14 @@ mod distribution;
 mod document_graph;
 mod encoding;
 mod graph;
+mod hash;
+mod journal;
 mod kv_graph;
 mod load;
 mod node_ids;
 mod oracle;
 mod profile;
+mod recovered;
 mod requests;
 mod settings;
 mod sql_graph;

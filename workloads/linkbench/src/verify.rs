@@ -11,6 +11,7 @@ use rumba_core::check::Check;
 use rumba_core::error::EngineError;
 
 use crate::graph::{GraphScan, IndexKey, LINK_TYPE, Link, LinkKey};
+use crate::hash::hash;
 
 mod rows;
 
@@ -19,7 +20,7 @@ pub use rows::Rows;
 /// Rows read at once.
 const PAGE: u64 = 1024;
 /// Broken things that are put in words.
-const EXAMPLES: usize = 5;
+pub const EXAMPLES: usize = 5;
 
 /// What one table says about the links of one id and type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +36,7 @@ struct Group {
 impl Group {
     fn of(link: &Link<'_>) -> Self {
         let LinkKey { link_type, id1, .. } = link.key;
-        Self { id1, link_type, links: 1, visible: u64::from(link.visible), hash: hash(link) }
+        Self { id1, link_type, links: 1, visible: u64::from(link.visible), hash: hash_of(link) }
     }
 
     fn key(&self) -> (u64, u64) {
@@ -49,18 +50,10 @@ impl Group {
     }
 }
 
-/// A hash of everything in a link.
-fn hash(link: &Link<'_>) -> u64 {
-    let mix = |sum: u64, part: u64| rumba_workload_kit::stream_seed(sum, part);
+/// Of everything in a link.
+fn hash_of(link: &Link<'_>) -> u64 {
     let LinkKey { link_type, id1, id2 } = link.key;
-    let length = link.data.len() as u64;
-    let head = [link_type, id1, id2, u64::from(link.visible), link.version.into(), link.time, length];
-    let sum = head.into_iter().fold(0, mix);
-    link.data.chunks(8).fold(sum, |sum, chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        mix(sum, u64::from_le_bytes(word))
-    })
+    hash([link_type, id1, id2, u64::from(link.visible), link.version.into(), link.time], link.data)
 }
 
 /// A stream of groups, in the order of id1 and link type.

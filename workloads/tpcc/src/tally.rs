@@ -1,6 +1,6 @@
 //! What clients have been told is done: the tables are held against it.
 
-use rumba_core::acid::{Journal, Note};
+use rumba_core::acid::{Entry, Journal, Note};
 use rumba_core::error::EngineError;
 use rumba_core::workload::State;
 use rumba_workload_kit::tallies::{self, state_of, sums_of};
@@ -191,7 +191,8 @@ impl Tally {
     /// What keeps the journal from being written.
     pub fn begins(&mut self, write: Write) -> Result<(), EngineError> {
         self.doubt(write, 1);
-        self.note(|set| Note::Begun(kind(set, write)))
+        // What its number will be, the database says.
+        self.note(|set| Note::Begun(kind(set, write), Entry::default()))
     }
 
     /// A transaction's end is known: what it has done, or nothing of it is left.
@@ -214,7 +215,7 @@ impl Tally {
         }
         self.note(|set| match &done {
             Some(done) => Note::Acknowledged(kind(set, write), Entered::of(done).words()),
-            None => Note::Undone(kind(set, write)),
+            None => Note::Undone,
         })
     }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 use rumba_core::acid::{Entry, Journal, Note};
 use rumba_core::error::EngineError;
 use rumba_core::worker::StatementCounts;
+use rumba_workload_kit::journal::{entry_of, numbers_of};
 
 use crate::keys::Key;
 use crate::settings::Config;
@@ -22,13 +23,13 @@ pub enum Write {
 
 impl Write {
     /// Its number in a journal.
-    pub fn kind(self) -> u32 {
+    pub fn number(self) -> u32 {
         self as u32
     }
 }
 
-/// A write that was acknowledged: to which fields of a record, by whom, and when, in nanoseconds since the clients' process
-/// began.
+/// A write: to which fields of a record, by whom, and when, in nanoseconds since the clients' process began; it has not ended
+/// at 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entered {
     pub record: u64,
@@ -38,35 +39,19 @@ pub struct Entered {
     pub ended_ns: u64,
 }
 
-fn halves(number: u64) -> [u32; 2] {
-    [number as u32, (number >> 32) as u32]
-}
-
-fn whole([low, high]: [u32; 2]) -> u64 {
-    u64::from(low) | u64::from(high) << 32
-}
-
 impl Entered {
     /// As a journal keeps it.
     pub fn words(&self) -> Entry {
-        let Self { record, fields, author, began_ns, ended_ns } = self;
-        let numbers = [*record, author.version, *began_ns, *ended_ns].map(halves);
-        let mut words = Entry::default();
-        words[..8].copy_from_slice(numbers.as_flattened());
-        words[8..11].copy_from_slice(&[fields.0, fields.1, author.writer]);
-        words
+        let Self { record, fields, author, began_ns, ended_ns } = *self;
+        let fields = u64::from(fields.0) | u64::from(fields.1) << 32;
+        entry_of([record, author.version, began_ns, ended_ns, fields, author.writer.into()])
     }
 
     /// From a journal.
     pub fn of_words(words: &Entry) -> Self {
-        let number = |place: usize| whole([words[2 * place], words[2 * place + 1]]);
-        Self {
-            record: number(0),
-            fields: (words[8], words[9]),
-            author: Author { writer: words[10], version: number(1) },
-            began_ns: number(2),
-            ended_ns: number(3),
-        }
+        let [record, version, began_ns, ended_ns, fields, writer, _] = numbers_of(words);
+        let fields = (fields as u32, (fields >> 32) as u32);
+        Self { record, fields, author: Author { writer: writer as u32, version }, began_ns, ended_ns }
     }
 }
 
@@ -111,13 +96,14 @@ impl<S: Store> Journaling<S> {
     fn begin(&mut self, write: Write, key: &Key, values: &Values) -> Result<UnderWay, EngineError> {
         let (owner, fields) = (self.owner(key, values), values.fields());
         let fields = (fields.start as u32, fields.end as u32);
-        self.journal.note(&Note::Begun(write.kind()))?;
         let began_ns = self.now_ns();
         let entered = owner.map(|(record, author)| Entered { record, fields, author, began_ns, ended_ns: 0 });
+        let words = entered.map(|entered| entered.words()).unwrap_or_default();
+        self.journal.note(&Note::Begun(write.number(), words))?;
         Ok(UnderWay { write, entered })
     }
 
-    /// Notes how it ended: with an error nothing of it is left, unless the connection was lost.
+    /// Notes how it ended: nothing is left of a conflict, and what any other error has left is in doubt.
     fn end<T>(
         &mut self,
         under_way: UnderWay,
@@ -126,12 +112,12 @@ impl<S: Store> Journaling<S> {
     ) -> Result<T, EngineError> {
         let UnderWay { write, entered } = under_way;
         let note = match (&ended, entered) {
-            (Err(EngineError::CutOff(_) | EngineError::Lost(_)), _) => return ended,
+            (Err(error), _) if !error.is_conflict() => return ended,
             (Ok(told), Some(entered)) if is_done(told) => {
-                Note::Acknowledged(write.kind(), Entered { ended_ns: self.now_ns(), ..entered }.words())
+                Note::Acknowledged(write.number(), Entered { ended_ns: self.now_ns(), ..entered }.words())
             }
             (Ok(told), None) if is_done(told) => return ended,
-            _ => Note::Undone(write.kind()),
+            _ => Note::Undone,
         };
         self.journal.note(&note)?;
         ended

@@ -2,61 +2,73 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rumba_core::acid::Journaled;
+use rumba_core::acid::{Entry, Journaled};
+use rumba_workload_kit::journal::{Noted, missed};
 
-use crate::journal::{Entered, Write};
+use crate::journal::{Entered, Write as Kind};
 use crate::keys::KeyForm;
 use crate::value::Author;
 
 /// Losses that are told in words.
 const EXAMPLES: usize = 5;
 
-/// Fields of records, each with the acknowledged updates of it, in the order of their ends.
-type Updates = HashMap<(u64, u32), Vec<Entered>>;
+/// A write, by who has made it.
+type Write = Noted<Author>;
 
 /// What a journal says that must be there, and what of it is found missing.
-///
-/// A write that another one may have replaced is not missed: one that was acknowledged after it, or that met it, or that
-/// was in doubt when the database was killed.
 pub struct Left {
     /// The writers of the journal have this number and higher ones.
     first_writer: u32,
-    updates: Updates,
+    /// Those to a field of a record.
+    updates: HashMap<(u64, u32), Vec<Write>>,
     /// Of records that were inserted: a write to all of their fields.
-    inserts: HashMap<u64, Entered>,
-    /// Those that were not found yet, by their keys.
+    inserts: HashMap<u64, Write>,
+    /// Those of acknowledged inserts that were not found yet, by their keys.
     missing: HashMap<Box<[u8]>, u64>,
     inserts_in_doubt: u64,
+    inserted: u64,
     acknowledged: u64,
     lost: HashSet<Author>,
     examples: Vec<String>,
+    /// The writes to what is being looked at.
+    writes: Vec<Write>,
 }
 
 impl Left {
     /// Of a journal whose writers have numbers from `first_writer` on.
     pub fn new(journaled: &Journaled, first_writer: u32, keys: KeyForm) -> Self {
-        let (mut updates, mut inserts) = (Updates::new(), HashMap::new());
-        for (kind, words) in &journaled.acknowledged {
-            let entered = Entered::of_words(words);
-            if *kind == Write::Insert.kind() {
-                inserts.insert(entered.record, entered);
-                continue;
-            }
-            for field in entered.fields.0..entered.fields.1 {
-                updates.entry((entered.record, field)).or_default().push(entered);
-            }
-        }
-        let in_doubt = journaled.in_doubt.get(&Write::Insert.kind()).copied().unwrap_or_default();
-        let missing = inserts.keys().map(|record| (keys.key(*record).bytes().into(), *record)).collect();
-        Self {
+        let mut left = Self {
             first_writer,
-            updates,
-            inserts,
-            missing,
-            inserts_in_doubt: in_doubt,
+            updates: HashMap::new(),
+            inserts: HashMap::new(),
+            missing: HashMap::new(),
+            inserts_in_doubt: journaled.in_doubt_of(Kind::Insert.number()),
+            inserted: 0,
             acknowledged: journaled.acknowledged.len() as u64,
             lost: HashSet::new(),
             examples: Vec::new(),
+            writes: Vec::new(),
+        };
+        journaled.acknowledged.iter().chain(journaled.in_doubt()).for_each(|(kind, words)| left.enter(*kind, words));
+        let acknowledged = left.inserts.iter().filter(|(_, insert)| insert.ended_ns.is_some());
+        left.missing = acknowledged.map(|(record, _)| (keys.key(*record).bytes().into(), *record)).collect();
+        left.inserted = left.missing.len() as u64;
+        left
+    }
+
+    fn enter(&mut self, kind: u32, words: &Entry) {
+        let Entered { record, fields, author, began_ns, ended_ns } = Entered::of_words(words);
+        if author == Author::LOADER {
+            // In doubt, and its values do not say whose they are.
+            return;
+        }
+        let write = Write { mark: author, began_ns, ended_ns: (ended_ns > 0).then_some(ended_ns) };
+        if kind == Kind::Insert.number() {
+            self.inserts.insert(record, write);
+            return;
+        }
+        for field in fields.0..fields.1 {
+            self.updates.entry((record, field)).or_default().push(write);
         }
     }
 
@@ -72,20 +84,10 @@ impl Left {
 
     /// A field of a record was found, and its value is this writer's.
     pub fn value(&mut self, record: u64, field: usize, found: Author) {
-        let updates = self.updates.get(&(record, field as u32)).map_or(&[][..], Vec::as_slice);
-        let writes = || self.inserts.get(&record).into_iter().chain(updates);
-        // From when on others' writes have come after it: always, if it was there before all of them.
-        let since = match writes().find(|write| write.author == found) {
-            Some(own) => own.ended_ns,
-            // In doubt, and so perhaps the last.
-            None if self.may_have_written(found) => return,
-            None => 0,
-        };
-        let is_missing = |write: &&Entered| {
-            let is_own = write.author.writer == found.writer;
-            if is_own { write.author.version > found.version } else { write.began_ns > since }
-        };
-        let missing: Vec<Author> = writes().filter(is_missing).map(|write| write.author).collect();
+        let updates = self.updates.get(&(record, field as u32)).into_iter().flatten();
+        self.writes.clear();
+        self.writes.extend(self.inserts.get(&record).into_iter().chain(updates));
+        let missing: Vec<Author> = missed(&self.writes, &found).map(|write| write.mark).collect();
         for author in missing {
             self.miss(author, || {
                 let Author { writer, version } = found;
@@ -105,23 +107,26 @@ impl Left {
         let missing: HashSet<u64> = self.missing.drain().map(|(_, record)| record).collect();
         for record in &missing {
             if let Some(insert) = self.inserts.get(record) {
-                self.miss(insert.author, || format!("that inserted record {record}"));
+                self.miss(insert.mark, || format!("that inserted record {record}"));
             }
         }
         // What was written to them since is gone with them.
         let updates = self.updates.iter().filter(|((record, _), _)| missing.contains(record));
-        self.lost.extend(updates.flat_map(|(_, updates)| updates).map(|update| update.author));
+        let acknowledged = updates.flat_map(|(_, updates)| updates).filter(|update| update.ended_ns.is_some());
+        self.lost.extend(acknowledged.map(|update| update.mark));
         (self.acknowledged, self.lost.len() as u64, std::mem::take(&mut self.examples))
     }
 
     /// Of the inserts: how many were in doubt, and how many of the acknowledged are there.
     pub fn inserts(&self) -> (u64, u64) {
-        (self.inserts_in_doubt, (self.inserts.len() - self.missing.len()) as u64)
+        (self.inserts_in_doubt, self.inserted - self.missing.len() as u64)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use rumba_core::acid::Note;
+
     use super::*;
 
     const FIRST: u32 = 5;
@@ -133,55 +138,48 @@ mod tests {
         Author { writer, version }
     }
 
-    fn write(author: Author, began_ns: u64, ended_ns: u64) -> Entered {
-        Entered { record: RECORD, fields: (2, 3), author, began_ns, ended_ns }
+    fn update(author: Author, began_ns: u64, ended_ns: u64) -> (u32, Entry) {
+        (Kind::Update.number(), Entered { record: RECORD, fields: (2, 3), author, began_ns, ended_ns }.words())
     }
 
-    /// Which writes are missed when this is what is found in their field.
-    fn missed(writes: &[Entered], found: Author) -> Vec<Author> {
-        let mut left = Left::new(&Journaled::default(), FIRST, KEYS);
-        left.updates.insert((RECORD, 2), writes.to_vec());
-        left.value(RECORD, 2, found);
-        let mut lost: Vec<Author> = left.lost.iter().copied().collect();
-        lost.sort_unstable();
-        lost
+    /// What was acknowledged, and what another client had begun for each of the rest.
+    fn journaled(acknowledged: Vec<(u32, Entry)>, in_doubt: &[(u32, Entry)]) -> Journaled {
+        let mut journaled = Journaled::default();
+        journaled.acknowledged = acknowledged;
+        (0..).zip(in_doubt).for_each(|(client, (kind, entry))| journaled.take(client, Note::Begun(*kind, *entry)));
+        journaled
     }
 
     #[test]
-    fn a_write_that_no_later_one_may_have_replaced_is_missed() {
-        let (first, second, met) = (author(5, 1), author(5, 2), author(6, 9));
-        // The third begins before the second has ended.
-        let writes = [write(first, 10, 20), write(second, 30, 50), write(met, 40, 60)];
-        assert_eq!(missed(&writes, second), [], "of two that met either may be last");
-        assert_eq!(missed(&writes, met), []);
-        assert_eq!(missed(&writes, first), [second, met]);
-        assert_eq!(missed(&writes, LOADED), [first, second, met]);
-        assert_eq!(
-            missed(&writes, author(4, 1000)),
-            [first, second, met],
-            "what was written before the kill's process"
-        );
-        assert_eq!(missed(&writes, author(6, 10)), [], "it was in doubt");
-        assert_eq!(missed(&writes, author(5, 3)), [], "likewise");
+    fn an_update_is_missed_where_what_was_there_before_it_is_found() {
+        let (first, second, open) = (author(5, 1), author(6, 9), author(5, 2));
+        let writes = vec![update(first, 10, 20), update(second, 30, 40)];
+        let missed = |found| {
+            let mut left = Left::new(&journaled(writes.clone(), &[update(open, 25, 0)]), FIRST, KEYS);
+            left.value(RECORD, 2, found);
+            // Another field has other writes.
+            left.value(RECORD, 3, LOADED);
+            left.end().1
+        };
+        assert_eq!((missed(second), missed(first), missed(LOADED)), (0, 1, 2));
+        assert_eq!(missed(open), 0, "it was in doubt");
+        assert_eq!(missed(author(4, 1000)), 2, "what was written before the kill's process");
     }
 
     #[test]
     fn an_insert_that_is_not_there_is_lost_with_what_was_written_to_it() {
-        let insert = |record, author| {
-            let entered = Entered { record, fields: (0, 10), author, began_ns: 1, ended_ns: 2 };
-            (Write::Insert.kind(), entered.words())
+        let insert = |record, author, ended_ns| {
+            let entered = Entered { record, fields: (0, 10), author, began_ns: 1, ended_ns };
+            (Kind::Insert.number(), entered.words())
         };
-        let journaled = Journaled {
-            acknowledged: vec![
-                insert(RECORD, author(5, 1)),
-                insert(78, author(5, 2)),
-                (Write::Update.kind(), write(author(6, 1), 10, 20).words()),
-            ],
-            in_doubt: [(Write::Insert.kind(), 3)].into(),
-        };
-        let mut left = Left::new(&journaled, FIRST, KEYS);
+        let acknowledged =
+            vec![insert(RECORD, author(5, 1), 2), insert(78, author(5, 2), 2), update(author(6, 1), 10, 20)];
+        // Of the second in doubt the values do not say whose they are.
+        let in_doubt = [insert(79, author(7, 1), 0), (Kind::Insert.number(), Entry::default())];
+        let mut left = Left::new(&journaled(acknowledged, &in_doubt), FIRST, KEYS);
         left.found(KEYS.key(78).bytes());
-        assert_eq!(left.inserts(), (3, 1));
+        left.found(KEYS.key(79).bytes());
+        assert_eq!(left.inserts(), (2, 1));
         let told = "writer 5's write 1 that inserted record 77".to_owned();
         assert_eq!(left.end(), (3, 2, vec![told]));
     }

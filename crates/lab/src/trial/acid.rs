@@ -93,7 +93,7 @@ impl Trial<'_> {
         let mut span = self.begin(PhaseKind::Crash);
         let made =
             self.clients(self.job.plan.clients, ops.len(), Schedule::closed(seed), move |bound, session, at| {
-                proof(bound)?.journaled(session, at, seed, Box::new(journal.clone()))
+                proof(bound)?.journaled(session, at, seed, journal.of_client())
             })?;
         let mut running = made.start();
         let until = span.started() + Duration::from_secs_f64(seconds);

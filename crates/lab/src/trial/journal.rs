@@ -5,21 +5,26 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rumba_core::acid::{Entry, Journal, Journaled, Note};
 use rumba_core::error::EngineError;
 
 const WORDS: usize = 16;
 const BYTES: usize = 4 * WORDS;
-/// The number of a note's form is in the upper half of its first word, its kind in the lower.
+/// The number of a note's form is in the upper half of its first word, its kind in the lower; the second word is the
+/// client's number.
 const BEGUN: u32 = 1 << 16;
 const UNDONE: u32 = 2 << 16;
 const ACKNOWLEDGED: u32 = 3 << 16;
 const KIND: u32 = (1 << 16) - 1;
 
-/// A journal in a file, which all clients share: what one appends is whole.
-#[derive(Clone)]
-pub(super) struct FileJournal(Arc<File>);
+/// A file that all clients append to: what one appends is whole.
+pub(super) struct FileJournal {
+    file: Arc<File>,
+    /// How many clients have got a journal.
+    clients: AtomicU32,
+}
 
 impl FileJournal {
     /// A new, empty one.
@@ -29,14 +34,26 @@ impl FileJournal {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        Ok(Self(Arc::new(OpenOptions::new().append(true).create_new(true).open(path)?)))
+        let file = Arc::new(OpenOptions::new().append(true).create_new(true).open(path)?);
+        Ok(Self { file, clients: AtomicU32::new(0) })
+    }
+
+    /// The journal of one more client.
+    pub(super) fn of_client(&self) -> Box<dyn Journal> {
+        Box::new(ClientJournal { file: self.file.clone(), client: self.clients.fetch_add(1, Relaxed) })
     }
 }
 
-impl Journal for FileJournal {
+/// A client's lines of a file.
+struct ClientJournal {
+    file: Arc<File>,
+    client: u32,
+}
+
+impl Journal for ClientJournal {
     fn note(&mut self, note: &Note) -> Result<(), EngineError> {
         let failed = |words: String| EngineError::failed("the journal of what was acknowledged", words);
-        match (&*self.0).write(&encoded(note)) {
+        match (&*self.file).write(&encoded(self.client, note)) {
             Ok(BYTES) => Ok(()),
             Ok(less) => Err(failed(format!("{less} of {BYTES} bytes were written"))),
             Err(error) => Err(failed(error.to_string())),
@@ -44,34 +61,36 @@ impl Journal for FileJournal {
     }
 }
 
-fn encoded(note: &Note) -> [u8; BYTES] {
+fn encoded(client: u32, note: &Note) -> [u8; BYTES] {
     let nothing: Entry = Default::default();
     let (first, entry) = match note {
-        Note::Begun(kind) => (BEGUN | kind, &nothing),
-        Note::Undone(kind) => (UNDONE | kind, &nothing),
+        Note::Begun(kind, entry) => (BEGUN | kind, entry),
+        Note::Undone => (UNDONE, &nothing),
         Note::Acknowledged(kind, entry) => (ACKNOWLEDGED | kind, entry),
     };
     let mut bytes = [0; BYTES];
-    for (place, word) in bytes.chunks_exact_mut(4).zip(std::iter::once(&first).chain(entry)) {
+    for (place, word) in bytes.chunks_exact_mut(4).zip([first, client].iter().chain(entry)) {
         place.copy_from_slice(&word.to_le_bytes());
     }
     bytes
 }
 
-fn decoded(bytes: &[u8; BYTES]) -> Option<Note> {
+/// Whose note a line is, and which.
+fn decoded(bytes: &[u8; BYTES]) -> Option<(u32, Note)> {
     let mut words = [0; WORDS];
     for (word, place) in words.iter_mut().zip(bytes.chunks_exact(4)) {
         *word = u32::from_le_bytes(place.try_into().ok()?);
     }
-    let (first, kind) = (words[0] & !KIND, words[0] & KIND);
+    let (first, kind, client) = (words[0] & !KIND, words[0] & KIND, words[1]);
     let mut entry: Entry = Default::default();
-    entry.copy_from_slice(&words[1..]);
-    match first {
-        BEGUN => Some(Note::Begun(kind)),
-        UNDONE => Some(Note::Undone(kind)),
-        ACKNOWLEDGED => Some(Note::Acknowledged(kind, entry)),
-        _ => None,
-    }
+    entry.copy_from_slice(&words[2..]);
+    let note = match first {
+        BEGUN => Note::Begun(kind, entry),
+        UNDONE => Note::Undone,
+        ACKNOWLEDGED => Note::Acknowledged(kind, entry),
+        _ => return None,
+    };
+    Some((client, note))
 }
 
 /// Reads a journal back. A last line that was cut short was never acknowledged to anybody.
@@ -86,8 +105,8 @@ pub(super) fn read(path: &Path) -> io::Result<Journaled> {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(journaled),
             read => read?,
         }
-        let note = decoded(&line).ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "a line is no note"))?;
-        journaled.take(note);
+        let line = decoded(&line).ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "a line is no note"))?;
+        journaled.take(line.0, line.1);
     }
 }
 
@@ -99,16 +118,20 @@ mod tests {
     fn what_is_noted_is_read_back_and_a_line_that_was_cut_short_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
-        let mut journal = FileJournal::create(&path).unwrap();
+        let journal = FileJournal::create(&path).unwrap();
+        let (mut one, mut other) = (journal.of_client(), journal.of_client());
         let mut entry = Entry::default();
         (1..).zip(&mut entry).for_each(|(number, word)| *word = number * 0x0101_0101);
-        for note in [Note::Begun(3), Note::Acknowledged(3, entry), Note::Begun(0xffff), Note::Begun(5), Note::Undone(5)]
-        {
-            journal.note(&note).unwrap();
+        let nothing = Entry::default();
+        for note in [Note::Begun(3, nothing), Note::Acknowledged(3, entry), Note::Begun(0xffff, entry)] {
+            one.note(&note).unwrap();
+        }
+        for note in [Note::Begun(5, entry), Note::Undone, Note::Begun(6, nothing)] {
+            other.note(&note).unwrap();
         }
         let whole = read(&path).unwrap();
         assert_eq!(whole.acknowledged, [(3, entry)]);
-        assert_eq!((whole.in_doubt[&3], whole.in_doubt[&0xffff], whole.in_doubt[&5]), (0, 1, 0));
+        assert_eq!(whole.in_doubt().collect::<Vec<_>>(), [&(0xffff, entry), &(6, nothing)]);
         OpenOptions::new().append(true).open(&path).unwrap().write_all(&[1; BYTES - 1]).unwrap();
         assert_eq!(read(&path).unwrap(), whole);
         OpenOptions::new().append(true).open(&path).unwrap().write_all(&[1]).unwrap();

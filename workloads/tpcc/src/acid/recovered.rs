@@ -47,7 +47,7 @@ pub fn recovered<I: Inspect>(
 }
 
 fn in_doubt(journaled: &Journaled, set: DataSet) -> Sums {
-    let of = |write| journaled.in_doubt.get(&crate::entry::kind(set.number, write)).map_or(0, |open| *open as i64);
+    let of = |write| journaled.in_doubt_of(crate::entry::kind(set.number, write)) as i64;
     Sums {
         orders_in_doubt: of(Write::Order),
         payments_in_doubt: of(Write::Payment),

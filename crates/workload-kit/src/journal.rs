@@ -1,0 +1,103 @@
+//! What clients of a database that is about to be killed note of their writes, and which of these are missing afterwards.
+
+use rumba_core::acid::Entry;
+
+/// Numbers that an entry has room for.
+const NUMBERS: usize = size_of::<Entry>() / size_of::<u64>();
+
+/// Numbers as an entry keeps them, the lower half of each first.
+pub fn entry_of<const N: usize>(numbers: [u64; N]) -> Entry {
+    const { assert!(N <= NUMBERS) };
+    let mut entry = Entry::default();
+    for (halves, number) in entry.chunks_exact_mut(2).zip(numbers) {
+        halves.copy_from_slice(&[number as u32, (number >> 32) as u32]);
+    }
+    entry
+}
+
+/// The numbers of an entry; 0 where none was kept.
+pub fn numbers_of(entry: &Entry) -> [u64; NUMBERS] {
+    std::array::from_fn(|place| u64::from(entry[2 * place]) | u64::from(entry[2 * place + 1]) << 32)
+}
+
+/// A write to one place, by the mark that it leaves there; times are nanoseconds since the clients' process began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Noted<M> {
+    /// What is found there if nothing has replaced it.
+    pub mark: M,
+    /// When it began.
+    pub began_ns: u64,
+    /// When it was acknowledged; `None` of one that is in doubt.
+    pub ended_ns: Option<u64>,
+}
+
+/// Which of the acknowledged writes to a place are missing if this mark is found there.
+///
+/// Not one that another may have replaced: one that was acknowledged after it, that met it, or that was in doubt when the
+/// database was killed. Nor one that may have had nothing to do, because one in doubt had left the same there. A mark that
+/// none of them leaves was there before all of them.
+pub fn missed<'a, M: PartialEq>(writes: &'a [Noted<M>], found: &M) -> impl Iterator<Item = &'a Noted<M>> {
+    // From when on others have come after what is there: never, if that may itself have been the last.
+    let own = writes.iter().filter(|write| write.mark == *found);
+    let since = own.map(|write| write.ended_ns.unwrap_or(u64::MAX)).max().unwrap_or(0);
+    writes.iter().filter(move |write| {
+        let had_nothing_to_do = |ended_ns: u64| {
+            let mut open = writes.iter().filter(|open| open.ended_ns.is_none() && open.mark == write.mark);
+            open.any(|open| open.began_ns < ended_ns)
+        };
+        write.began_ns > since && write.ended_ns.is_some_and(|ended_ns| !had_nothing_to_do(ended_ns))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_from_an_entry() {
+        assert_eq!(numbers_of(&entry_of([1, 1 << 32, u64::MAX])), [1, 1 << 32, u64::MAX, 0, 0, 0, 0]);
+    }
+
+    /// A write of a mark, acknowledged after it began or in doubt.
+    fn write(mark: char, began_ns: u64, ended_ns: Option<u64>) -> Noted<char> {
+        Noted { mark, began_ns, ended_ns }
+    }
+
+    fn missed_of(writes: &[Noted<char>], found: char) -> String {
+        missed(writes, &found).map(|write| write.mark).collect()
+    }
+
+    #[test]
+    fn a_write_that_no_later_one_may_have_replaced_is_missed() {
+        // The third begins before the second has ended.
+        let writes = [write('a', 10, Some(20)), write('b', 30, Some(50)), write('c', 40, Some(60))];
+        assert_eq!(missed_of(&writes, 'b'), "", "of two that met either may be last");
+        assert_eq!(missed_of(&writes, 'c'), "");
+        assert_eq!(missed_of(&writes, 'a'), "bc");
+        assert_eq!(missed_of(&writes, '-'), "abc", "what was there before");
+    }
+
+    #[test]
+    fn what_is_in_doubt_may_be_the_last_and_is_never_missed() {
+        let writes = [write('a', 10, Some(20)), write('b', 12, None), write('c', 40, Some(60))];
+        assert_eq!(missed_of(&writes, 'b'), "");
+        assert_eq!(missed_of(&writes, 'a'), "c");
+        assert_eq!(missed_of(&writes, '-'), "ac");
+    }
+
+    #[test]
+    fn what_found_its_mark_there_by_one_in_doubt_is_not_missed() {
+        let writes = [write('a', 10, None), write('a', 20, Some(30)), write('b', 5, Some(8))];
+        assert_eq!(missed_of(&writes, '-'), "b");
+        // It had ended before the other began.
+        let writes = [write('a', 20, Some(30)), write('a', 40, None)];
+        assert_eq!(missed_of(&writes, '-'), "a");
+    }
+
+    #[test]
+    fn of_two_that_leave_the_same_the_later_may_be_there() {
+        let writes = [write('a', 10, Some(20)), write('b', 30, Some(40)), write('a', 50, Some(60))];
+        assert_eq!(missed_of(&writes, 'a'), "");
+        assert_eq!(missed_of(&writes, 'b'), "a");
+    }
+}

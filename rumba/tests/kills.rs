@@ -1,0 +1,112 @@
+//! The database is killed while clients work, and what each was told is looked for in what is left: over real engines, of the
+//! workloads that make no transactions meet. TPC-C's, which do, are in `tpcc`.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+
+use common::{Place, phase, text};
+use serde_json::Value;
+
+/// A workload over little data, and what is to be found of it.
+struct Work {
+    name: &'static str,
+    set: &'static [&'static str],
+    /// What the engine is called in each trial.
+    trials: fn(&str) -> Vec<String>,
+    /// How many checks there are of what is left.
+    checks: usize,
+}
+
+const YCSB: Work = Work {
+    name: "ycsb",
+    set: &["profiles=\"a,d\"", "recordcount=2000"],
+    trials: |engine| ["a", "d"].map(|profile| format!("{engine}/{profile}")).into(),
+    checks: 3,
+};
+
+const LINKBENCH: Work =
+    Work { name: "linkbench", set: &["maxid1=2000"], trials: |engine| vec![engine.to_owned()], checks: 6 };
+
+/// Kills the database while clients write, and looks for what they were told.
+fn killed(work: &Work, engine: &str, durability: &str, server: Option<&str>) -> Vec<Value> {
+    let place = Place::new();
+    let mut command = place.rumba(&["run", work.name, "--engine", engine, "--out", "out", "--quiet"]);
+    command.args(["--verify", "acid", "--set", &format!("durability={durability}")]);
+    let small = ["clients=4", "load_clients=2", "crash=1s", "warmup=100ms", "loops=1", "loop=200ms"];
+    for set in small.iter().chain(work.set) {
+        command.args(["--set", set]);
+    }
+    if let Some(server) = server {
+        command.args(["--set", &format!("server={server}")]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let found = (work.trials)(engine).into_iter().map(|name| {
+        let trials = report["trials"].as_array().unwrap();
+        let trial = trials.iter().find(|trial| trial["engine"] == name && trial["part"] != "load").unwrap();
+        assert_eq!(trial["status"], "done", "{}", trial["failure"]);
+        assert!(phase(trial, "isolation").unwrap()["promises"].as_array().is_none_or(Vec::is_empty));
+        let recovery = phase(trial, "recovery").unwrap();
+        let checks = recovery["checks"].as_array().unwrap();
+        assert!(checks.iter().all(|check| check["wrong"] == 0 && check["examined"] != 0), "{checks:?}");
+        let found = recovery["recovery"].clone();
+        assert!(found["acknowledged"].as_u64().unwrap() > 5, "{found}");
+        assert_eq!(checks.len() + found["damage"].as_array().map_or(0, Vec::len), work.checks, "{recovery}");
+        found
+    });
+    let found = found.collect();
+    assert!(place.is_clean());
+    found
+}
+
+/// Nothing that a synced commit has written is lost.
+fn keeps(engines: &[&str], server: Option<&str>) {
+    for engine in engines {
+        for found in [YCSB, LINKBENCH].iter().flat_map(|work| killed(work, engine, "sync", server)) {
+            assert_eq!(found["lost"], 0, "{engine}: {found}");
+        }
+    }
+}
+
+#[test]
+fn what_an_lsm_and_a_b_tree_acknowledged_is_there_after_a_kill() {
+    keeps(&["rocksdb", "wiredtiger"], None);
+}
+
+#[test]
+fn what_stores_in_one_file_acknowledged_is_there_after_a_kill() {
+    keeps(&["lmdb", "sqlite"], None);
+}
+
+#[test]
+#[needs(FractalTree)]
+fn what_the_fractal_tree_acknowledged_is_there_after_a_kill() {
+    // Updates and counts are messages there, which nobody reads before they are written.
+    keeps(&["fractal-tree"], None);
+}
+
+#[test]
+#[needs(Server("mariadb@10.11"))]
+fn what_innodb_acknowledged_is_there_after_a_kill() {
+    keeps(&["innodb"], Some("mariadb@10.11"));
+}
+
+#[test]
+#[needs(Server("postgresql@15"))]
+fn what_postgresql_acknowledged_is_there_after_a_kill() {
+    keeps(&["postgresql"], Some("postgresql@15"));
+}
+
+/// RocksDB without its log.
+#[test]
+fn what_a_kill_takes_is_counted() {
+    for found in [YCSB, LINKBENCH].iter().flat_map(|work| killed(work, "rocksdb", "none", None)) {
+        assert!(found["lost"].as_u64().unwrap() > 0, "{found}");
+        assert!(!found["examples"].as_array().unwrap().is_empty(), "{found}");
+    }
+}

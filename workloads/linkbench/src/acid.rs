@@ -1,0 +1,53 @@
+//! What a kill of the database leaves of acknowledged operations.
+
+use rumba_core::acid::{Acid, Found, Journal, Journaled, Promise, Sessions};
+use rumba_core::engine::Session;
+use rumba_core::error::EngineError;
+use rumba_core::worker::{Client, ClientAddress, block_on};
+
+use crate::bound::LinkBenchBound;
+use crate::graph::GraphStore;
+use crate::journal::Journaling;
+use crate::recovered::recovered;
+
+impl LinkBenchBound {
+    fn journaling<G: GraphStore>(&self, graph: G, journal: Box<dyn Journal>) -> Journaling<G> {
+        Journaling::new(graph, journal, self.began())
+    }
+}
+
+/// An acknowledged operation stays, and is whole: the tables agree.
+impl Acid for LinkBenchBound {
+    /// Nothing: what an operation decides by what it has read is a count, which the tables prove.
+    fn isolation(&self, _: Sessions<'_>) -> Result<Vec<Promise>, EngineError> {
+        Ok(Vec::new())
+    }
+
+    fn journaled(
+        &self,
+        session: Session,
+        at: ClientAddress,
+        seed: u64,
+        journal: Box<dyn Journal>,
+    ) -> Result<Box<dyn Client>, EngineError> {
+        Ok(match session {
+            Session::Kv(session) => self.requests(self.journaling(self.kv(session, at.host), journal), at, seed),
+            Session::Sql(session) => self.requests(self.journaling(self.sql(session)?, journal), at, seed),
+            Session::Document(session) => {
+                self.requests(self.journaling(self.documents(session, at.host), journal), at, seed)
+            }
+        })
+    }
+
+    fn recovered(&self, sessions: Sessions<'_>, journaled: &Journaled) -> Result<Found, EngineError> {
+        let mut expected = self.expected();
+        let found = match sessions()? {
+            Session::Kv(session) => block_on(recovered(&mut self.kv(session, 0), journaled, &mut expected)),
+            Session::Sql(session) => block_on(recovered(&mut self.sql(session)?, journaled, &mut expected)),
+            Session::Document(session) => {
+                block_on(recovered(&mut self.documents(session, 0), journaled, &mut expected))
+            }
+        }?;
+        Ok(Found { checks: self.prove(sessions()?, &expected)?, ..found })
+    }
+}

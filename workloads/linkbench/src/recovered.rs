@@ -1,0 +1,122 @@
+//! What is left of acknowledged writes after the database was killed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rumba_core::acid::{Found, Journaled};
+use rumba_core::error::EngineError;
+use rumba_workload_kit::journal::{Noted, missed};
+
+use crate::graph::{GraphStore, LinkKey};
+use crate::journal::{Entered, Mark, Place, Write};
+use crate::verify::{EXAMPLES, Expected};
+
+/// What a journal says of the rows that its clients wrote.
+struct Rows {
+    writes: BTreeMap<Place, Vec<Noted<Mark>>>,
+    /// Rows that acknowledged writes inserted.
+    inserted: BTreeSet<Place>,
+    /// Nodes that acknowledged writes deleted.
+    deleted: BTreeSet<Place>,
+}
+
+impl Rows {
+    fn new(journaled: &Journaled) -> Self {
+        let mut rows = Self { writes: BTreeMap::new(), inserted: BTreeSet::new(), deleted: BTreeSet::new() };
+        let in_doubt = journaled.in_doubt();
+        for (kind, words) in journaled.acknowledged.iter().chain(in_doubt) {
+            let Some(write) = Write::of_number(*kind) else { continue };
+            rows.enter(&Entered::of_words(write, words));
+        }
+        rows
+    }
+
+    fn enter(&mut self, entered: &Entered) {
+        let Entered { write, place, is_new, noted } = *entered;
+        let is_acknowledged = noted.ended_ns.is_some();
+        if write == Write::AddNode && !is_acknowledged {
+            // Nobody was told which node it is.
+            return;
+        }
+        self.writes.entry(place).or_default().push(noted);
+        // One that was deleted before had its number from the load, and a store may use that again.
+        if is_new && !self.deleted.contains(&place) {
+            self.inserted.insert(place);
+        }
+        if write == Write::DeleteNode && is_acknowledged {
+            self.deleted.insert(place);
+        }
+    }
+}
+
+/// What a row is found to be.
+async fn mark(graph: &mut impl GraphStore, place: Place) -> Result<Mark, EngineError> {
+    let mut mark = Mark::Absent;
+    match place {
+        Place::Link(LinkKey { link_type, id1, id2 }) => {
+            graph.get_links(id1, link_type, &[id2], &mut |link| mark = Mark::of_link(link)).await?;
+        }
+        Place::Node(id) => {
+            graph.get_node(id, &mut |node| mark = Mark::of_node(node)).await?;
+        }
+    }
+    Ok(mark)
+}
+
+/// Looks at every row that the journal's clients wrote. What is there, and what may be, is added to what is expected: the
+/// tables are then held against it.
+///
+/// # Errors
+/// Whatever the engine said.
+pub async fn recovered(
+    graph: &mut impl GraphStore,
+    journaled: &Journaled,
+    expected: &mut Expected,
+) -> Result<Found, EngineError> {
+    let rows = Rows::new(journaled);
+    let mut found = Found { acknowledged: journaled.acknowledged.len() as u64, ..Found::default() };
+    for (place, writes) in &rows.writes {
+        let mark = mark(graph, *place).await?;
+        for write in missed(writes, &mark) {
+            found.lost += 1;
+            if found.examples.len() < EXAMPLES {
+                found.examples.push(words(*place, write.mark, mark));
+            }
+        }
+        let (is_there, counted) = match place {
+            Place::Link(_) => (mark != Mark::Absent, &mut expected.links),
+            Place::Node(_) => (mark != Mark::Absent, &mut expected.nodes),
+        };
+        if rows.inserted.contains(place) {
+            counted.added += u64::from(is_there);
+        } else if rows.deleted.contains(place) {
+            counted.deleted += u64::from(!is_there);
+        }
+    }
+    let in_doubt = |write: Write| journaled.in_doubt_of(write.number());
+    expected.links.adds_in_doubt += in_doubt(Write::PutLink);
+    expected.nodes.adds_in_doubt += in_doubt(Write::AddNode);
+    expected.nodes.deletes_in_doubt += in_doubt(Write::DeleteNode);
+    Ok(found)
+}
+
+/// What was to be there, and what is.
+fn words(place: Place, lost: Mark, found: Mark) -> String {
+    let row = match place {
+        Place::Link(LinkKey { link_type, id1, id2 }) => format!("link {id1} to {id2} of type {link_type}"),
+        Place::Node(id) => format!("node {id}"),
+    };
+    let lost = match lost {
+        Mark::Shows(_) => "was written",
+        Mark::Hidden => "was hidden",
+        Mark::Absent => "was deleted",
+    };
+    let found = match found {
+        Mark::Shows(_) => "something else is there",
+        Mark::Hidden => "it is hidden",
+        Mark::Absent => "it is not there",
+    };
+    format!("{row} {lost}, {found}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,278 @@
+//! A graph in memory is written by clients that keep a journal, then damaged as a kill does.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use rumba_core::acid::{Journal, Note};
+use rumba_core::check::Check;
+use rumba_core::worker::block_on;
+
+use super::*;
+use crate::graph::{LINK_TYPE, Link, ListQuery, NODE_TYPE, Node, VisitLink, VisitNode, Written};
+use crate::journal::Journaling;
+use crate::oracle::Oracle;
+use crate::verify::Rows as Counted;
+
+/// How a write ends that does not end well.
+#[derive(Clone, Copy, PartialEq)]
+enum Trouble {
+    /// It is carried out, and nobody told.
+    CutOff,
+    /// It is neither.
+    CutOffBefore,
+    Conflict,
+}
+
+/// What a kill does to a graph.
+type Damage = fn(&mut Oracle);
+
+/// The graph, and the journals of its clients.
+#[derive(Clone, Default)]
+struct World {
+    graph: Arc<Mutex<Oracle>>,
+    journaled: Arc<Mutex<Journaled>>,
+}
+
+struct ClientJournal(World, u32);
+
+impl Journal for ClientJournal {
+    fn note(&mut self, note: &Note) -> Result<(), EngineError> {
+        self.0.journaled.lock().unwrap().take(self.1, *note);
+        Ok(())
+    }
+}
+
+/// A client's way to the graph.
+struct Way {
+    world: World,
+    trouble: Option<Trouble>,
+}
+
+impl Way {
+    fn write<T>(&self, write: impl FnOnce(&mut Oracle) -> Result<T, EngineError>) -> Result<T, EngineError> {
+        let mut graph = self.world.graph.lock().unwrap();
+        match self.trouble {
+            None => write(&mut graph),
+            Some(Trouble::CutOff) => write(&mut graph).and(Err(EngineError::CutOff("killed"))),
+            Some(Trouble::CutOffBefore) => Err(EngineError::CutOff("killed")),
+            Some(Trouble::Conflict) => Err(EngineError::conflict("busy")),
+        }
+    }
+}
+
+impl GraphStore for Way {
+    async fn add_node(&mut self, node: &Node<'_>) -> Result<u64, EngineError> {
+        self.write(|graph| {
+            graph.next_id += 1;
+            block_on(graph.add_node(node))
+        })
+    }
+
+    async fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> Result<bool, EngineError> {
+        block_on(self.world.graph.lock().unwrap().get_node(id, visit))
+    }
+
+    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written, EngineError> {
+        self.write(|graph| block_on(graph.update_node(node)))
+    }
+
+    async fn delete_node(&mut self, id: u64) -> Result<Written, EngineError> {
+        self.write(|graph| block_on(graph.delete_node(id)))
+    }
+
+    async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+        self.write(|graph| block_on(graph.add_link(link)))
+    }
+
+    async fn update_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+        self.write(|graph| block_on(graph.update_link(link)))
+    }
+
+    async fn delete_link(&mut self, key: LinkKey, time: u64) -> Result<bool, EngineError> {
+        self.write(|graph| block_on(graph.delete_link(key, time)))
+    }
+
+    async fn count_links(&mut self, id1: u64, link_type: u64) -> Result<i64, EngineError> {
+        block_on(self.world.graph.lock().unwrap().count_links(id1, link_type))
+    }
+
+    async fn get_links(
+        &mut self,
+        id1: u64,
+        link_type: u64,
+        id2s: &[u64],
+        visit: VisitLink<'_>,
+    ) -> Result<u64, EngineError> {
+        block_on(self.world.graph.lock().unwrap().get_links(id1, link_type, id2s, visit))
+    }
+
+    async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64, EngineError> {
+        block_on(self.world.graph.lock().unwrap().get_links_list(query, visit))
+    }
+}
+
+const fn key(id2: u64) -> LinkKey {
+    LinkKey { link_type: LINK_TYPE, id1: 1, id2 }
+}
+
+fn link(id2: u64, time: u64) -> Link<'static> {
+    Link { key: key(id2), visible: true, version: 0, time, data: b"payload" }
+}
+
+fn node(id: u64, data: &[u8]) -> Node<'_> {
+    Node { id, node_type: NODE_TYPE, version: 2, time: 7, data }
+}
+
+/// Nothing was loaded, or so many rows.
+fn expected(links: u64, nodes: u64) -> Expected {
+    let loaded = |loaded| Counted { loaded, ..Counted::default() };
+    Expected { link_types: 1, links: loaded(links), nodes: loaded(nodes) }
+}
+
+impl World {
+    fn client(&self, number: u32, trouble: Option<Trouble>, began: Instant) -> Journaling<Way> {
+        let way = Way { world: self.clone(), trouble };
+        Journaling::new(way, Box::new(ClientJournal(self.clone(), number)), began)
+    }
+
+    /// Three loaded nodes and three loaded links, on which a client has worked: of links, 2 is new, 3 was overwritten twice and
+    /// 4 hidden; of nodes, 1 was updated, 2 deleted and 3 added.
+    fn worked() -> (Self, Instant) {
+        let (world, began) = (Self::default(), Instant::now());
+        {
+            let mut graph = world.graph.lock().unwrap();
+            [1, 2, 90].into_iter().for_each(|id| graph.put_node(&node(id, b"loaded")));
+            graph.next_id = 2;
+            (3..=5).for_each(|id2| drop(block_on(graph.add_link(&link(id2, 1)))));
+        }
+        let mut client = world.client(0, None, began);
+        block_on(async {
+            client.add_link(&link(2, 10)).await?;
+            client.update_link(&link(3, 11)).await?;
+            client.update_link(&link(3, 12)).await?;
+            client.delete_link(key(4), 13).await?;
+            client.update_node(&node(1, b"updated")).await?;
+            client.delete_node(2).await?;
+            client.add_node(&node(0, b"added")).await?;
+            // Nothing to do.
+            client.delete_node(2).await?;
+            client.update_node(&node(77, b"updated")).await?;
+            client.delete_link(key(77), 14).await
+        })
+        .unwrap();
+        (world, began)
+    }
+
+    /// What is found, and what is expected of the tables then: whether the numbers of rows are right.
+    fn look(&self) -> (Found, [Check; 2]) {
+        let (mut expected, journaled) = (expected(3, 3), self.journaled.lock().unwrap().clone());
+        let mut way = Way { world: self.clone(), trouble: None };
+        let found = block_on(recovered(&mut way, &journaled, &mut expected)).unwrap();
+        let graph = self.graph.lock().unwrap();
+        let links = expected.links.check("links", graph.links.len() as u64);
+        (found, [links, expected.nodes.check("nodes", graph.nodes.len() as u64)])
+    }
+
+    /// How many of how many are lost, where the tables have as many rows as they must.
+    fn lost(&self) -> (u64, u64) {
+        let (found, counts) = self.look();
+        assert!(counts.iter().all(|count| count.wrong == 0), "{counts:?}");
+        assert_eq!(found.examples.len() as u64, found.lost.min(EXAMPLES as u64), "{:?}", found.examples);
+        (found.lost, found.acknowledged)
+    }
+
+    fn damage(&self, damage: impl FnOnce(&mut Oracle)) {
+        damage(&mut self.graph.lock().unwrap());
+    }
+}
+
+#[test]
+fn what_is_there_is_found() {
+    assert_eq!(World::worked().0.lost(), (0, 7));
+}
+
+#[test]
+fn each_kind_of_write_that_is_gone_is_missed() {
+    let cases: [(&str, u64, Damage); 8] = [
+        ("link 1 to 2 of type 123456789 was written, it is not there", 1, |graph| drop(graph.links.remove(&key(2)))),
+        ("link 1 to 3 of type 123456789 was written, something else is there", 1, |graph| {
+            graph.put_link(&link(3, 11));
+        }),
+        ("link 1 to 3 of type 123456789 was written, something else is there", 2, |graph| {
+            graph.put_link(&link(3, 1));
+        }),
+        ("link 1 to 3 of type 123456789 was written, it is hidden", 2, |graph| {
+            graph.links.get_mut(&key(3)).unwrap().visible = false;
+        }),
+        ("link 1 to 4 of type 123456789 was hidden, something else is there", 1, |graph| {
+            graph.put_link(&link(4, 1));
+        }),
+        ("node 1 was written, something else is there", 1, |graph| graph.put_node(&node(1, b"loaded"))),
+        ("node 2 was deleted, something else is there", 1, |graph| graph.put_node(&node(2, b"loaded"))),
+        ("node 3 was written, it is not there", 1, |graph| drop(graph.nodes.remove(&3))),
+    ];
+    for (told, lost, damage) in cases {
+        let (world, _) = World::worked();
+        world.damage(damage);
+        assert_eq!(world.lost(), (lost, 7), "{told}");
+        assert_eq!(world.look().0.examples[0], told);
+    }
+}
+
+#[test]
+fn a_row_that_nobody_wrote_and_one_of_the_load_that_is_gone_are_not_lost_but_counted() {
+    let damages: [(Damage, (u64, u64)); 3] = [
+        (|graph| drop(graph.put_link(&link(99, 1))), (1, 0)),
+        (|graph| drop(graph.links.remove(&key(5))), (1, 0)),
+        (|graph| drop(graph.nodes.remove(&90)), (0, 1)),
+    ];
+    for (damage, wrong) in damages {
+        let (world, _) = World::worked();
+        world.damage(damage);
+        let (found, [links, nodes]) = world.look();
+        assert_eq!((found.lost, links.wrong, nodes.wrong), (0, wrong.0, wrong.1));
+    }
+}
+
+#[test]
+fn a_link_that_was_found_hidden_by_one_in_doubt_is_not_lost() {
+    let (world, began) = World::worked();
+    assert!(block_on(world.client(1, Some(Trouble::CutOff), began).delete_link(key(3), 20)).is_err());
+    assert!(block_on(world.client(2, None, began).delete_link(key(3), 21)).unwrap());
+    // The first one's commit was in memory alone.
+    world.damage(|graph| drop(graph.put_link(&link(3, 12))));
+    assert_eq!(world.lost(), (0, 8));
+}
+
+#[test]
+fn a_number_that_is_used_again_is_counted_once() {
+    let (world, began) = World::worked();
+    world.damage(|graph| graph.next_id = 1);
+    assert_eq!(block_on(world.client(1, None, began).add_node(&node(0, b"again"))).unwrap(), 2);
+    assert_eq!(world.lost(), (0, 8));
+}
+
+#[test]
+fn what_was_in_doubt_may_be_there_and_may_not() {
+    for (trouble, links) in [(Trouble::CutOff, 1), (Trouble::CutOffBefore, 0), (Trouble::Conflict, 0)] {
+        let (world, began) = World::worked();
+        let mut clients = [1, 2, 3, 4, 5].map(|number| world.client(number, Some(trouble), began));
+        let [first, second, third, fourth, fifth] = &mut clients;
+        assert!(block_on(first.add_link(&link(50, 20))).is_err());
+        assert!(block_on(second.update_link(&link(3, 21))).is_err());
+        assert!(block_on(third.delete_link(key(2), 22)).is_err());
+        assert!(block_on(fourth.add_node(&node(0, b"open"))).is_err());
+        assert!(block_on(fifth.delete_node(1)).is_err());
+        assert_eq!(world.lost(), (0, 7));
+        let (_, [link_rows, node_rows]) = world.look();
+        let is_open = trouble != Trouble::Conflict;
+        assert_eq!(link_rows.name.contains("leaving open 2"), is_open, "{}", link_rows.name);
+        assert_eq!(node_rows.name.contains("leaving open 2"), is_open, "{}", node_rows.name);
+        assert_eq!((link_rows.examined, node_rows.examined), (4 + links, 3));
+        // What comes after that is no less asked for.
+        block_on(world.client(9, None, began).update_link(&link(2, 30))).unwrap();
+        world.damage(|graph| drop(graph.put_link(&link(2, 10))));
+        assert_eq!(world.lost(), (1, 8));
+    }
+}
