@@ -57,6 +57,7 @@ pages! {
     live: "docs/live.md";
     null_server: "docs/null-server.md" needs MariaDbClient;
     sysbench: "docs/sysbench.md" needs MariaDb, MyRocks, PostgreSql;
+    linkbench: "docs/workloads/linkbench.md";
     tpcc: "docs/workloads/tpcc.md" needs MariaDb, PostgreSql;
     ycsb: "docs/workloads/ycsb.md" needs MariaDb, PostgreSql;
 }

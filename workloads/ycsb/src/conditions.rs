@@ -1,9 +1,10 @@
 //! What a reader of the numbers must know about the records and the mix.
 
 use crate::choice::Requests;
+use crate::lengths::Lengths;
 use crate::profile::Kind;
 use crate::settings::{Config, ScanLengths};
-use crate::value::{LONG, Lengths};
+use crate::value::LONG;
 
 /// The conditions, by name.
 pub fn conditions(config: &Config) -> Vec<(String, String)> {
@@ -50,10 +51,14 @@ fn percent(share: f64) -> f64 {
 }
 
 fn records(config: &Config) -> String {
-    let length = match config.lengths {
+    let length = match &config.lengths {
         Lengths::Constant(length) => format!("{length} bytes"),
         Lengths::Uniform(least, most) => format!("{least} to {most} bytes, all lengths alike"),
         Lengths::Zipfian(least, most, _) => format!("{least} to {most} bytes, mostly short"),
+        Lengths::Histogram(_) => {
+            let (least, most) = config.lengths.bounds();
+            format!("{least} to {most} bytes, {:.1} on average, as fieldlengthhistogram says", config.lengths.mean())
+        }
     };
     let (reads, writes) = (asked(config.reads_all), asked(config.writes_all));
     format!("{} of {} fields of {length}; reads ask for {reads}, updates write {writes}", config.records, config.fields)

@@ -1,12 +1,14 @@
 //! YCSB's settings: the names of its properties where it has one.
 
+use std::sync::Arc;
+
 use rumba_core::setting::{Kind as Of, SettingError, SettingInfo, Settings, Value};
 use rumba_core::workload::Test;
 
 use crate::choice::Requests;
 use crate::keys::{KeyForm, MOST_DIGITS};
+use crate::lengths::{Histogram, Lengths};
 use crate::profile::{Kind, NAMES, PROFILES, Profile};
-use crate::value::Lengths;
 use crate::zipf::Zipf;
 
 /// The most fields of a record.
@@ -25,20 +27,31 @@ const PROFILES_OF: &str = "profiles";
 const MIX: [&str; 5] =
     ["readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion"];
 
+/// The setting that says how often each length is.
+const HISTOGRAM: &str = "fieldlengthhistogram";
+/// The most bytes of a field.
+const LONGEST: usize = 65_535;
+
 /// Every setting.
 pub const SETTINGS: &[SettingInfo] = &[
     info("profile", Of::Choice(NAMES), "a", "the core workload: its proportions, how records are chosen, longest scan"),
     info(PROFILES_OF, Of::Text, "none", "tests: several core workloads over one load, in this order: \"a,b,c,d,e,f\""),
     info("recordcount", Of::Int(1, 1 << 40), "1000000", "records that are loaded, about 1.1 kB each"),
     info("fieldcount", Of::Int(1, MOST_FIELDS as i64), "10", "fields of a record"),
-    info("fieldlength", Of::Int(1, 65_535), "100", "bytes of a field; the most where they differ"),
+    info("fieldlength", Of::Int(1, LONGEST as i64), "100", "bytes of a field; the most where they differ"),
     info(
         "fieldlengthdistribution",
-        Of::Choice(&["constant", "uniform", "zipfian"]),
+        Of::Choice(&["constant", "uniform", "zipfian", "histogram"]),
         "constant",
-        "how long fields are: all fieldlength bytes, from minfieldlength to it alike, or mostly short",
+        "how long fields are: all fieldlength bytes, from minfieldlength to it alike, mostly short, or as fieldlengthhistogram says",
     ),
-    info("minfieldlength", Of::Int(1, 65_535), "1", "the fewest bytes of a field, unless all are alike"),
+    info(
+        HISTOGRAM,
+        Of::Text,
+        "none",
+        "lengths with their weights, \"10:3,100:1\", or the text of YCSB's histogram file, for fieldlengthdistribution = \"histogram\"",
+    ),
+    info("minfieldlength", Of::Int(1, LONGEST as i64), "1", "the fewest bytes of a field, unless all are alike"),
     info("readallfields", Of::Bool, "true", "reads and scans ask for all fields; false: for one that is drawn"),
     info("writeallfields", Of::Bool, "false", "updates write all fields; false: one that is drawn"),
     info("readproportion", SHARE, OF_PROFILE, "share of operations that read a record"),
@@ -141,6 +154,12 @@ fn range(settings: [(&str, u64); 2]) -> Result<(u64, u64), SettingError> {
     Err(SettingError::new(of_least, format!("{least} is above {of_most} = {most}"), format!("give {most} or less")))
 }
 
+fn histogram(settings: &Settings) -> Result<Histogram, SettingError> {
+    let text = settings.text(HISTOGRAM).filter(|text| *text != "none").unwrap_or_default();
+    let remedy = "give lengths in bytes with their weights, \"10:3,100:1\", or the text of the original's file";
+    Histogram::parse(text, LONGEST).map_err(|problem| SettingError::new(HISTOGRAM, problem, remedy))
+}
+
 fn lengths(settings: &Settings) -> Result<Lengths, SettingError> {
     let number = |name| settings.int(name).unwrap_or_default() as u64;
     let (least, most) = (number("minfieldlength"), number("fieldlength"));
@@ -157,6 +176,7 @@ fn lengths(settings: &Settings) -> Result<Lengths, SettingError> {
             let (least, most) = bounds()?;
             Lengths::Zipfian(least, most, Zipf::new((most - least + 1) as u64))
         }
+        Some("histogram") => Lengths::Histogram(Arc::new(histogram(settings)?)),
         _ => Lengths::Constant(most as usize),
     })
 }
@@ -272,6 +292,10 @@ mod tests {
     fn a_range_that_is_empty_is_refused_by_its_name() {
         let lengths = [("fieldlengthdistribution", text("uniform")), ("minfieldlength", Value::Int(101))];
         assert_eq!(with(&lengths).unwrap_err().key, "minfieldlength");
+        let histogram = ("fieldlengthdistribution", text("histogram"));
+        assert_eq!(with(std::slice::from_ref(&histogram)).unwrap_err().key, HISTOGRAM);
+        let known = with(&[histogram, (HISTOGRAM, text("10:1,30:1"))]).unwrap();
+        assert_eq!((known.longest_record(), known.lengths.mean()), (300, 20.0));
         // What is not used is not looked at.
         assert!(with(&lengths[1..]).is_ok());
         assert_eq!(with(&[("minscanlength", Value::Int(1001))]).unwrap_err().key, "minscanlength");

@@ -8,7 +8,7 @@
 use rumba_workload_kit::stream_seed;
 
 use crate::keys::scattered;
-use crate::zipf::{Zipf, share};
+use crate::lengths::Lengths;
 
 /// How many bytes of a header, of six bits each, are of the record, the field, the writer and the version.
 const PARTS: [usize; 4] = [8, 2, 4, 7];
@@ -37,51 +37,6 @@ pub struct Author {
 impl Author {
     /// Whoever loads: what is loaded depends on the record and the field alone.
     pub const LOADER: Author = Author { writer: 0, version: 0 };
-}
-
-/// How long values are, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub enum Lengths {
-    /// All alike.
-    Constant(usize),
-    /// From the first to the second, all as often.
-    Uniform(usize, usize),
-    /// From the first to the second, by Zipf's law: mostly short.
-    Zipfian(usize, usize, Zipf),
-}
-
-impl Lengths {
-    /// A length for random bits.
-    #[inline]
-    fn draw(&self, bits: u64) -> usize {
-        match self {
-            Lengths::Constant(length) => *length,
-            Lengths::Uniform(least, most) => least + (share(bits) * (most - least + 1) as f64) as usize,
-            Lengths::Zipfian(least, _, zipf) => least + zipf.rank(share(bits)) as usize,
-        }
-    }
-
-    /// The shortest and the longest.
-    pub fn bounds(&self) -> (usize, usize) {
-        match self {
-            Lengths::Constant(length) => (*length, *length),
-            Lengths::Uniform(least, most) | Lengths::Zipfian(least, most, _) => (*least, *most),
-        }
-    }
-
-    /// The mean.
-    pub fn mean(&self) -> f64 {
-        match self {
-            Lengths::Constant(length) => *length as f64,
-            Lengths::Uniform(least, most) => (least + most) as f64 / 2.0,
-            Lengths::Zipfian(least, most, zipf) => {
-                // Ten thousand shares, each in the middle of its part.
-                let shares = 10_000;
-                let sum: u64 = (0..shares).map(|part| zipf.rank((f64::from(part) + 0.5) / f64::from(shares))).sum();
-                (*least as f64 + sum as f64 / f64::from(shares)).min(*most as f64)
-            }
-        }
-    }
 }
 
 /// The record that a value is of.
@@ -209,6 +164,8 @@ fn read_header(value: &[u8], mask: u64) -> [u64; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lengths::Histogram;
+    use crate::zipf::Zipf;
 
     const RECORD: u64 = 123_456_789;
     const FIELD: usize = 7;
@@ -220,8 +177,10 @@ mod tests {
         value
     }
 
-    fn lengths() -> [Lengths; 3] {
-        [Lengths::Constant(100), Lengths::Uniform(1, 100), Lengths::Zipfian(1, 100, Zipf::new(100))]
+    fn lengths() -> [Lengths; 4] {
+        let given = Histogram::parse("10:1,30:2,90:3", 100).expect("it is one");
+        let zipfian = Lengths::Zipfian(1, 100, Zipf::new(100));
+        [Lengths::Constant(100), Lengths::Uniform(1, 100), zipfian, Lengths::Histogram(std::sync::Arc::new(given))]
     }
 
     #[test]

@@ -167,7 +167,8 @@ fn trend_of(course: &Course, unit: &str) -> Option<String> {
     };
     let (mean, trend) = (course.mean.value()?, course.trend.value()?);
     let (low, high) = (course.low.value()?, course.high.value()?);
-    let [first, last] = [-0.5, 0.5].map(|side| figure(mean * (1.0 + side * trend)));
+    // A line through what grows ever faster begins below zero, where no figure is.
+    let [first, last] = [-0.5, 0.5].map(|side| figure((mean * (1.0 + side * trend)).max(0.0)));
     let (least, most) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
     let worth = course.n_eff.value()?;
     Some(format!(

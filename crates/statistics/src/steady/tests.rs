@@ -159,6 +159,18 @@ fn the_summary_tells_what_was_not_steady_with_its_figures_and_its_seconds() {
 }
 
 #[test]
+fn a_trend_begins_and_ends_at_figures_that_there_can_be() {
+    let mut found = results(vec![record("a", 8, 1)]);
+    // Every other second writes, more and more.
+    let written = |second: usize| (second % 2) as f64 * (second as f64).powi(2) * 2000.0;
+    found.trials[0].intervals = seconds(60, |second| 2000.0 + wobble(second), written);
+    let summary = summarise(&found);
+    let rising = summary.remarks.iter().find(|remark| remark.warning.code == "writes-unsteady").unwrap();
+    let line = &rising.warning.message;
+    assert!(line.starts_with("KB written per operation rose over the loops by") && line.contains("from 0"), "{line}");
+}
+
+#[test]
 fn seconds_that_are_suspended_missing_or_without_operations_break_nothing() {
     let mut intervals = seconds(90, |second| 1000.0 + wobble(second), |second| 500.0 + wobble(second));
     // The harness could not end second 20 for ten seconds; 40 to 44 are lost; 60 to 62 stood still.
