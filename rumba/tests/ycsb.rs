@@ -60,9 +60,14 @@ fn runs_with(more: &[&str], engine: &str, server: Option<&str>) -> serde_json::V
         assert_eq!(trial["status"], "done", "{}", trial["failure"]);
         let loops = phase(trial, "loops").unwrap();
         let ops = loops["op_types"].as_object().unwrap();
-        assert_eq!(ops.keys().collect::<Vec<_>>(), expected, "{profile}");
+        let count = |name: &str| ops.get(name).map_or(0, |op| op["count"].as_u64().unwrap());
+        let all: u64 = expected.iter().map(|name| count(name)).sum();
+        assert!(all > 0 && ops.keys().all(|name| expected.contains(&name.as_str())), "{profile}: {ops:?}");
+        for name in expected {
+            // On a host that is busy there may be few, and one in twenty is the rarest.
+            assert!(count(name) > 0 || all < 200, "{profile}, {name}: {ops:?}");
+        }
         for (name, op) in ops {
-            assert!(op["count"].as_u64().unwrap() > 0, "{profile}, {name}: {op}");
             assert_eq!(op["failed"].as_u64().unwrap_or(0), 0, "{profile}, {name}: {op}");
         }
         let checks = phase(trial, "verify").unwrap()["checks"].as_array().unwrap();
