@@ -18,7 +18,7 @@ demo: setup-demo ## Compare the embedded engines in about three minutes and writ
 	@scripts/demo
 
 test: setup-test ## Run every check and every test, as CI does; says what each step took
-	@scripts/steps lint compile tidy deny+web-if-there fuzz tests
+	@scripts/steps lint compile tidy deny web-if-there fuzz tests
 
 bench: setup-bench ## Measure what rumba itself costs per operation
 	@echo "bench: measuring rumba's own cost"

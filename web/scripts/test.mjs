@@ -6,8 +6,7 @@ const tests = readdirSync("test").filter((name) => name.endsWith(".test.mjs"));
 const told = process.env.RUMBA_PAGE_TOLD;
 const reporters = ["--test-reporter=spec", "--test-reporter-destination=stdout"];
 if (told) reporters.push("--test-reporter=tap", `--test-reporter-destination=${told}`);
-// Each file has a browser of its own, and waits for it; by itself Node.js leaves one processor out.
-const { status } = spawnSync(process.execPath, ["--test", "--test-concurrency=2", ...reporters, ...tests.map((name) => `test/${name}`)], {
+const { status } = spawnSync(process.execPath, ["--test", ...reporters, ...tests.map((name) => `test/${name}`)], {
   stdio: "inherit",
 });
 process.exit(status ?? 1);
