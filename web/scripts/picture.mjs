@@ -20,7 +20,7 @@ try {
     // An engine in a test of a suite is named with both: `innodb/point-query`.
     const isOfTest = (name) => name.textContent.includes("/");
     const keys = [...document.querySelectorAll(".toolbar .key li")];
-    const what = asked.length > 0 ? "timeline" : document.querySelector("#scaling") ? "scaling" : document.querySelector("#matrix") ? "matrix" : "timeline";
+    const what = asked.length > 0 ? "timeline" : document.querySelector("#scaling") ? "scaling" : keys.some(isOfTest) && document.querySelector("#matrix") ? "matrix" : "timeline";
     const shown = document.querySelector(`#${what}`);
     shown.style.padding = "12px 16px 16px";
     const wanted = asked.length > 0 ? asked : ["ops_per_s", "wkb_per_op"];
