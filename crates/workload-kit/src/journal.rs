@@ -1,6 +1,9 @@
 //! What clients of a database that is about to be killed note of their writes, and which of these are missing afterwards.
 
-use rumba_core::acid::Entry;
+use std::time::Instant;
+
+use rumba_core::acid::{Entry, Journal, Note};
+use rumba_core::error::EngineError;
 
 /// Numbers that an entry has room for.
 const NUMBERS: usize = size_of::<Entry>() / size_of::<u64>();
@@ -18,6 +21,67 @@ pub fn entry_of<const N: usize>(numbers: [u64; N]) -> Entry {
 /// The numbers of an entry; 0 where none was kept.
 pub fn numbers_of(entry: &Entry) -> [u64; NUMBERS] {
     std::array::from_fn(|place| u64::from(entry[2 * place]) | u64::from(entry[2 * place + 1]) << 32)
+}
+
+/// A client's notes of its writes.
+pub struct Notes {
+    journal: Box<dyn Journal>,
+    /// When the process began; all of its clients have the same beginning.
+    began: Instant,
+}
+
+/// What came of a write that was answered.
+pub enum End {
+    /// It was carried out, and left this.
+    Acknowledged(Entry),
+    /// It found nothing to do.
+    Undone,
+    /// It was carried out, and what it left cannot be told.
+    InDoubt,
+}
+
+impl Notes {
+    /// Into a client's journal.
+    pub fn new(journal: Box<dyn Journal>, began: Instant) -> Self {
+        Self { journal, began }
+    }
+
+    /// Nanoseconds since the clients' process began, and never 0.
+    pub fn now_ns(&self) -> u64 {
+        1 + self.began.elapsed().as_nanos() as u64
+    }
+
+    /// A write of a kind begins, and will leave this.
+    ///
+    /// # Errors
+    /// What keeps the journal from being written.
+    pub fn begin(&mut self, kind: u32, entry: Entry) -> Result<(), EngineError> {
+        self.journal.note(&Note::Begun(kind, entry))
+    }
+
+    /// How it ended: nothing is left of a conflict, what any other error has left is in doubt, and `end` says what came of
+    /// it otherwise, at this time.
+    ///
+    /// # Errors
+    /// That of the write; what keeps the journal from being written.
+    pub fn end<T>(
+        &mut self,
+        kind: u32,
+        ended: Result<T, EngineError>,
+        end: impl FnOnce(&T, u64) -> End,
+    ) -> Result<T, EngineError> {
+        let end = match &ended {
+            Ok(told) => end(told, self.now_ns()),
+            Err(error) if error.is_conflict() => End::Undone,
+            Err(_) => End::InDoubt,
+        };
+        match end {
+            End::Acknowledged(entry) => self.journal.note(&Note::Acknowledged(kind, entry))?,
+            End::Undone => self.journal.note(&Note::Undone)?,
+            End::InDoubt => {}
+        }
+        ended
+    }
 }
 
 /// A write to one place, by the mark that it leaves there; times are nanoseconds since the clients' process began.
@@ -40,11 +104,10 @@ pub fn missed<'a, M: PartialEq>(writes: &'a [Noted<M>], found: &M) -> impl Itera
     // From when on others have come after what is there: never, if that may itself have been the last.
     let own = writes.iter().filter(|write| write.mark == *found);
     let since = own.map(|write| write.ended_ns.unwrap_or(u64::MAX)).max().unwrap_or(0);
+    let open: Vec<&Noted<M>> = writes.iter().filter(|write| write.ended_ns.is_none()).collect();
     writes.iter().filter(move |write| {
-        let had_nothing_to_do = |ended_ns: u64| {
-            let mut open = writes.iter().filter(|open| open.ended_ns.is_none() && open.mark == write.mark);
-            open.any(|open| open.began_ns < ended_ns)
-        };
+        let had_nothing_to_do =
+            |ended_ns: u64| open.iter().any(|open| open.mark == write.mark && open.began_ns < ended_ns);
         write.began_ns > since && write.ended_ns.is_some_and(|ended_ns| !had_nothing_to_do(ended_ns))
     })
 }

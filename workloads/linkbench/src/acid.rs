@@ -4,6 +4,7 @@ use rumba_core::acid::{Acid, Found, Journal, Journaled, Promise, Sessions};
 use rumba_core::engine::Session;
 use rumba_core::error::EngineError;
 use rumba_core::worker::{Client, ClientAddress, block_on};
+use rumba_workload_kit::journal::Notes;
 
 use crate::bound::LinkBenchBound;
 use crate::graph::GraphStore;
@@ -12,7 +13,7 @@ use crate::recovered::recovered;
 
 impl LinkBenchBound {
     fn journaling<G: GraphStore>(&self, graph: G, journal: Box<dyn Journal>) -> Journaling<G> {
-        Journaling::new(graph, journal, self.began())
+        Journaling::new(graph, Notes::new(journal, self.began()))
     }
 }
 

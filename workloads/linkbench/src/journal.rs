@@ -1,11 +1,9 @@
 //! A graph that takes down what clients are told, outside of the database and of the process that is about to die.
 
-use std::time::Instant;
-
-use rumba_core::acid::{Entry, Journal, Note};
+use rumba_core::acid::Entry;
 use rumba_core::error::EngineError;
 use rumba_core::worker::StatementCounts;
-use rumba_workload_kit::journal::{Noted, entry_of, numbers_of};
+use rumba_workload_kit::journal::{End, Noted, Notes, entry_of, numbers_of};
 
 use crate::graph::{GraphStore, Link, LinkKey, ListQuery, Node, VisitLink, VisitNode, Written};
 use crate::hash::hash;
@@ -111,9 +109,7 @@ impl Entered {
 /// A graph of a client whose database will be killed.
 pub struct Journaling<G> {
     graph: G,
-    journal: Box<dyn Journal>,
-    /// When the process began.
-    began: Instant,
+    notes: Notes,
 }
 
 /// What a write did to its row, whose place a store may choose.
@@ -123,44 +119,32 @@ struct Did {
 }
 
 impl<G: GraphStore> Journaling<G> {
-    /// Over a graph; all clients of a process have the same beginning.
-    pub fn new(graph: G, journal: Box<dyn Journal>, began: Instant) -> Self {
-        Self { graph, journal, began }
-    }
-
-    fn now_ns(&self) -> u64 {
-        1 + self.began.elapsed().as_nanos() as u64
+    /// Over a graph.
+    pub fn new(graph: G, notes: Notes) -> Self {
+        Self { graph, notes }
     }
 
     fn begin(&mut self, write: Write, place: Place, mark: Mark) -> Result<Entered, EngineError> {
-        let noted = Noted { mark, began_ns: self.now_ns(), ended_ns: None };
+        let noted = Noted { mark, began_ns: self.notes.now_ns(), ended_ns: None };
         let entered = Entered { write, place, is_new: false, noted };
-        self.journal.note(&Note::Begun(write.number(), entered.words()))?;
+        self.notes.begin(write.number(), entered.words())?;
         Ok(entered)
     }
 
-    /// Notes how it ended: nothing is left of a conflict, and what any other error has left is in doubt. `did` says what
-    /// it did, if it found something to do.
+    /// `did` says what it did, if it found something to do.
     fn end<T>(
         &mut self,
-        mut entered: Entered,
+        entered: Entered,
         ended: Result<T, EngineError>,
         did: impl Fn(&T) -> Option<Did>,
     ) -> Result<T, EngineError> {
-        let note = match &ended {
-            Err(error) if !error.is_conflict() => return ended,
-            Err(_) => Note::Undone,
-            Ok(told) => match did(told) {
-                None => Note::Undone,
-                Some(Did { place, is_new }) => {
-                    (entered.place, entered.is_new) = (place, is_new);
-                    entered.noted.ended_ns = Some(self.now_ns());
-                    Note::Acknowledged(entered.write.number(), entered.words())
-                }
-            },
-        };
-        self.journal.note(&note)?;
-        ended
+        self.notes.end(entered.write.number(), ended, |told, ended_ns| match did(told) {
+            None => End::Undone,
+            Some(Did { place, is_new }) => {
+                let noted = Noted { ended_ns: Some(ended_ns), ..entered.noted };
+                End::Acknowledged(Entered { place, is_new, noted, ..entered }.words())
+            }
+        })
     }
 }
 

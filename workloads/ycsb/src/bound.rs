@@ -10,6 +10,7 @@ use rumba_core::kv::KvSession;
 use rumba_core::setting::{SettingError, Settings};
 use rumba_core::worker::{Client, ClientAddress};
 use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, State};
+use rumba_workload_kit::journal::Notes;
 
 use crate::conditions::conditions;
 use crate::document_store::{DocumentLoader, DocumentStore, collection};
@@ -78,7 +79,8 @@ impl YcsbBound {
         seed: u64,
         journal: Box<dyn Journal>,
     ) -> Box<dyn Client> {
-        self.stream(Journaling::new(store, self.config.clone(), journal, self.tallies.began()), at, seed)
+        let notes = Notes::new(journal, self.tallies.began());
+        self.stream(Journaling::new(store, self.config.clone(), notes), at, seed)
     }
 
     /// Proves all that a session shows, after a kill with what a journal says is left.

@@ -1,12 +1,11 @@
 //! A store that takes down what clients are told, outside of the database and of the process that is about to die.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use rumba_core::acid::{Entry, Journal, Note};
+use rumba_core::acid::Entry;
 use rumba_core::error::EngineError;
 use rumba_core::worker::StatementCounts;
-use rumba_workload_kit::journal::{entry_of, numbers_of};
+use rumba_workload_kit::journal::{End, Notes, entry_of, numbers_of};
 
 use crate::keys::Key;
 use crate::settings::Config;
@@ -59,9 +58,7 @@ impl Entered {
 pub struct Journaling<S> {
     store: S,
     config: Arc<Config>,
-    journal: Box<dyn Journal>,
-    /// When the process began.
-    began: Instant,
+    notes: Notes,
     scratch: Vec<u8>,
 }
 
@@ -72,13 +69,9 @@ struct UnderWay {
 }
 
 impl<S: Store> Journaling<S> {
-    /// Over a store; all clients of a process have the same beginning.
-    pub fn new(store: S, config: Arc<Config>, journal: Box<dyn Journal>, began: Instant) -> Self {
-        Self { store, config, journal, began, scratch: Vec::new() }
-    }
-
-    fn now_ns(&self) -> u64 {
-        1 + self.began.elapsed().as_nanos() as u64
+    /// Over a store.
+    pub fn new(store: S, config: Arc<Config>, notes: Notes) -> Self {
+        Self { store, config, notes, scratch: Vec::new() }
     }
 
     /// Whose values these are. Those that are too short to say it are noted as begun alone, and so stay in doubt.
@@ -96,31 +89,24 @@ impl<S: Store> Journaling<S> {
     fn begin(&mut self, write: Write, key: &Key, values: &Values) -> Result<UnderWay, EngineError> {
         let (owner, fields) = (self.owner(key, values), values.fields());
         let fields = (fields.start as u32, fields.end as u32);
-        let began_ns = self.now_ns();
+        let began_ns = self.notes.now_ns();
         let entered = owner.map(|(record, author)| Entered { record, fields, author, began_ns, ended_ns: 0 });
         let words = entered.map(|entered| entered.words()).unwrap_or_default();
-        self.journal.note(&Note::Begun(write.number(), words))?;
+        self.notes.begin(write.number(), words)?;
         Ok(UnderWay { write, entered })
     }
 
-    /// Notes how it ended: nothing is left of a conflict, and what any other error has left is in doubt.
     fn end<T>(
         &mut self,
-        under_way: UnderWay,
+        UnderWay { write, entered }: UnderWay,
         ended: Result<T, EngineError>,
         is_done: impl Fn(&T) -> bool,
     ) -> Result<T, EngineError> {
-        let UnderWay { write, entered } = under_way;
-        let note = match (&ended, entered) {
-            (Err(error), _) if !error.is_conflict() => return ended,
-            (Ok(told), Some(entered)) if is_done(told) => {
-                Note::Acknowledged(write.number(), Entered { ended_ns: self.now_ns(), ..entered }.words())
-            }
-            (Ok(told), None) if is_done(told) => return ended,
-            _ => Note::Undone,
-        };
-        self.journal.note(&note)?;
-        ended
+        self.notes.end(write.number(), ended, |told, ended_ns| match entered {
+            _ if !is_done(told) => End::Undone,
+            Some(entered) => End::Acknowledged(Entered { ended_ns, ..entered }.words()),
+            None => End::InDoubt,
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 use rumba_core::acid::{Journal, Note};
 use rumba_core::check::Check;
 use rumba_core::worker::block_on;
+use rumba_workload_kit::journal::Notes;
 
 use super::*;
 use crate::graph::{LINK_TYPE, Link, ListQuery, NODE_TYPE, Node, VisitLink, VisitNode, Written};
@@ -133,7 +134,7 @@ fn expected(links: u64, nodes: u64) -> Expected {
 impl World {
     fn client(&self, number: u32, trouble: Option<Trouble>, began: Instant) -> Journaling<Way> {
         let way = Way { world: self.clone(), trouble };
-        Journaling::new(way, Box::new(ClientJournal(self.clone(), number)), began)
+        Journaling::new(way, Notes::new(Box::new(ClientJournal(self.clone(), number)), began))
     }
 
     /// Three loaded nodes and three loaded links, on which a client has worked: of links, 2 is new, 3 was overwritten twice and
