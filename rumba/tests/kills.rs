@@ -36,7 +36,7 @@ fn killed(work: &Work, engine: &str, durability: &str, server: Option<&str>) -> 
     let place = Place::new();
     let mut command = place.rumba(&["run", work.name, "--engine", engine, "--out", "out", "--quiet"]);
     command.args(["--verify", "acid", "--set", &format!("durability={durability}")]);
-    let small = ["clients=4", "load_clients=2", "crash=1s", "warmup=100ms", "loops=1", "loop=200ms"];
+    let small = ["clients=4", "load_clients=2", "crash=2s", "warmup=100ms", "loops=1", "loop=200ms"];
     for set in small.iter().chain(work.set) {
         command.args(["--set", set]);
     }
@@ -55,7 +55,7 @@ fn killed(work: &Work, engine: &str, durability: &str, server: Option<&str>) -> 
         let checks = recovery["checks"].as_array().unwrap();
         assert!(checks.iter().all(|check| check["wrong"] == 0 && check["examined"] != 0), "{checks:?}");
         let found = recovery["recovery"].clone();
-        assert!(found["acknowledged"].as_u64().unwrap() > 5, "{found}");
+        assert!(found["acknowledged"].as_u64().unwrap() > 20, "{found}");
         assert_eq!(checks.len() + found["damage"].as_array().map_or(0, Vec::len), work.checks, "{recovery}");
         found
     });
