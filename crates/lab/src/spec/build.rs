@@ -58,9 +58,10 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     clients::refuse_too_many(table, &run, &fitted, &*bound, registry)?;
     let (shortages, memory_needs) = memory::of_all(&fitted);
     let engines: Vec<EngineConfig> = fitted.into_iter().map(|fitted| fitted.config).collect();
-    let excused =
-        |engine: &str| !wanted.is_empty() || left_out.iter().any(|(name, _)| engine_name::is_called(name, engine));
-    let kept = claims(table, &names_in_claims(&engines, &tests), &run.clients, &excused)?;
+    let absent = names_in_claims(left_out.iter().map(|(name, _)| name), &tests);
+    let excused = |engine: &str| !wanted.is_empty() || absent.iter().any(|name| engine_name::is_called(name, engine));
+    let known = names_in_claims(engines.iter().map(|engine| &engine.name), &tests);
+    let kept = claims(table, &known, &run.clients, &excused)?;
     let is_wanted = |engine: &str| wanted.iter().any(|name| engine_name::is_called(engine, name));
     let pairs = ab::pairs(table, &engines, &|engine| excused(engine) && !is_wanted(engine))?;
     let as_run = super::build_text::write(&as_run(root, entries, &pairs, kept.iter().map(|(node, _)| *node)));
@@ -112,12 +113,12 @@ fn name(table: &Table, root: &Node) -> Result<String, SpecError> {
 }
 
 /// What claims may name: engines, and in a suite their tests.
-fn names_in_claims(engines: &[EngineConfig], tests: &[Test]) -> Vec<String> {
-    let names = |engine: &EngineConfig| {
-        let in_tests = tests.iter().map(|test| engine_in_test(&engine.name, Some(&test.name)));
-        std::iter::once(engine.name.clone()).chain(in_tests).collect::<Vec<_>>()
+fn names_in_claims<'a>(engines: impl Iterator<Item = &'a String>, tests: &[Test]) -> Vec<String> {
+    let names = |engine: &String| {
+        let in_tests = tests.iter().map(|test| engine_in_test(engine, Some(&test.name)));
+        std::iter::once(engine.clone()).chain(in_tests).collect::<Vec<_>>()
     };
-    engines.iter().flat_map(names).collect()
+    engines.flat_map(names).collect()
 }
 
 struct Work {

@@ -13,7 +13,7 @@ use rumba_core::memory::MemoryNeed;
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
 use rumba_core::sql::Dialect;
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, LoadStage, Ops, State, Workload};
+use rumba_core::workload::{Bound, LoadStage, Ops, State, Test, Workload};
 
 use crate::registry::Registry;
 
@@ -59,8 +59,10 @@ pub struct PaperLoad {
     pub bound: Arc<AtomicUsize>,
 }
 
-const WORKLOAD_SETTINGS: &[SettingInfo] =
-    &[SettingInfo { name: "maxid1", kind: Kind::Int(1, 1_000_000_000), default: "1000", help: "" }];
+const WORKLOAD_SETTINGS: &[SettingInfo] = &[
+    SettingInfo { name: "maxid1", kind: Kind::Int(1, 1_000_000_000), default: "1000", help: "" },
+    SettingInfo { name: "suite", kind: Kind::Bool, default: "false", help: "" },
+];
 
 impl Workload for PaperLoad {
     fn name(&self) -> &'static str {
@@ -74,6 +76,10 @@ impl Workload for PaperLoad {
     }
     fn families(&self) -> &'static [Family] {
         &[Family::KeyValue, Family::Sql(Dialect::Sqlite)]
+    }
+    fn tests(&self, settings: &Settings) -> Result<Vec<Test>, SettingError> {
+        let test = |name: &str| Test { name: name.to_owned(), settings: settings.clone(), loads: false };
+        Ok(if settings.bool("suite") == Some(true) { vec![test("reads"), test("writes")] } else { Vec::new() })
     }
     fn bind(&self, _: &Settings) -> Result<Box<dyn Bound>, SettingError> {
         self.bound.fetch_add(1, Relaxed);

@@ -402,6 +402,16 @@ fn an_optional_engine_that_is_not_here_is_left_out_with_its_claims_and_said() {
 }
 
 #[test]
+fn a_claim_about_an_optional_engine_in_a_test_of_a_suite_is_left_out_with_it_but_not_one_about_no_test() {
+    let suite = GOOD.replace("maxid1 = 1_000", "suite = true");
+    let claim = |engine: &str| CLAIM.replace("rocks.16k", engine);
+    let [here, absent] = ["rocks.16k/reads", "newer/writes"].map(claim);
+    let experiment = read(&[&suite, OPTIONAL, &here, &absent].concat()).unwrap();
+    assert_eq!(experiment.claims.len(), 1);
+    assert!(read(&[&suite, OPTIONAL, &claim("newer/others")].concat()).unwrap_err().problem.contains("newer/others"));
+}
+
+#[test]
 fn what_is_not_optional_or_alone_is_refused_when_it_is_not_here() {
     let needed = OPTIONAL.replace("optional = true", "optional = false");
     assert!(read(&[GOOD, &needed].concat()).unwrap_err().problem.contains("cannot run here"));
