@@ -6,7 +6,7 @@
 use std::ffi::{CStr, CString, c_char};
 use std::path::Path;
 use std::ptr::null_mut;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rumba_core::error::EngineError;
 
@@ -149,6 +149,8 @@ pub struct Database {
     names: Vec<String>,
     options: Options,
     flush: *mut rocksdb_flushoptions_t,
+    /// What a write failed with when the device was full.
+    full: OnceLock<String>,
 }
 
 // SAFETY: RocksDB databases and family handles may be used from any thread at
@@ -158,6 +160,28 @@ unsafe impl Send for Database {}
 unsafe impl Sync for Database {}
 
 impl Database {
+    /// Whether anything may still be written. RocksDB goes on by itself once there is room again, and then writes to the log
+    /// whose write has failed: 7.8, where it is built with assertions, ends the process over that.
+    ///
+    /// # Errors
+    /// What the first write failed with that found the device full.
+    #[inline]
+    pub(crate) fn writable(&self) -> Result<(), EngineError> {
+        match self.full.get() {
+            None => Ok(()),
+            Some(words) => Err(EngineError::DiskFull(words.clone())),
+        }
+    }
+
+    /// What came of a write: after a full device it was the last.
+    #[inline]
+    pub(crate) fn written(&self, outcome: Result<(), EngineError>) -> Result<(), EngineError> {
+        if let Err(EngineError::DiskFull(words)) = &outcome {
+            self.full.get_or_init(|| words.clone());
+        }
+        outcome
+    }
+
     /// Creates or opens the database at `path`.
     ///
     /// # Errors
@@ -197,7 +221,7 @@ impl Database {
             (base_of(api, transactions), flush)
         };
         let names = families[1..].iter().map(|family| family.name.clone()).collect();
-        Ok(Self { transactions, base, families: handles, names, options, flush, library })
+        Ok(Self { transactions, base, families: handles, names, options, flush, library, full: OnceLock::new() })
     }
 
     /// The names of the key spaces' families, in order.

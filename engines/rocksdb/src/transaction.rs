@@ -91,13 +91,17 @@ impl WriteBatch {
     pub fn write(&mut self) -> Result<(), EngineError> {
         let db = &self.options.db;
         let api = &db.library.api;
+        let is_writable = db.writable();
         let mut error = null_mut();
         // SAFETY: valid handles; the error is taken over.
-        unsafe {
-            api.rocksdb_write(db.base, self.options.raw, self.raw, &mut error);
+        let outcome = unsafe {
+            if is_writable.is_ok() {
+                api.rocksdb_write(db.base, self.options.raw, self.raw, &mut error);
+            }
             api.rocksdb_writebatch_clear(self.raw);
             check(api, "rocksdb_write", error)
-        }
+        };
+        is_writable.and_then(|()| db.written(outcome))
     }
 }
 
@@ -296,13 +300,17 @@ impl Transaction {
     #[inline]
     pub fn commit(&mut self) -> Result<(), EngineError> {
         self.require_active("rocksdb_transaction_commit")?;
-        let api = &self.write.db.library.api;
+        let db = &self.write.db;
+        let api = &db.library.api;
         let mut error = null_mut();
-        // SAFETY: an open transaction; the error is taken over.
-        let outcome = unsafe {
-            api.rocksdb_transaction_commit(self.raw, &mut error);
-            check(api, "rocksdb_transaction_commit", error)
-        };
+        let outcome = db.writable().and_then(|()| {
+            // SAFETY: an open transaction; the error is taken over.
+            let outcome = unsafe {
+                api.rocksdb_transaction_commit(self.raw, &mut error);
+                check(api, "rocksdb_transaction_commit", error)
+            };
+            db.written(outcome)
+        });
         match outcome {
             Ok(()) => self.active = false,
             // The commit's own words matter; a rollback after it has nothing to add.
