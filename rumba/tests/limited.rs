@@ -234,3 +234,41 @@ fn assert_admitted(place: &Place, command: &[&str]) {
         words.contains("free; this data set may need") && words.contains("run.data_dir to a larger volume");
     assert!(output.status.success() || small_disk, "{command:?}: {}", text(&output));
 }
+
+/// A `mongod` that tells its version and does nothing else: of a dry run no server is asked for more.
+fn mongod(place: &Place, version: &str) -> std::path::PathBuf {
+    let bin = place.path(&format!("mongodb-{version}/bin"));
+    std::fs::create_dir_all(&bin).unwrap();
+    let program = bin.join("mongod");
+    std::fs::write(&program, format!("#!/bin/sh\necho 'db version v{version}'\n")).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    bin
+}
+
+/// Nobody's registry has one, so that these rows are left out of every run here.
+#[test]
+#[needs(MariaDb)]
+fn what_is_written_of_mongodb_is_admitted_where_somebody_has_it() {
+    let place = Place::new();
+    let (bin, old) = (mongod(&place, "7.0.5"), mongod(&place, "3.6.23"));
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let engines = [
+        ("ycsb-documents", "mongodb"),
+        ("linkbench-documents", "mongodb"),
+        ("small-server", "mongodb[compression=snappy],mongodb[compression=zlib],mongorocks,mmapv1"),
+    ];
+    for (name, engines) in engines {
+        let mut dry = place.rumba(&["reproduce", name, "--engine", engines, "--dry-run", "--allow-unlimited"]);
+        if name == "small-server" {
+            let base = old.parent().unwrap().display();
+            dry.args(["--set", &format!("mongorocks.server={base}"), "--set", &format!("mmapv1.server={base}")]);
+        }
+        let output = dry.env("PATH", &path).output().unwrap();
+        assert!(output.status.success(), "{name}: {}", text(&output));
+        assert!(!text(&output).contains("left out"), "{name}: {}", text(&output));
+    }
+    let workload = ["--set", "cache=256MiB", "--set", "recordcount=1000", "--dry-run"];
+    let mut named = place.rumba(&[&["run", "ycsb", "--engine", "mongodb"], &workload[..]].concat());
+    let output = named.env("PATH", &path).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+}

@@ -134,8 +134,8 @@ pub trait Workload: Send + Sync {
     fn families(&self) -> &'static [Family];
 
     /// Whether it writes more than one key, or reads and writes several, between begin and commit. One that does not also
-    /// serves engines that have no transactions.
-    fn needs_transactions(&self) -> bool {
+    /// serves engines that have no transactions. It may be otherwise with each family.
+    fn needs_transactions(&self, _of: Family) -> bool {
         true
     }
 

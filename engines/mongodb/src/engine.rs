@@ -131,13 +131,19 @@ impl Engine for MongoEngine {
         self.brand.info()
     }
 
+    /// What a server that others run has shows when it is asked: the record says it.
+    fn has_transactions(&self, config: &EngineConfig) -> bool {
+        Options::read(self.brand, config).unwrap_or_default().transactions
+    }
+
     /// A snapshot is what a transaction reads of WiredTiger, whatever its read concern. Without transactions nothing is
-    /// isolated but each document.
+    /// isolated but each document. Of a server that others run it is not known before.
     fn nature(&self, config: &EngineConfig) -> Nature {
         let options = Options::read(self.brand, config).unwrap_or_default();
         let is_mapped = options.arguments.get("storageEngine").is_some_and(|engine| engine == "mmapv1");
+        let isolation = if options.transactions { "SNAPSHOT" } else { "none, each document by itself" };
         Nature {
-            isolation: Some(if options.transactions { "SNAPSHOT" } else { "none, each document by itself" }.to_owned()),
+            isolation: (!config.server.as_deref().is_some_and(is_dsn)).then(|| isolation.to_owned()),
             has_log: Some(config.durability != Durability::None),
             reads: Some(if is_mapped { Reads::Mapped } else { Reads::Buffered }),
         }

@@ -3,6 +3,7 @@
 use rumba_core::bson::DocumentBuf;
 use rumba_core::engine::{Durability, EngineConfig};
 use rumba_core::setting::SettingError;
+use rumba_server_kit::version::Version;
 
 use crate::brand::Brand;
 use crate::options::Options;
@@ -89,17 +90,41 @@ pub fn for_own(config: &EngineConfig, options: &Options, software: &Software) ->
     let write_concern = write_concern(config.durability);
     let mut plan = Plan { arguments: Vec::new(), replicated: options.transactions, write_concern };
     match software.brand {
-        Brand::MongoDb => mongodb(&mut plan, config, options)?,
+        Brand::MongoDb => mongodb(&mut plan, config, options, software)?,
         Brand::SecantusDb => secantusdb(&mut plan, config, options, software)?,
     }
     options.arguments.iter().for_each(|(name, value)| plan.tell(name, value.as_str()));
     Ok(plan)
 }
 
-fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options) -> Result<(), SettingError> {
+/// The first version that has transactions.
+const WITH_TRANSACTIONS: Version = Version(4, 0, 0);
+
+fn refuse_without_transactions(engine: &str, software: &Software) -> Result<(), SettingError> {
+    let remedy = "write settings.transactions = false";
+    let without = match engine {
+        "mmapv1" => Some("MMAPv1"),
+        "rocksdb" => Some("MongoRocks"),
+        _ => None,
+    };
+    if let Some(name) = without {
+        return Err(SettingError::new("storageEngine", format!("{name} has no transactions"), remedy));
+    }
+    match software.version.as_deref().and_then(Version::find) {
+        Some(version) if version < WITH_TRANSACTIONS => {
+            Err(SettingError::new("transactions", format!("MongoDB {version} has none, which came with 4.0"), remedy))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options, software: &Software) -> Result<(), SettingError> {
     // It takes whole MiB, and drops what is more: this is exact of those.
     let gigabytes = ((config.cache >> 20) as f64 / 1024.0).to_string();
     let engine = options.arguments.get("storageEngine").map_or("wiredTiger", String::as_str);
+    if options.transactions {
+        refuse_without_transactions(engine, software)?;
+    }
     let compression = config.compression.as_deref();
     match engine {
         "wiredTiger" if config.cache < LEAST_CACHE => {
@@ -127,10 +152,6 @@ fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options) -> Result<
             if let Some(name) = compression {
                 plan.tell("rocksdbCompression", name);
             }
-        }
-        "mmapv1" if options.transactions => {
-            let remedy = "write settings.transactions = false";
-            return Err(SettingError::new("storageEngine", "MMAPv1 has no transactions", remedy));
         }
         other => {
             if compression.is_some_and(|name| name != "none") {
@@ -185,10 +206,18 @@ mod tests {
     use rumba_core::setting::Value;
 
     fn planned(brand: Brand, change: impl FnOnce(&mut EngineConfig)) -> Result<Plan, SettingError> {
+        of_version(brand, None, change)
+    }
+
+    fn of_version(
+        brand: Brand,
+        version: Option<&str>,
+        change: impl FnOnce(&mut EngineConfig),
+    ) -> Result<Plan, SettingError> {
         let mut config = config(brand);
         change(&mut config);
         let program = format!("/x/bin/{}", brand.programs()[0]).into();
-        let software = Software { brand, program, version: None };
+        let software = Software { brand, program, version: version.map(str::to_owned) };
         for_own(&config, &Options::read(brand, &config)?, &software)
     }
 
@@ -226,6 +255,7 @@ mod tests {
         assert!(refused(Brand::MongoDb, |_| {}).contains("256 MiB"), "64 MiB of cache");
         let rocks = refused(Brand::MongoDb, |config| {
             config.settings.0.insert("storageEngine".into(), Value::Text("rocksdb".into()));
+            config.settings.0.insert("transactions".into(), Value::Bool(false));
             config.cache = 1536 << 20;
         });
         assert!(rocks.contains("whole GiB"), "what it would be given instead is another cache: {rocks}");
@@ -243,6 +273,14 @@ mod tests {
             config.settings.0.insert("storageEngine".into(), Value::Text("mmapv1".into()));
         });
         assert!(mmap.contains("no transactions"), "{mmap}");
+        let rocks = refused(Brand::MongoDb, |config| {
+            config.settings.0.insert("storageEngine".into(), Value::Text("rocksdb".into()));
+            config.cache = 1 << 30;
+        });
+        assert!(rocks.contains("MongoRocks has no transactions"), "{rocks}");
+        let old = |version| of_version(Brand::MongoDb, Some(version), |config| config.cache = 1 << 30);
+        assert!(old("3.6.23").unwrap_err().to_string().contains("MongoDB 3.6.23 has none"));
+        assert!(old("4.0.0").is_ok() && old("7.0.5").is_ok());
     }
 
     #[test]

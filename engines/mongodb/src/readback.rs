@@ -139,6 +139,7 @@ mod tests {
             let mut asked = config(Brand::MongoDb);
             (asked.cache, asked.compression) = (1 << 30, Some("snappy".to_owned()));
             asked.settings.0.insert("storageEngine".to_owned(), Value::Text(engine.to_owned()));
+            asked.settings.0.insert("transactions".to_owned(), Value::Bool(engine == "wiredTiger"));
             let software = Software { brand: Brand::MongoDb, program: "/x/bin/mongod".into(), version: None };
             let options = Options::read(Brand::MongoDb, &asked).unwrap();
             let plan = for_own(&asked, &options, &software).unwrap();

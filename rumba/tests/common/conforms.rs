@@ -42,7 +42,8 @@ pub fn config(engine: &dyn Engine, server: Option<&str>) -> EngineConfig {
 /// tables of their own in it; over any other engine each has an instance of its own, with its own key spaces.
 pub fn conforms(engine: &dyn Engine, config: &EngineConfig, seeds: &[u64]) {
     let info = engine.info();
-    let has_what_it_needs = |workload: &dyn Workload| info.has_transactions || !workload.needs_transactions();
+    let has_what_it_needs =
+        |workload: &dyn Workload| info.has_transactions || !workload.needs_transactions(info.family);
     let mut served: Vec<Tested> = WORKLOADS.to_vec();
     served.retain(|(workload, ..)| workload.families().contains(&info.family) && has_what_it_needs(*workload));
     let together = if info.form == Form::Server { served.len() } else { 1 };

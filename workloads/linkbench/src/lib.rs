@@ -77,6 +77,12 @@ impl Workload for LinkBench {
         FAMILIES
     }
 
+    /// Over documents it does without where a server has none, as the published runs did: each document is whole, and a count
+    /// may be apart from the links that it counts, which the proof then finds.
+    fn needs_transactions(&self, of: Family) -> bool {
+        of != Family::Document
+    }
+
     fn bind(&self, settings: &Settings) -> Result<Box<dyn Bound>, SettingError> {
         Ok(Box::new(bound::LinkBenchBound::new(settings)?))
     }

@@ -75,7 +75,7 @@ impl Workload for Ycsb {
     }
 
     /// Every operation writes one record.
-    fn needs_transactions(&self) -> bool {
+    fn needs_transactions(&self, _of: Family) -> bool {
         false
     }
 

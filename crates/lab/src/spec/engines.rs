@@ -308,7 +308,7 @@ fn at_missing(missing: &Missing, config: &EngineConfig, at: &Node) -> SpecError 
 }
 
 fn without_transactions(info: &EngineInfo, workload: &str, at: &Node, registry: &Registry) -> SpecError {
-    let others = registry.workloads.iter().filter(|other| !other.needs_transactions());
+    let others = registry.workloads.iter().filter(|other| !other.needs_transactions(info.family));
     let others: Vec<&str> =
         others.filter(|other| other.families().contains(&info.family)).map(|other| other.name()).collect();
     let remedy = match others.as_slice() {
@@ -334,7 +334,7 @@ fn has_adapter(
     let families = asked.map_or(&[][..], |workload| workload.families());
     let info = engine.info();
     if families.contains(&info.family) {
-        let needs = asked.is_some_and(|workload| workload.needs_transactions());
+        let needs = asked.is_some_and(|workload| workload.needs_transactions(info.family));
         return if needs && !engine.has_transactions(config) {
             Err(without_transactions(info, workload, at, registry))
         } else {
