@@ -15,6 +15,8 @@
 //! All numbers are floating-point. What a figure's name and arguments mean is
 //! settled while reading, so that a mistake is said at its place before anything runs.
 
+use rumba_core::ratio::SAME_MARGIN;
+
 use super::lexer::{Token, Tokens};
 use super::names::{Argument, Asked, Mistake, Scope, figure};
 
@@ -58,17 +60,24 @@ impl Relation {
         })
     }
 
-    /// Whether it is so of two numbers.
+    /// Whether it is so of two numbers. Equal are those within a percent, as the test of several repeats has it; of numbers that
+    /// have no ratio, only the same.
     pub fn is_so(self, left: f64, right: f64) -> bool {
         match self {
             Relation::Less => left < right,
             Relation::AtMost => left <= right,
             Relation::Greater => left > right,
             Relation::AtLeast => left >= right,
-            Relation::Equal => left == right,
-            Relation::Unequal => left != right,
+            Relation::Equal => are_equal(left, right),
+            Relation::Unequal => !are_equal(left, right),
         }
     }
+}
+
+fn are_equal(left: f64, right: f64) -> bool {
+    /// Rounding of a quotient.
+    const ROUNDING: f64 = 1e-9;
+    left == right || (left > 0.0 && right > 0.0 && (left / right - 1.0).abs() <= SAME_MARGIN + ROUNDING)
 }
 
 /// An expression that comes to a number.

@@ -276,6 +276,16 @@ fn equal_means_within_a_percent() {
     assert_eq!(judged(same, &run(&[10.0, 10.01, 9.99], &[10.0, 10.02, 10.01])).verdict, Verdict::Holds);
     assert_eq!(judged(same, &run(&[10.5, 10.51, 10.49, 10.5], &[10.0; 4])).verdict, Verdict::Fails);
     assert_eq!(judged(&same.replace("==", "!="), &run(&[10.5; 4], &[10.0; 4])).verdict, Verdict::Holds);
+    // So do what is seen of one repeat, plain numbers, and a part of several.
+    let once = judged(same, &run(&[10.02], &[10.0]));
+    assert_eq!((once.verdict, once.seen), (Verdict::SeenOnce, Some(true)), "{}", once.reason);
+    let apart = judged(same, &run(&[10.2], &[10.0]));
+    assert_eq!((apart.verdict, apart.seen), (Verdict::SeenOnce, Some(false)), "{}", apart.reason);
+    assert_eq!(judged("1 == 1.005", &run(&[10.0; 4], &[10.0; 4])).verdict, Verdict::Holds);
+    assert_eq!(judged("0 == 0.001", &run(&[10.0; 4], &[10.0; 4])).verdict, Verdict::Fails);
+    let both = judged(&format!("{same} && ops_per_s(\"a\") > 0"), &run(&[10.0, 10.01, 9.99, 10.0, 10.01], &[10.02; 5]));
+    assert_eq!((both.verdict, both.seen), (Verdict::Holds, Some(true)), "{}", both.reason);
+    assert!(both.reason.contains("it is true"), "{}", both.reason);
 }
 
 #[test]
