@@ -3,7 +3,7 @@
 
 use rumba_core::comparison::{Figure, Part, Row, Summary};
 use rumba_core::metric::Metric;
-use rumba_core::ratio::{Change, HEADLINE_RUN, Ratio};
+use rumba_core::ratio::{Change, HEADLINE_RUN, Ratio, discoveries};
 use rumba_core::record::{Status, TrialPart};
 use rumba_core::results::{Results, Trial};
 use rumba_core::units::show_bytes;
@@ -109,7 +109,7 @@ impl<'a> Against<'a> {
             return self.found_in_suite();
         }
         if let Some((first, second)) = of(&[Change::Better, Change::Worse]) {
-            return format!("{} ({repeats}): sure.", self.sentence(first, second));
+            return format!("{} ({repeats}): {}.", self.sentence(first, second), self.how_sure(first, second));
         }
         if let Some((first, second)) = of(&[Change::SeenOnce]) {
             return format!("Seen once, which decides nothing: {}.", self.sentence(first, second));
@@ -135,6 +135,18 @@ impl<'a> Against<'a> {
                 self.with_clients()
             ),
         }
+    }
+
+    /// What is told is chosen for being extreme among all verdicts of this number of clients: it is sure if it is one of
+    /// those that stand when all are tested together.
+    fn how_sure(&self, first: Judged<'_>, second: Option<Judged<'_>>) -> String {
+        let verdicts = || self.headlines.iter().filter_map(|headline| headline.ratio.p);
+        let bound = discoveries(verdicts());
+        let stands = |judged: Judged<'_>| judged.ratio.p.is_some_and(|p| p <= bound);
+        if stands(first) && second.is_none_or(stands) {
+            return "sure".to_owned();
+        }
+        format!("sure by itself, and not among {} together", counted(verdicts().count(), "verdict"))
     }
 
     /// The finding that lies farthest from one, of engines that had the same where there are such, and another of the

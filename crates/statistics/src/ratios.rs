@@ -2,7 +2,7 @@
 
 use rumba_core::comparison::{Figure, metric_info};
 use rumba_core::metric::{Better, Metric};
-use rumba_core::ratio::{Change, LEVEL, Ratio, SAME_MARGIN};
+use rumba_core::ratio::{Change, LEVEL, Ratio, SAME_MARGIN, discoveries};
 
 use crate::exact::{Inverted, mean};
 use crate::planning::{Undecided, pooled_deviation, repeats};
@@ -11,8 +11,6 @@ use crate::planning::{Undecided, pooled_deviation, repeats};
 const ROUNDING: f64 = 1e-9;
 /// With fewer repeats of each side a two-sided test at 5% rejects nothing.
 pub const LEAST_REPEATS: u32 = 4;
-/// What may be false of the verdicts of the metrics that are no headline.
-const FALSE_DISCOVERIES: f64 = 1.0 - LEVEL;
 
 /// The ratio of two figures, with the verdict of this metric alone.
 pub fn ratio(metric: &str, unit: &str, headline: bool, base: &Figure, other: &Figure) -> Ratio {
@@ -151,16 +149,9 @@ fn more(base: &[f64], other: &[f64], alpha: f64, margin: f64) -> Option<u32> {
 /// together: one that would say better, worse or differs alone says undecided
 /// unless the procedure of Benjamini and Hochberg rejects it among all of them.
 /// Metrics of one trial rise and fall together, under which it keeps its rate.
-///
-/// Source: Benjamini and Yekutieli, The control of the false discovery rate in
-/// multiple testing under dependency, Annals of Statistics 29 (2001).
 pub fn discover<'a>(ratios: impl Iterator<Item = &'a mut Ratio>) {
     let mut details: Vec<&mut Ratio> = ratios.filter(|ratio| !ratio.headline && ratio.p.is_some()).collect();
-    let mut ordered: Vec<f64> = details.iter().filter_map(|ratio| ratio.p).collect();
-    ordered.sort_unstable_by(f64::total_cmp);
-    let count = ordered.len() as f64;
-    let allowed = |(rank, p): (usize, &f64)| *p <= FALSE_DISCOVERIES * (rank + 1) as f64 / count + ROUNDING;
-    let bound = ordered.iter().enumerate().filter(|entry| allowed(*entry)).map(|(_, p)| *p).next_back().unwrap_or(0.0);
+    let bound = discoveries(details.iter().filter_map(|ratio| ratio.p));
     for ratio in &mut details {
         let moved = matches!(ratio.change, Change::Better | Change::Worse | Change::Differs);
         if moved && ratio.p > Some(bound) {
