@@ -21,9 +21,8 @@ pub use rest::rest;
 /// data can be kept, or of each of its tests that needs data of its own; then the
 /// repeats, interleaved (A B A B, not A A B B), so that a host that grows slower
 /// does so for every engine; of a suite, each test by all engines before the next
-/// test. Where engines are compared with each other (`[ab]`), each second turn goes
-/// the other way round (A B B A): what a trial leaves behind for the next one meets
-/// both.
+/// test. Each second turn goes the other way round (A B B A): what a trial leaves behind
+/// for the next one meets all of them.
 pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
     let run = &experiment.run;
     let tests: Vec<Option<&Test>> = match experiment.tests.as_slice() {
@@ -33,7 +32,7 @@ pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
     let (mut trials, loads) = loads(experiment, registry, &tests);
     for repeat in 1..=run.repeats {
         let mut turn: Vec<&EngineConfig> = experiment.engines.iter().collect();
-        if !experiment.pairs.is_empty() && repeat % 2 == 0 {
+        if repeat % 2 == 0 {
             turn.reverse();
         }
         for &clients in &run.clients {
