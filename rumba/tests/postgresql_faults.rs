@@ -62,7 +62,7 @@ fn the_twelve_conditions_of_tpcc_hold_over_a_crash_of_the_server() {
     let trial = &report["trials"][0];
     assert_eq!(trial["failure"], serde_json::Value::Null, "{trial}");
     let checks = phase(trial, "verify").unwrap()["checks"].as_array().unwrap();
-    assert!(checks.len() == 15 && checks.iter().all(|check| check["wrong"] == 0), "{checks:?}");
+    assert!(checks.len() == 16 && checks.iter().all(|check| check["wrong"] == 0), "{checks:?}");
     let counters = phase(trial, "drain").unwrap()["counters"].as_array().unwrap();
     let reconnects = counters.iter().find(|gauge| gauge["name"] == "client_reconnects").unwrap();
     assert!(reconnects["value"].as_f64().unwrap() >= 2.0, "{reconnects}");

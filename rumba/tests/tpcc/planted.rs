@@ -1,6 +1,9 @@
 //! A fault of each kind is planted in data that is consistent, and found by its condition: over SQL by statements, over
 //! keys and values, whose rows are read in another way, by putting and deleting.
 
+#[path = "planted_stock.rs"]
+mod stock;
+
 use std::sync::atomic::AtomicBool;
 
 use rumba_core::check::Check;
@@ -37,7 +40,7 @@ const HISTORY: SpaceId = 3;
 const NEW_ORDER: SpaceId = 4;
 const ORDERS: SpaceId = 5;
 const ORDER_LINE: SpaceId = 6;
-const STOCK: SpaceId = 8;
+const ITEM: SpaceId = 7;
 
 /// Where a table's numbers stand in its values, keys and texts not counted.
 const W_YTD: usize = 1;
@@ -111,6 +114,17 @@ impl Keys {
         self.of(space, &[1, district]).iter().map(|key| part(key, 2)).collect()
     }
 
+    /// Takes away the last order of a district; what it took from stock is taken all the same.
+    fn forget(&mut self, district: u32) {
+        let last = *self.orders(ORDERS, district).last().unwrap();
+        for line in self.of(ORDER_LINE, &[1, district, last]) {
+            self.delete(ORDER_LINE, &line);
+        }
+        self.delete(NEW_ORDER, &key(&[1, district, last]));
+        self.delete(ORDERS, &key(&[1, district, last]));
+        self.add(DISTRICT, &key(&[1, district]), D_NEXT_O_ID, -1);
+    }
+
     /// Sets whether an order is delivered, in every row that says so.
     fn set_delivered(&mut self, district: u32, order: u32, is_delivered: bool) {
         let place = key(&[1, district, order]);
@@ -156,6 +170,17 @@ fn sql_set_delivered(district: u32, which: &str, is_delivered: bool) -> String {
          UPDATE customer SET c_balance = c_balance {sign} (SELECT SUM(ol_amount) FROM order_line WHERE {lines}) \
          WHERE c_d_id = {district} AND c_id = (SELECT o_c_id FROM orders WHERE o_d_id = {district} AND o_id = {order}); \
          {waits}"
+    )
+}
+
+/// Takes away the last order of a district; what it took from stock is taken all the same.
+fn sql_forget(district: u32) -> String {
+    let last = format!("(SELECT MAX(o_id) FROM orders WHERE o_d_id = {district})");
+    format!(
+        "DELETE FROM order_line WHERE ol_d_id = {district} AND ol_o_id = {last}; \
+         DELETE FROM new_order WHERE no_d_id = {district} AND no_o_id = {last}; \
+         DELETE FROM orders WHERE o_d_id = {district} AND o_id = {last}; \
+         UPDATE district SET d_next_o_id = d_next_o_id - 1 WHERE d_id = {district}"
     )
 }
 
@@ -248,7 +273,7 @@ fn of_orders() -> Vec<Fault> {
             |keys| keys.set(ORDER_LINE, &key(&[1, 1, 1, 1]), OL_DELIVERY_D, NONE),
             &["3.3.2.7"],
         ),
-        // A line of an order that is not there.
+        // A line of an order that is not there, which took nothing from stock.
         fault(
             "INSERT INTO order_line SELECT ol_w_id, ol_d_id, 999, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, \
              ol_quantity, ol_amount, ol_dist_info FROM order_line WHERE ol_d_id = 1 AND ol_o_id = 1 AND ol_number = 1",
@@ -256,7 +281,7 @@ fn of_orders() -> Vec<Fault> {
                 let line = keys.row(ORDER_LINE, &key(&[1, 1, 1, 1]));
                 keys.put(ORDER_LINE, &key(&[1, 1, 999, 1]), &line);
             },
-            &["3.3.2.4", "3.3.2.6"],
+            &["3.3.2.4", "3.3.2.6", "tpcc_stock"],
         ),
     ]
 }
@@ -306,24 +331,16 @@ fn of_the_rest() -> Vec<Fault> {
         ),
         // A whole order whose end was lost, as if it had never been.
         fault(
-            "DELETE FROM order_line WHERE ol_d_id = 6 AND ol_o_id = (SELECT MAX(o_id) FROM orders WHERE o_d_id = 6); \
-             DELETE FROM new_order WHERE no_d_id = 6 AND no_o_id = (SELECT MAX(o_id) FROM orders WHERE o_d_id = 6); \
-             DELETE FROM orders WHERE o_d_id = 6 AND o_id = (SELECT MAX(o_id) FROM orders WHERE o_d_id = 6); \
-             UPDATE district SET d_next_o_id = d_next_o_id - 1 WHERE d_id = 6",
+            format!("{}; {}", stock::sql_put_back(6), sql_forget(6)),
             |keys| {
-                let last = *keys.orders(ORDERS, 6).last().unwrap();
-                for line in keys.of(ORDER_LINE, &[1, 6, last]) {
-                    keys.delete(ORDER_LINE, &line);
-                }
-                keys.delete(NEW_ORDER, &key(&[1, 6, last]));
-                keys.delete(ORDERS, &key(&[1, 6, last]));
-                keys.add(DISTRICT, &key(&[1, 6]), D_NEXT_O_ID, -1);
+                keys.put_back(6);
+                keys.forget(6);
             },
             &["every new order that was acknowledged is there"],
         ),
         fault(
-            "DELETE FROM stock WHERE s_i_id = 17",
-            |keys| keys.delete(STOCK, &key(&[1, 17])),
+            "DELETE FROM item WHERE i_id = 17",
+            |keys| keys.delete(ITEM, &key(&[17])),
             &["tables have the rows of the scale"],
         ),
     ]
@@ -331,8 +348,8 @@ fn of_the_rest() -> Vec<Fault> {
 
 /// All of them. Each condition is broken by one, and 3.3.2.3 and 11 by one that breaks nothing else.
 fn faults() -> Vec<Fault> {
-    let faults: Vec<Fault> = of_orders().into_iter().chain(of_the_rest()).collect();
-    for clause in (1..=12).map(|number| format!("3.3.2.{number}")) {
+    let faults: Vec<Fault> = of_orders().into_iter().chain(of_the_rest()).chain(stock::of_stock()).collect();
+    for clause in (1..=12).map(|number| format!("3.3.2.{number}")).chain(["tpcc_stock".to_owned()]) {
         assert!(faults.iter().any(|fault| fault.broken.contains(&clause.as_str())), "{clause}");
     }
     faults

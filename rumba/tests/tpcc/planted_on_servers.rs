@@ -10,7 +10,7 @@ struct Fault {
     broken: &'static [&'static str],
 }
 
-const FAULTS: [Fault; 11] = [
+const FAULTS: [Fault; 14] = [
     Fault {
         plant: "UPDATE warehouse SET w_ytd = w_ytd + 1",
         undo: "UPDATE warehouse SET w_ytd = w_ytd - 1",
@@ -68,15 +68,56 @@ const FAULTS: [Fault; 11] = [
         undo: "UPDATE customer SET c_ytd_payment = c_ytd_payment - 1 WHERE c_d_id = 1 AND c_id = 1",
         broken: &["3.3.2.12"],
     },
+    // Nobody has ordered anything yet.
+    Fault {
+        plant: "UPDATE stock SET s_ytd = s_ytd + 1 WHERE s_i_id = 17",
+        undo: "UPDATE stock SET s_ytd = s_ytd - 1 WHERE s_i_id = 17",
+        broken: &["tpcc_stock"],
+    },
+    Fault {
+        plant: "UPDATE stock SET s_remote_cnt = s_remote_cnt + 1 WHERE s_i_id = 17",
+        undo: "UPDATE stock SET s_remote_cnt = s_remote_cnt - 1 WHERE s_i_id = 17",
+        broken: &["tpcc_stock"],
+    },
+    Fault {
+        plant: "UPDATE stock SET s_quantity = s_quantity + 91 WHERE s_i_id = 17",
+        undo: "UPDATE stock SET s_quantity = s_quantity - 91 WHERE s_i_id = 17",
+        broken: &["tpcc_stock"],
+    },
+];
+
+/// A fault of stock that the first line of a district's first new order took from.
+const OF_ORDERED: [Fault; 2] = [
+    Fault {
+        plant: "UPDATE stock SET s_order_cnt = s_order_cnt - 1 WHERE s_i_id = \
+                (SELECT ol_i_id FROM order_line WHERE ol_d_id = 1 AND ol_o_id = 21 AND ol_number = 1)",
+        undo: "UPDATE stock SET s_order_cnt = s_order_cnt + 1 WHERE s_i_id = \
+               (SELECT ol_i_id FROM order_line WHERE ol_d_id = 1 AND ol_o_id = 21 AND ol_number = 1)",
+        broken: &["tpcc_stock"],
+    },
+    Fault {
+        plant: "UPDATE stock SET s_ytd = s_ytd - 1 WHERE s_i_id = \
+                (SELECT ol_i_id FROM order_line WHERE ol_d_id = 1 AND ol_o_id = 21 AND ol_number = 1)",
+        undo: "UPDATE stock SET s_ytd = s_ytd + 1 WHERE s_i_id = \
+               (SELECT ol_i_id FROM order_line WHERE ol_d_id = 1 AND ol_o_id = 21 AND ol_number = 1)",
+        broken: &["tpcc_stock"],
+    },
 ];
 
 fn found_over(engine: &str, server: &str) {
-    for clause in (1..=12).map(|number| format!("3.3.2.{number}")) {
+    for clause in (1..=12).map(|number| format!("3.3.2.{number}")).chain(["tpcc_stock".to_owned()]) {
         assert!(FAULTS.iter().any(|fault| fault.broken.contains(&clause.as_str())), "{clause}");
     }
     let worked = Worked::loaded_as(&*registered(engine), &on_server(engine, server), "plain", 1);
     assert_eq!(worked.broken(), [""; 0], "as it was loaded");
-    for Fault { plant, undo, broken } in &FAULTS {
+    each_found(&worked, &FAULTS, server);
+    let worked = worked.worked_on(1);
+    assert_eq!(worked.broken(), [""; 0], "as a client has left it");
+    each_found(&worked, &OF_ORDERED, server);
+}
+
+fn each_found(worked: &Worked, faults: &[Fault], server: &str) {
+    for Fault { plant, undo, broken } in faults {
         worked.run(plant);
         assert_eq!(worked.broken(), *broken, "{server}: {plant}");
         worked.run(undo);

@@ -214,6 +214,7 @@ pub mod column {
     pub const O_CARRIER_ID: usize = 5;
     pub const O_OL_CNT: usize = 6;
     pub const OL_I_ID: usize = 4;
+    pub const OL_SUPPLY_W_ID: usize = 5;
     pub const OL_DELIVERY_D: usize = 6;
     pub const OL_QUANTITY: usize = 7;
     pub const OL_AMOUNT: usize = 8;
@@ -262,6 +263,7 @@ mod tests {
             (Table::Orders, column::O_CARRIER_ID, "o_carrier_id"),
             (Table::Orders, column::O_OL_CNT, "o_ol_cnt"),
             (Table::OrderLine, column::OL_I_ID, "ol_i_id"),
+            (Table::OrderLine, column::OL_SUPPLY_W_ID, "ol_supply_w_id"),
             (Table::OrderLine, column::OL_DELIVERY_D, "ol_delivery_d"),
             (Table::OrderLine, column::OL_QUANTITY, "ol_quantity"),
             (Table::OrderLine, column::OL_AMOUNT, "ol_amount"),

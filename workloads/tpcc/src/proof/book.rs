@@ -7,7 +7,8 @@ use std::fmt::{self, Display, Formatter};
 use rumba_core::check::Check;
 use rumba_core::error::EngineError;
 
-use super::{EXAMPLES, Found, Rows, name};
+use super::stock::Stock;
+use super::{Found, Rows, Wrong, name};
 use crate::data_set::DataSet;
 use crate::scale::{DISTRICTS, Scale};
 use crate::tables::{NONE, Table, column};
@@ -29,23 +30,16 @@ const CONDITIONS: [(usize, Table); 11] = [
 
 /// What breaks each condition.
 #[derive(Default)]
-struct Broken([(u64, Vec<String>); 13]);
+struct Broken([Wrong; 13]);
 
 impl Broken {
     /// A row breaks a condition, if it does.
     fn if_not(&mut self, holds: bool, clause: usize, told: impl FnOnce() -> String) {
-        let (count, examples) = &mut self.0[clause];
-        if !holds {
-            *count += 1;
-            if examples.len() < EXAMPLES {
-                examples.push(told());
-            }
-        }
+        self.0[clause].if_not(holds, told);
     }
 
     fn check(&mut self, clause: usize, examined: i64) -> Check {
-        let (wrong, examples) = std::mem::take(&mut self.0[clause]);
-        Check { name: name(clause), examined: examined.cast_unsigned(), wrong, examples }
+        std::mem::take(&mut self.0[clause]).check(name(clause), examined)
     }
 }
 
@@ -140,6 +134,7 @@ pub(super) struct Book {
     customers: Vec<Customer>,
     /// Those that the scale does not have.
     strangers: HashMap<Place, Customer>,
+    stock: Stock,
     broken: Broken,
 }
 
@@ -158,6 +153,7 @@ impl Book {
             orders: Vec::new(),
             customers: vec![Customer::default(); scale.all_customers() as usize],
             strangers: HashMap::new(),
+            stock: Stock::default(),
             broken: Broken::default(),
         };
         book.read_places(rows, set)?;
@@ -165,10 +161,9 @@ impl Book {
         book.read_orders(rows, set)?;
         book.read_new_orders(rows, set)?;
         book.read_lines(rows, set)?;
+        book.read_stock(rows, set)?;
         // Of these, how many there are is what matters.
-        for table in [Table::Item, Table::Stock] {
-            book.rows[table as usize] = rows.count(set, table)?;
-        }
+        book.rows[Table::Item as usize] = rows.count(set, Table::Item)?;
         Ok(book)
     }
 
@@ -184,18 +179,19 @@ impl Book {
         Ok(())
     }
 
-    /// What was read, held against each other: the conditions but that of numbers, and those numbers.
-    pub(super) fn close(mut self) -> (Vec<Check>, Found) {
+    /// What was read, held against each other: the conditions but that of numbers, that of stock, and those numbers.
+    pub(super) fn close(mut self) -> (Vec<Check>, Check, Found) {
         let done = self.districts.iter().map(|(place, of)| (*place, of.done())).collect();
         let warehouse_cents = self.warehouses.values().filter_map(|of| of.taken.0).fold(0, i64::wrapping_add);
         let found = Found { rows: self.rows, warehouse_cents, done };
+        let stock = std::mem::take(&mut self.stock).check(found.of(Table::Stock));
         let mut broken = std::mem::take(&mut self.broken);
         self.of_money(&mut broken);
         self.of_districts(&mut broken);
         self.of_orders(&mut broken);
         self.of_customers(&mut broken);
         let conditions = CONDITIONS.iter().map(|&(clause, table)| broken.check(clause, found.of(table)));
-        (conditions.collect(), found)
+        (conditions.collect(), stock, found)
     }
 
     fn warehouse(&mut self, number: u32) -> &mut Warehouse {
@@ -275,10 +271,16 @@ impl Book {
     }
 
     fn read_lines(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<(), EngineError> {
-        let (columns, mut at) = ([0, 1, 2, 3, column::OL_DELIVERY_D, column::OL_AMOUNT], 0);
+        let took = [column::OL_SUPPLY_W_ID, column::OL_I_ID, column::OL_QUANTITY];
+        let columns = [0, 1, 2, 3, column::OL_DELIVERY_D, column::OL_AMOUNT, took[0], took[1], took[2]];
+        let mut at = 0;
         self.visit((rows, set), Table::OrderLine, &columns, |book, row| {
             let place = [id(row[0]), id(row[1]), id(row[2])];
             book.district(place[0], place[1]).lines += 1;
+            // The orders that were loaded are numbered as the customers are, and took nothing.
+            if place[2] > book.scale.customers {
+                book.stock.line(place[0], [id(row[6]), id(row[7])], row[8]);
+            }
             let Some(order) = book.order_at(place, &mut at) else {
                 book.broken.if_not(false, 6, || format!("{}: a line of no order", told(place)));
                 return;
@@ -291,6 +293,13 @@ impl Book {
             book.broken.if_not(is_delivered == has_carrier, 7, || {
                 format!("{}, line {}: delivered {is_delivered}, carrier {has_carrier}", told(place), row[3])
             });
+        })
+    }
+
+    fn read_stock(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<(), EngineError> {
+        let columns = [0, 1, column::S_QUANTITY, column::S_YTD, column::S_ORDER_CNT, column::S_REMOTE_CNT];
+        self.visit((rows, set), Table::Stock, &columns, |book, row| {
+            book.stock.row([id(row[0]), id(row[1])], row[2], [row[3], row[4], row[5]]);
         })
     }
 

@@ -1,8 +1,9 @@
-//! What is proven of the data after every run: the twelve consistency conditions of clause 3.3.2, and the tables against
-//! the scale and against what clients were told is done. Each family of engines reads its rows in its way; what they are
-//! held against is one [`book`](Book) for all.
+//! What is proven of the data after every run: the twelve consistency conditions of clause 3.3.2, the tables against the
+//! scale and against what clients were told is done, and the rows of stock against the lines that took from them. Each
+//! family of engines reads its rows in its way; what they are held against is one [`book`](Book) for all.
 
 mod book;
+mod stock;
 
 use rumba_core::check::Check;
 use rumba_core::error::EngineError;
@@ -39,6 +40,30 @@ fn name(clause: usize) -> String {
     format!("3.3.2.{clause}: {}", CLAUSES[clause - 1])
 }
 
+/// What breaks a condition.
+#[derive(Default)]
+struct Wrong {
+    count: u64,
+    examples: Vec<String>,
+}
+
+impl Wrong {
+    /// A row breaks it, if it does.
+    fn if_not(&mut self, holds: bool, told: impl FnOnce() -> String) {
+        if !holds {
+            self.count += 1;
+            if self.examples.len() < EXAMPLES {
+                self.examples.push(told());
+            }
+        }
+    }
+
+    /// The condition, of so many rows.
+    fn check(self, name: String, examined: i64) -> Check {
+        Check { name, examined: examined.cast_unsigned(), wrong: self.count, examples: self.examples }
+    }
+}
+
 /// Takes the numbers of a row.
 pub type Each<'a> = dyn FnMut(&[i64]) + 'a;
 
@@ -68,8 +93,10 @@ pub fn verify(
     sums: impl Iterator<Item = (DataSet, Sums)>,
 ) -> Result<Vec<Check>, EngineError> {
     together(sums.map(|(set, sums)| {
-        let (conditions, found) = Book::read(rows, set, scale)?.close();
-        Ok((set, proven(conditions, scale, &sums, &found)))
+        let (conditions, stock, found) = Book::read(rows, set, scale)?.close();
+        let mut checks = proven(conditions, scale, &sums, &found);
+        checks.push(stock);
+        Ok((set, checks))
     }))
 }
 
@@ -111,7 +138,7 @@ fn check(name: String, numbers: Vec<Bounds>) -> Check {
     Check { name, examined, wrong: count, examples: wrong }
 }
 
-/// All that is proven: the conditions that were looked at (3.3.2.1 to 10, and 12), in their order, with those of numbers.
+/// The conditions that were looked at (3.3.2.1 to 10, and 12), in their order, with those of numbers.
 fn proven(mut conditions: Vec<Check>, scale: &Scale, sums: &Sums, found: &Found) -> Vec<Check> {
     let last = conditions.len().saturating_sub(1);
     conditions.insert(last, delivered(scale, sums, found));

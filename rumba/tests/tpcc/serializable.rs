@@ -1,0 +1,49 @@
+//! At SERIALIZABLE a server refuses what it can put in no order, also where transactions only read what others write.
+//! That is tried again and counted by the server's code for it, and the data stays consistent.
+
+use super::{CHECKS, Place, phase, text, total};
+
+/// Eight clients in one warehouse with little in it meet all the time; `refusal` is what the server says of that.
+fn is_refused_and_tried_again(engine: &str, server: &str, refusal: &str) {
+    let place = Place::new();
+    let mut command = place.rumba(&["run", "tpcc", "--engine", engine, "--out", "out", "--quiet"]);
+    let small = ["warehouses=1", "customers=20", "items=200", "statements=batched", "clients=8", "load_clients=1"];
+    for set in small.into_iter().chain(["warmup=100ms", "loops=1", "loop=2s"]) {
+        command.args(["--set", set]);
+    }
+    command.args(["--set", &format!("server={server}"), "--set", &format!("{engine}.isolation=serializable")]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trial = &report["trials"][0];
+    assert_eq!(trial["status"], "done", "{}", trial["failure"]);
+    let loops = phase(trial, "loops").unwrap();
+    assert!(loops["conflicts"][refusal].as_u64().is_some_and(|times| times > 0), "{loops}");
+    // One that is refused a hundred times in a row is given up, most likely of the long ones: few are.
+    let (done, errors) = (total(loops, "count"), total(loops, "errors"));
+    assert!(done > 0 && errors * 20 < done + errors, "{errors} were given up, {done} were not: {loops}");
+    for proof in ["verify load", "verify"] {
+        let checks = phase(trial, proof).unwrap()["checks"].as_array().unwrap();
+        assert_eq!(checks.len(), CHECKS, "{proof}: {checks:?}");
+        for check in checks {
+            assert!(check["wrong"] == 0 && check["examined"].as_u64() > Some(0), "{proof}: {check}");
+        }
+    }
+    assert!(place.is_clean());
+}
+
+#[test]
+#[needs(Server("postgresql@15"))]
+fn what_postgresql_cannot_serialize_is_tried_again() {
+    let refusal = "serialization failure: server error 40001";
+    is_refused_and_tried_again("postgresql", "postgresql@15", refusal);
+}
+
+/// Reads lock what they find, so that a stock level and an order can wait for each other's rows of stock. At the
+/// engine's own REPEATABLE READ nothing deadlocks here.
+#[test]
+#[needs(Server("mariadb@10.11"))]
+fn what_deadlocks_in_innodb_is_tried_again() {
+    let refusal = "deadlock: server error 1213 (40001)";
+    is_refused_and_tried_again("innodb", "mariadb@10.11", refusal);
+}

@@ -1,0 +1,128 @@
+//! The rows of stock against the lines that took from them. No condition of clause 3.3.2 is about them, and none finds
+//! an update of theirs that is lost. At the start every sum of a row is 0 (4.3.3.1); each line of a new order adds its
+//! quantity to `s_ytd`, one to `s_order_cnt`, and one to `s_remote_cnt` where another warehouse supplies it (2.4.2.2).
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use rumba_core::check::Check;
+
+use super::Wrong;
+
+/// What holds.
+const NAME: &str = "tpcc_stock: a row of stock has counted the lines that took from it, and no other";
+
+/// What may be left in a row: from 10 to 100 at the start, and ten at least are left of it, or it is filled up by 91
+/// ([`left`](crate::rules::left)). What was there at the start nobody has kept, so that no sum can be held against it.
+const LEFT: RangeInclusive<i64> = 10..=100;
+
+/// What lines took from a row of stock.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    quantity: i64,
+    lines: u32,
+    remote: u32,
+}
+
+impl Taken {
+    /// What the row has counted then: `s_ytd`, `s_order_cnt` and `s_remote_cnt`.
+    fn counted(self) -> [i64; 3] {
+        [self.quantity, self.lines.into(), self.remote.into()]
+    }
+}
+
+/// What lines took, and the rows that were held against it.
+#[derive(Default)]
+pub(super) struct Stock {
+    /// By warehouse and item: of the rows that lines took from, and were not read yet.
+    taken: HashMap<[u32; 2], Taken>,
+    wrong: Wrong,
+}
+
+impl Stock {
+    /// A line of a new order of a warehouse took so many of an item, from the warehouse that supplies it.
+    pub(super) fn line(&mut self, home: u32, place: [u32; 2], quantity: i64) {
+        let taken = self.taken.entry(place).or_default();
+        // Wraps around: of damaged rows a sum is wrong in any case.
+        taken.quantity = taken.quantity.wrapping_add(quantity);
+        taken.lines += 1;
+        taken.remote += u32::from(place[0] != home);
+    }
+
+    /// A row, after all lines: what is left in it, and what it has counted.
+    pub(super) fn row(&mut self, place: [u32; 2], left: i64, counted: [i64; 3]) {
+        let taken = self.taken.remove(&place).unwrap_or_default();
+        self.wrong.if_not(LEFT.contains(&left) && counted == taken.counted(), || {
+            let ([warehouse, item], [sum, orders, remote]) = (place, counted);
+            format!(
+                "warehouse {warehouse}, item {item}: s_quantity {left}, s_ytd {sum}, s_order_cnt {orders}, \
+                 s_remote_cnt {remote}; {}",
+                told(taken)
+            )
+        });
+    }
+
+    /// The condition, of so many rows. What is left of the lines took from rows that are not there.
+    pub(super) fn check(self, rows: i64) -> Check {
+        let Self { taken, mut wrong } = self;
+        for ([warehouse, item], taken) in taken {
+            wrong.if_not(false, || format!("warehouse {warehouse}, item {item}: no such stock; {}", told(taken)));
+        }
+        wrong.check(NAME.to_owned(), rows)
+    }
+}
+
+/// What lines took, in words.
+fn told(Taken { quantity, lines, remote }: Taken) -> String {
+    format!("{lines} lines took {quantity} in all, {remote} of the lines for another warehouse")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::left;
+
+    /// Two lines of warehouse 1 and one of warehouse 2 took from item 7 of warehouse 1.
+    fn taken() -> Stock {
+        let mut stock = Stock::default();
+        for (home, quantity) in [(1, 3), (1, 10), (2, 4)] {
+            stock.line(home, [1, 7], quantity);
+        }
+        stock
+    }
+
+    #[test]
+    fn a_row_has_counted_its_lines_and_a_row_without_any_nothing() {
+        let mut stock = taken();
+        stock.row([1, 7], 50, [17, 3, 1]);
+        // The same item of another warehouse is another row.
+        stock.row([2, 7], 10, [0; 3]);
+        stock.row([1, 8], 100, [0; 3]);
+        let check = stock.check(3);
+        assert!(check.wrong == 0 && check.examined == 3, "{check:?}");
+    }
+
+    #[test]
+    fn each_row_that_is_wrong_is_one() {
+        let (low, high) = ((9, [17, 3, 1]), (101, [17, 3, 1]));
+        for (left, counted) in [(50, [16, 3, 1]), (50, [17, 2, 1]), (50, [17, 3, 0]), low, high] {
+            let mut stock = taken();
+            stock.row([1, 7], left, counted);
+            stock.row([1, 8], 30, [0; 3]);
+            assert_eq!(stock.check(2).wrong, 1, "{left}, {counted:?}");
+        }
+        let mut stock = taken();
+        stock.row([1, 8], 30, [0, 1, 0]);
+        let check = stock.check(1);
+        assert_eq!(check.wrong, 2, "no stock of item 7, and what nobody took of item 8: {check:?}");
+        let lines = "3 lines took 17 in all, 1 of the lines for another warehouse";
+        assert_eq!(check.examples[1], format!("warehouse 1, item 7: no such stock; {lines}"));
+    }
+
+    #[test]
+    fn whatever_is_taken_what_is_left_is_in_its_range() {
+        for (quantity, wanted) in LEFT.flat_map(|quantity| (1..=10).map(move |wanted| (quantity, wanted))) {
+            assert!(LEFT.contains(&left(quantity, wanted)), "{wanted} of {quantity}");
+        }
+    }
+}
