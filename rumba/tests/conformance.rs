@@ -9,35 +9,21 @@ rumba_testkit::main!();
 
 #[path = "common/conforms.rs"]
 mod conforms;
-#[allow(dead_code)] // Of it, the engines alone are wanted here.
-#[path = "../src/registry.rs"]
-mod registry;
+#[path = "common/embedded.rs"]
+mod embedded;
 
 use conforms::{config, conforms};
-use rumba_core::engine::{Asked, Durability, Engine, Form};
-
-/// Those whose library somebody has to bring, each with a test of its own.
-const BROUGHT: [&str; 1] = ["fractal-tree"];
-
-/// The engines that keep their data and run in the process, of those for which `which` holds by name.
-fn engines(which: impl Fn(&str) -> bool) -> Vec<Box<dyn Engine>> {
-    let mut engines = registry::engines();
-    engines.retain(|engine| {
-        let info = engine.info();
-        info.keeps_data && info.form != Form::Server && which(info.name)
-    });
-    engines
-}
+use rumba_core::engine::{Asked, Durability, Engine};
 
 #[test]
 fn every_engine_conforms() {
-    conform(&engines(|name| !BROUGHT.contains(&name)));
+    conform(&embedded::here());
 }
 
 #[test]
 #[needs(FractalTree)]
 fn the_fractal_tree_conforms() {
-    conform(&engines(|name| name == BROUGHT[0]));
+    conform(&embedded::brought());
 }
 
 fn conform(engines: &[Box<dyn Engine>]) {

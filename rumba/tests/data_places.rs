@@ -7,21 +7,32 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 mod common;
+#[path = "common/embedded.rs"]
+mod embedded;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{Place, kill, start_long_run, text};
+use common::{Place, kill, start_long_run, text, two_at_a_time};
 use serde_json::Value;
 
 /// A user that no system has.
 const STRANGER: u32 = 12_345;
 const PRECIOUS: &str = "irreplaceable";
 /// Files of others, under the names that engines give to their own.
-const THEIRS: [&str; 6] =
-    ["thesis.txt", "data/data", "data/snapshot", "data/wal", "data/WiredTiger", "data/tokudb.directory"];
+const THEIRS: [&str; 9] = [
+    "thesis.txt",
+    "data/CURRENT",
+    "data/WiredTiger",
+    "data/data",
+    "data/data.mdb",
+    "data/rumba.sqlite",
+    "data/snapshot",
+    "data/tokudb.directory",
+    "data/wal",
+];
 
 /// An engine, and the server that it is to start.
 struct Over {
@@ -37,6 +48,10 @@ impl Over {
     fn secantusdb() -> Self {
         let program = rumba_testkit::secantusdb::program().canonicalize().unwrap();
         Self { engine: "secantusdb", server: Some(format!("server={}", program.display())) }
+    }
+
+    fn place(&self) -> Place {
+        Place::for_engines(embedded::have_transactions(&[self.engine]))
     }
 
     fn run(&self, place: &Place, data: &str) -> Command {
@@ -58,7 +73,7 @@ impl Over {
     }
 
     fn files_of_others_stay_theirs(&self) {
-        let place = Place::new();
+        let place = self.place();
         let trial = self.trial(&place.path("mine"));
         fs::create_dir_all(trial.join("data")).unwrap();
         for name in THEIRS {
@@ -72,7 +87,7 @@ impl Over {
     }
 
     fn of_two_runs_at_once_one_has_it(&self) {
-        let place = Place::new();
+        let place = self.place();
         let more: Vec<&str> = ["data_dir=shared"].into_iter().chain(self.server.as_deref()).collect();
         let mut first = start_long_run(&place, self.engine, &place.path("first"), &more);
         let second = self.run(&place, "shared").output().unwrap();
@@ -92,7 +107,7 @@ impl Over {
 
     /// Another user's link in a directory like /tmp, to one of root's.
     fn a_strangers_link_leads_nowhere(&self) {
-        let place = Place::new();
+        let place = self.place();
         fs::set_permissions(place.path("."), Permissions::from_mode(0o755)).unwrap();
         let (shared, target) = (place.path("shared"), place.path("target"));
         for (directory, mode) in [(&shared, 0o1777), (&target, 0o755)] {
@@ -117,14 +132,14 @@ impl Over {
 }
 
 #[test]
-fn it_is_so_for_the_bf_tree() {
-    Over::library("bf-tree").all();
+fn it_is_so_for_engines_in_the_process() {
+    two_at_a_time(&embedded::names(&embedded::here(), |_| true), |engine| Over::library(engine).all());
 }
 
 #[test]
 #[needs(FractalTree)]
 fn it_is_so_for_the_fractal_tree() {
-    Over::library("fractal-tree").all();
+    two_at_a_time(&embedded::names(&embedded::brought(), |_| true), |engine| Over::library(engine).all());
 }
 
 #[test]
@@ -135,14 +150,16 @@ fn it_is_so_for_a_server_of_documents() {
 
 #[test]
 #[needs(Root)]
-fn a_strangers_link_leads_the_bf_tree_nowhere() {
-    Over::library("bf-tree").a_strangers_link_leads_nowhere();
+fn a_strangers_link_leads_engines_in_the_process_nowhere() {
+    let engines = embedded::names(&embedded::here(), |_| true);
+    two_at_a_time(&engines, |engine| Over::library(engine).a_strangers_link_leads_nowhere());
 }
 
 #[test]
 #[needs(Root, FractalTree)]
 fn a_strangers_link_leads_the_fractal_tree_nowhere() {
-    Over::library("fractal-tree").a_strangers_link_leads_nowhere();
+    let engines = embedded::names(&embedded::brought(), |_| true);
+    two_at_a_time(&engines, |engine| Over::library(engine).a_strangers_link_leads_nowhere());
 }
 
 #[test]

@@ -7,6 +7,8 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 mod common;
+#[path = "common/embedded.rs"]
+mod embedded;
 
 use std::io::Write as _;
 use std::os::unix::fs::FileExt;
@@ -16,8 +18,6 @@ use std::time::Duration;
 
 use common::{Place, at_once, children, is_alive, kill, phase, text};
 use serde_json::Value;
-
-const EMBEDDED: &str = "rocksdb,lmdb,sqlite,wiredtiger";
 
 fn is_verified(trial: &Value) -> bool {
     let checks = phase(trial, "verify").unwrap()["checks"].as_array().unwrap().clone();
@@ -61,14 +61,23 @@ fn assert_repeats_from_one_load(place: &Place, engines: &[&str], more: &[&str]) 
 
 #[test]
 fn repeats_of_embedded_engines_start_from_one_load_and_verify() {
-    let engines: Vec<&str> = EMBEDDED.split(',').collect();
-    assert_repeats_from_one_load(&Place::new(), &engines, &[]);
+    let engines = embedded::here();
+    let with = embedded::names(&engines, |engine| engine.info().has_transactions);
+    let without = embedded::names(&engines, |engine| !engine.info().has_transactions);
+    assert!(!with.is_empty());
+    // A run has one workload, and those without transactions need another.
+    at_once([&with[..], &without[..]].into_iter().filter(|engines| !engines.is_empty()), of_embedded);
+}
+
+fn of_embedded(engines: &[&str]) {
+    let place = Place::for_engines(embedded::have_transactions(engines));
+    assert_repeats_from_one_load(&place, engines, &[]);
 }
 
 #[test]
 #[needs(FractalTree)]
 fn repeats_of_the_fractal_tree_start_from_one_load_and_verify() {
-    assert_repeats_from_one_load(&Place::new(), &["fractal-tree"], &[]);
+    of_embedded(&embedded::names(&embedded::brought(), |_| true));
 }
 
 #[test]

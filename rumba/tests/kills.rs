@@ -7,14 +7,18 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 mod common;
+#[path = "common/embedded.rs"]
+mod embedded;
 
 use common::{Place, phase, text};
+use rumba_core::engine::Form;
 use serde_json::Value;
 
 /// A workload over little data, and what is to be found of it.
 struct Work {
     name: &'static str,
     set: &'static [&'static str],
+    needs_transactions: bool,
     /// What the engine is called in each trial.
     trials: fn(&str) -> Vec<String>,
     /// How many checks there are of what is left.
@@ -24,12 +28,18 @@ struct Work {
 const YCSB: Work = Work {
     name: "ycsb",
     set: &["profiles=\"a,d\"", "recordcount=2000"],
+    needs_transactions: false,
     trials: |engine| ["a", "d"].map(|profile| format!("{engine}/{profile}")).into(),
     checks: 3,
 };
 
-const LINKBENCH: Work =
-    Work { name: "linkbench", set: &["maxid1=2000"], trials: |engine| vec![engine.to_owned()], checks: 6 };
+const LINKBENCH: Work = Work {
+    name: "linkbench",
+    set: &["maxid1=2000"],
+    needs_transactions: true,
+    trials: |engine| vec![engine.to_owned()],
+    checks: 6,
+};
 
 /// Kills the database while clients write, and looks for what they were told.
 fn killed(work: &Work, engine: &str, durability: &str, server: Option<&str>) -> Vec<Value> {
@@ -66,28 +76,37 @@ fn killed(work: &Work, engine: &str, durability: &str, server: Option<&str>) -> 
 
 /// Nothing that a synced commit has written is lost.
 fn keeps(engines: &[&str], server: Option<&str>) {
-    for engine in engines {
-        for found in [YCSB, LINKBENCH].iter().flat_map(|work| killed(work, engine, "sync", server)) {
+    assert!(!engines.is_empty());
+    for &engine in engines {
+        let has_transactions = embedded::have_transactions(&[engine]);
+        let works = [YCSB, LINKBENCH].into_iter().filter(|work| has_transactions || !work.needs_transactions);
+        for found in works.flat_map(|work| killed(&work, engine, "sync", server)) {
             assert_eq!(found["lost"], 0, "{engine}: {found}");
         }
     }
 }
 
-#[test]
-fn what_an_lsm_and_a_b_tree_acknowledged_is_there_after_a_kill() {
-    keeps(&["rocksdb", "wiredtiger"], None);
+/// The engines in the process whose commits can be synced. One that never syncs is killed by tests of its own, which
+/// look for what it promises instead.
+fn synced(which: impl Fn(Form) -> bool) -> Vec<&'static str> {
+    embedded::names(&embedded::here(), |engine| which(engine.info().form) && embedded::syncs(engine))
 }
 
 #[test]
-fn what_stores_in_one_file_acknowledged_is_there_after_a_kill() {
-    keeps(&["lmdb", "sqlite"], None);
+fn what_engines_of_libraries_acknowledged_is_there_after_a_kill() {
+    keeps(&synced(|form| form == Form::Library), None);
+}
+
+#[test]
+fn what_built_in_engines_acknowledged_is_there_after_a_kill() {
+    keeps(&synced(|form| form != Form::Library), None);
 }
 
 #[test]
 #[needs(FractalTree)]
 fn what_the_fractal_tree_acknowledged_is_there_after_a_kill() {
     // Updates and counts are messages there, which nobody reads before they are written.
-    keeps(&["fractal-tree"], None);
+    keeps(&embedded::names(&embedded::brought(), embedded::syncs), None);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -11,11 +12,19 @@ use serde_json::Value;
 /// A place of its own for a test: results, data and the list of managed things.
 pub struct Place {
     dir: tempfile::TempDir,
+    /// The workload of its runs, and its size.
+    small: (&'static str, &'static str),
 }
 
 impl Place {
     pub fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap() }
+        Self::for_engines(true)
+    }
+
+    /// For runs of LinkBench, or of YCSB over what has no transactions of several keys.
+    pub fn for_engines(have_transactions: bool) -> Self {
+        let small = if have_transactions { ("linkbench", "maxid1=2000") } else { ("ycsb", "recordcount=2000") };
+        Self { dir: tempfile::tempdir().unwrap(), small }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -29,9 +38,9 @@ impl Place {
         command
     }
 
-    /// A short LinkBench run into `out`, with more arguments.
+    /// A short run into `out`, with more arguments.
     pub fn short_run(&self, engines: &str, more: &[&str]) -> Command {
-        let (workload, size) = small(engines);
+        let (workload, size) = self.small;
         let mut command = self.rumba(&["run", workload, "--engine", engines, "--out", "out"]);
         for set in [size, "clients=2", "load_clients=2", "warmup=200ms", "loops=2", "loop=500ms"] {
             command.args(["--set", set]);
@@ -54,11 +63,6 @@ impl Place {
     }
 }
 
-/// The workload of a short run and its size: LinkBench, or YCSB over what has no transactions of several keys.
-fn small(engines: &str) -> (&'static str, &'static str) {
-    if engines == "bf-tree" { ("ycsb", "recordcount=2000") } else { ("linkbench", "maxid1=2000") }
-}
-
 /// Starts a run of minutes with results in `out`, and waits until its first loop is under way.
 pub fn start_long_run(place: &Place, engine: &str, out: &Path, more: &[&str]) -> Child {
     start_and_await(place, engine, out, more, "loop 1")
@@ -66,7 +70,7 @@ pub fn start_long_run(place: &Place, engine: &str, out: &Path, more: &[&str]) ->
 
 /// Starts a run of minutes with results in `out`, and waits until a second of this phase has been told.
 pub fn start_and_await(place: &Place, engine: &str, out: &Path, more: &[&str], phase: &str) -> Child {
-    let (workload, size) = small(engine);
+    let (workload, size) = place.small;
     let mut command = place.rumba(&["run", workload, "--engine", engine, "--out"]);
     command.arg(out);
     for set in [size, "clients=2", "warmup=0s", "loops=2", "loop=5m"].iter().chain(more) {
@@ -91,6 +95,22 @@ pub fn at_once<T: Copy + Send>(with: impl IntoIterator<Item = T>, run: impl Fn(T
         for one in with {
             let run = &run;
             scope.spawn(move || run(one));
+        }
+    });
+}
+
+/// Does the same with each of these, two at a time: what a machine of two cores has room for beside other tests.
+pub fn two_at_a_time<T: Copy + Sync>(with: &[T], run: impl Fn(T) + Sync) {
+    assert!(!with.is_empty(), "nothing is tested");
+    let left = Mutex::new(with.iter());
+    let next = || left.lock().unwrap().next().copied();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(one) = next() {
+                    run(one);
+                }
+            });
         }
     });
 }

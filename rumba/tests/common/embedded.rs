@@ -1,0 +1,64 @@
+//! The engines that keep their data and run in the process, as the registry has them: a new one is tested without being
+//! named in any list. Those that are servers are in `servers`.
+#![allow(dead_code)] // Each test file uses its part.
+
+use rumba_core::engine::{Durability, Engine, EngineConfig, Form};
+use rumba_core::setting::Settings;
+
+#[path = "../../src/registry.rs"]
+mod registry;
+
+/// Those whose library somebody has to bring. Their tests stand apart, so that they show as ignored where it is
+/// missing.
+const BROUGHT: [&str; 1] = ["fractal-tree"];
+
+/// Those that are there wherever tests run.
+pub fn here() -> Vec<Box<dyn Engine>> {
+    engines(|name| !BROUGHT.contains(&name))
+}
+
+/// Those that somebody has to bring, for tests that need them.
+pub fn brought() -> Vec<Box<dyn Engine>> {
+    engines(|name| BROUGHT.contains(&name))
+}
+
+fn engines(which: impl Fn(&str) -> bool) -> Vec<Box<dyn Engine>> {
+    let mut engines = registry::engines();
+    engines.retain(|engine| {
+        let info = engine.info();
+        info.keeps_data && info.form != Form::Server && which(info.name)
+    });
+    engines
+}
+
+/// The names of those for which `which` holds.
+pub fn names(engines: &[Box<dyn Engine>], which: impl Fn(&dyn Engine) -> bool) -> Vec<&'static str> {
+    engines.iter().filter(|engine| which(engine.as_ref())).map(|engine| engine.info().name).collect()
+}
+
+/// Whether all of these have transactions of several keys. A name that is not among the engines in the process counts
+/// as one that has: it is a server's, and those that tests name serve LinkBench.
+pub fn have_transactions(names: &[&str]) -> bool {
+    engines(|name| names.contains(&name)).iter().all(|engine| engine.info().has_transactions)
+}
+
+/// Whether its commits can be synced. An engine that never syncs refuses to promise it, and promises what is less.
+pub fn syncs(engine: &dyn Engine) -> bool {
+    let name = engine.info().name;
+    let check = |durability| {
+        engine.check(&EngineConfig {
+            name: name.to_owned(),
+            engine: name.to_owned(),
+            cache: 8 << 20,
+            durability,
+            compression: None,
+            library: None,
+            server: None,
+            limits: Default::default(),
+            settings: Settings::default(),
+        })
+    };
+    // One that refuses everything is not to be left out for that.
+    check(Durability::NoSync).unwrap_or_else(|error| panic!("{name}: {error}"));
+    check(Durability::Sync).is_ok()
+}
