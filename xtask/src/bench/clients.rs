@@ -109,8 +109,10 @@ impl Compared {
     }
 }
 
-/// Whose prepared point select is counted.
+/// Whose point select, or find by _id, is counted.
 pub struct PointSelect {
+    /// What it is called.
+    pub call: &'static str,
     /// What the null server is told.
     pub speak: &'static [&'static str],
     /// The example that sends them over one session and does nothing else.
@@ -141,7 +143,7 @@ impl PointSelect {
         let given: String = self.clients.iter().map(|word| format!("{word} ")).collect();
         Ok(vec![
             Line {
-                what: format!("user instructions per prepared point select{}: sent and answered by a session", self.of),
+                what: format!("user instructions per {}{}: sent and answered by a session", self.call, self.of),
                 goal: format!("≤ {:.0}{}", self.most, self.beside),
                 measured: format!("{session:.0} instructions"),
                 met: Some(session <= self.most),
@@ -163,10 +165,14 @@ impl PointSelect {
     }
 }
 
+/// What clients of SQL are counted by.
+pub const PREPARED: &str = "prepared point select";
+
 /// Instructions of a point select.
 pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let beside = " (sysbench 1.0.20: 4,303)";
-    PointSelect { speak: &[], session: "point_select", clients: &[], of: "", most: 600.0, beside }.instructions(bench)
+    PointSelect { call: PREPARED, speak: &[], session: "point_select", clients: &[], of: "", most: 600.0, beside }
+        .instructions(bench)
 }
 
 /// Against a server that costs next to nothing, the client is all there is.

@@ -60,6 +60,7 @@ pub const STEPS: &[(&str, Step, &[&str])] = &[
     ("null-server", clients::null_server, &["wire_clients", "minimal_loop"]),
     ("postgresql-instructions", postgresql::instructions, &["point_select_postgresql", "wire_clients"]),
     ("postgresql-null-server", postgresql::null_server, &["wire_clients", "minimal_loop"]),
+    ("mongodb-instructions", mongodb::instructions, &["find_by_id", "wire_clients"]),
     ("mongodb-null-server", mongodb::null_server, &["wire_clients"]),
     ("script-instructions", scripts::instructions, &["script_cost"]),
     ("script-null-server", scripts::null_server, &["minimal_loop"]),

@@ -1,6 +1,6 @@
 //! What driving a server of documents costs: rumba's clients beside the official Rust driver, in turns, in one run.
 
-use super::clients::{Own, REPEATS, arguments};
+use super::clients::{Own, PointSelect, REPEATS, arguments};
 use super::measure::{Bench, Spread, json, number};
 use super::servers::{Cores, Server, Window, pinned};
 use super::{Failure, Line};
@@ -11,11 +11,28 @@ const CLIENTS: u32 = 64;
 /// The most client CPU of a find, ratio to the driver.
 const MOST_CPU: f64 = 0.4;
 
+/// What the null server is told.
+const SPEAK: [&str; 2] = ["--protocol", "mongodb"];
+
+/// Instructions of a find by _id.
+pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    PointSelect {
+        call: "find by _id",
+        speak: &SPEAK,
+        session: "find_by_id",
+        clients: &["protocol=mongodb"],
+        of: ", MongoDB's protocol",
+        most: 3000.0,
+        beside: " (the official Rust driver, by hand: 84,300)",
+    }
+    .instructions(bench)
+}
+
 /// Documents found by their ids, of a server that costs next to nothing.
 pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let driver = bench.peer(PEER)?;
     let cores = Cores::halves()?;
-    let server = Server::null(bench, &cores, &["--protocol", "mongodb"])?;
+    let server = Server::null(bench, &cores, &SPEAK)?;
     let own = [vec!["protocol=mongodb".to_owned()], arguments(CLIENTS)].concat();
     let mut pairs = Vec::new();
     for _ in 0..REPEATS {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::clients::{Own, PointSelect, REPEATS, WINDOW_S, arguments};
+use super::clients::{Own, PREPARED, PointSelect, REPEATS, WINDOW_S, arguments};
 use super::floor::loop_us;
 use super::measure::{Bench, Spread};
 use super::servers::{Cores, Server, Whose, Window, cpu_us, pinned};
@@ -17,6 +17,7 @@ const SPEAK: [&str; 2] = ["--protocol", "postgresql"];
 /// Instructions of a point select.
 pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
     PointSelect {
+        call: PREPARED,
         speak: &SPEAK,
         session: "point_select_postgresql",
         clients: &["protocol=postgresql"],
