@@ -3,6 +3,12 @@
 
 #[path = "scripts/before_1_0.rs"]
 mod before_1_0;
+#[path = "scripts/bytes.rs"]
+mod bytes;
+#[path = "scripts/depth.rs"]
+mod depth;
+#[path = "scripts/handles.rs"]
+mod handles;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

@@ -84,6 +84,14 @@ pub struct Answer {
 /// What is called with each row of an answer.
 pub type Visit<'a> = &'a mut dyn FnMut(&dyn Row);
 
+/// A statement's text, for who takes only UTF-8.
+fn utf8<'a>(call: &'static str, sql: &'a [u8]) -> Result<&'a str, EngineError> {
+    std::str::from_utf8(sql).map_err(|error| {
+        let at = error.valid_up_to();
+        EngineError::failed(call, format!("the statement is not UTF-8 from its byte {at} on, and here it has to be"))
+    })
+}
+
 /// One client's session.
 pub trait SqlSession: Send {
     /// Whose SQL it speaks: a workload chooses its texts by it.
@@ -126,6 +134,14 @@ pub trait SqlSession: Send {
     /// The engine's words about the statement.
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError>;
 
+    /// As [`SqlSession::prepare`], of a text that need not be UTF-8: servers take it in the connection's character set.
+    ///
+    /// # Errors
+    /// The engine's words about the statement, or that this session takes only UTF-8: all do but those of servers.
+    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
+        self.prepare(utf8("prepare", sql)?)
+    }
+
     /// Prepares the loading of rows into a table in the session's best way; for [`SqlSession::submit_rows`].
     ///
     /// # Errors
@@ -153,7 +169,16 @@ pub trait SqlSession: Send {
     /// Whatever the engine said.
     fn submit_text(&mut self, sql: &str) -> Result<(), EngineError>;
 
-    /// Forgets a prepared statement, here and in the engine; it is not used again. Nothing is under way of it.
+    /// As [`SqlSession::submit_text`], of a text that need not be UTF-8.
+    ///
+    /// # Errors
+    /// Whatever the engine said, or that this session takes only UTF-8: all do but those of servers.
+    fn submit_bytes(&mut self, sql: &[u8]) -> Result<(), EngineError> {
+        self.submit_text(utf8("submit_text", sql)?)
+    }
+
+    /// Forgets a prepared statement, here and in the engine; it is not used again, for its number may become another's.
+    /// Nothing is under way of it.
     ///
     /// # Errors
     /// Whatever the engine said.

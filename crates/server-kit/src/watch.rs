@@ -176,6 +176,10 @@ impl<S: SqlSession> SqlSession for Watched<S> {
         self.watch.explained(self.session.prepare(sql))
     }
 
+    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
+        self.watch.explained(self.session.prepare_bytes(sql))
+    }
+
     fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
         self.watch.explained(self.session.prepare_rows(table, columns))
     }
@@ -190,6 +194,10 @@ impl<S: SqlSession> SqlSession for Watched<S> {
 
     fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
         self.watch.explained(self.session.submit_text(sql))
+    }
+
+    fn submit_bytes(&mut self, sql: &[u8]) -> Result<(), EngineError> {
+        self.watch.explained(self.session.submit_bytes(sql))
     }
 
     fn close(&mut self, statement: Statement) -> Result<(), EngineError> {

@@ -179,15 +179,20 @@ impl Handle {
         }
     }
 
-    /// Prepares one statement for the life of the handle; returns its position.
+    /// Prepares one statement until it is closed, or for the life of the handle; returns its position, which may be
+    /// that of one that was closed.
     pub fn prepare(&mut self, sql: &str) -> Result<usize, EngineError> {
         let (prepared, rest) = self.prepare_first(sql, ffi::SQLITE_PREPARE_PERSISTENT)?;
         let prepared = prepared.ok_or_else(|| EngineError::failed(PREPARE, "there is no statement in the text"))?;
         if !is_nothing(rest) {
             return Err(EngineError::failed(PREPARE, format!("one statement at a time; what follows is `{rest}`")));
         }
-        self.statements.push(Some(prepared));
-        Ok(self.statements.len() - 1)
+        let position = self.statements.iter().position(Option::is_none).unwrap_or(self.statements.len());
+        match self.statements.get_mut(position) {
+            Some(closed) => *closed = Some(prepared),
+            None => self.statements.push(Some(prepared)),
+        }
+        Ok(position)
     }
 
     /// Forgets a statement.

@@ -16,7 +16,7 @@ pub(crate) fn put_query(out: &mut Vec<u8>, sql: &[u8]) {
 
 /// Runs statements; the rows are those of the first that has any.
 pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Instant>) -> Result<Rows, PgError> {
-    refuse_zero(sql)?;
+    refuse_zero(sql.as_bytes())?;
     put_query(&mut connection.send, sql.as_bytes());
     connection.write(deadline)?;
     let (mut answers, mut current) = (Vec::new(), Rows::default());
@@ -57,8 +57,8 @@ pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Ins
 }
 
 /// A zero would end the statement and begin something else.
-pub(crate) fn refuse_zero(sql: &str) -> Result<(), PgError> {
-    if sql.contains('\0') {
+pub(crate) fn refuse_zero(sql: &[u8]) -> Result<(), PgError> {
+    if sql.contains(&0) {
         return Err(PgError::Unable("a statement with a zero byte".into()));
     }
     Ok(())

@@ -72,7 +72,7 @@ impl Client for ScriptClient {
         // SAFETY: the fiber is polled by the future below alone, which holds both borrows for as long.
         let pace = unsafe { std::mem::transmute::<NonNull<dyn Pace + 'a>, NonNull<dyn Pace>>(NonNull::from(pace)) };
         let (interpreter, work) = (&raw const *self.interpreter, self.work);
-        let made = Fiber::new(move |waits| {
+        let made = Fiber::new(self.interpreter.setup().stack_bytes(), move |waits| {
             // SAFETY: the interpreter is boxed, and dropped after the fiber.
             let interpreter = unsafe { &*interpreter };
             interpreter.run(work, pace, waits).map_err(|error| EngineError::failed("script", error.to_string()))

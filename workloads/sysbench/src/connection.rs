@@ -2,18 +2,18 @@
 
 use std::borrow::Cow;
 use std::ffi::{CString, c_char, c_int};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement};
+use rumba_core::sql::{Answer, Param, SqlSession, Statement};
 
 use crate::bulk::Bulk;
 use crate::counters::Counter;
 use crate::host::{Level, Remedy};
 use crate::interpreter::Client;
-use crate::marks::numbered;
 use crate::row_load::RowLoad;
 use crate::rows::{RawRows, Rows, ValueHead};
+use crate::statement::{BoundStatement, ParamHead};
 
 /// What a call came to, as `api.lua` knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,8 @@ pub(crate) struct ResultHead {
     connection: *mut Connection,
 }
 
-/// A connection; its head is `sql_connection` of api.lua.
+/// A connection; its head is `sql_connection` of api.lua. When the script has let go of it, it is closed and its place
+/// is another's; it is not freed before the client ends, for results that a script may still have look into it.
 #[repr(C)]
 pub(crate) struct Connection {
     error: c_int,
@@ -63,6 +64,8 @@ pub(crate) struct Connection {
     // What follows is hidden from scripts.
     client: *const Client,
     driver_number: usize,
+    /// The script still has it.
+    is_held: bool,
     session: Option<Box<dyn SqlSession>>,
     #[allow(clippy::vec_box)] // They stay where they are: scripts hold their addresses.
     statements: Vec<Box<BoundStatement>>,
@@ -75,69 +78,26 @@ pub(crate) struct Connection {
     load: Option<RowLoad>,
 }
 
-/// A prepared statement; its head is `sql_statement` of api.lua.
-#[repr(C)]
-pub(crate) struct BoundStatement {
-    connection: *mut Connection,
-    statement: Option<Statement>,
-    /// Whether its rows can be kept as they come.
-    rereads: bool,
-    params: Vec<*const ParamHead>,
-    sql: String,
-}
-
-/// A parameter: `sql_param` of api.lua.
-#[repr(C)]
-pub(crate) struct ParamHead {
-    kind: c_int,
-    is_null: c_int,
-    data_len: u32,
-    max_len: u32,
-    number: i64,
-    real: f64,
-    buffer: *mut u8,
-    room: Vec<u8>,
-}
-
-const BIGINT: c_int = 4;
-const DOUBLE: c_int = 6;
-
-impl ParamHead {
-    pub(crate) fn new(kind: c_int, max_len: u32) -> Box<Self> {
-        let mut room = vec![0; max_len as usize];
-        let buffer = room.as_mut_ptr();
-        Box::new(Self { kind, is_null: 0, data_len: 0, max_len, number: 0, real: 0.0, buffer, room })
-    }
-
-    /// What it holds now.
-    #[inline]
-    fn value(&self) -> Param<'_> {
-        match self.kind {
-            _ if self.is_null != 0 => Param::Null,
-            BIGINT => Param::Int(self.number),
-            DOUBLE => Param::Double(self.real),
-            _ => {
-                let length = (self.data_len as usize).min(self.room.len());
-                // SAFETY: `buffer` is `room`'s, which never grows; the script writes through the pointer alone.
-                Param::Text(unsafe { std::slice::from_raw_parts(self.buffer, length) })
-            }
-        }
-    }
-}
-
 impl Connection {
-    /// A connection of a client, not made yet.
-    pub(crate) fn new(client: *const Client, driver: *const DriverHead, driver_number: usize) -> Box<Self> {
-        let result = ResultHead { counter: 0, nrows: 0, nfields: 0, connection: std::ptr::null_mut() };
-        let mut made = Box::new(Self {
+    /// The place of a connection.
+    pub(crate) fn new(client: *const Client) -> Box<Self> {
+        let mut made = Box::new(Self::unmade(client));
+        made.settle();
+        made
+    }
+
+    /// One that is not made yet.
+    fn unmade(client: *const Client) -> Self {
+        Self {
             error: NONE,
             sql_errno: 0,
             sql_state: null(),
             sql_errmsg: null(),
-            driver,
-            result,
+            driver: null(),
+            result: ResultHead { counter: 0, nrows: 0, nfields: 0, connection: null_mut() },
             client,
-            driver_number,
+            driver_number: 0,
+            is_held: false,
             session: None,
             statements: Vec::new(),
             state: CString::default(),
@@ -147,10 +107,45 @@ impl Connection {
             params: Vec::new(),
             bulk: None,
             load: None,
-        });
-        made.result.connection = &raw mut *made;
-        (made.sql_state, made.sql_errmsg) = (made.state.as_ptr(), made.message.as_ptr());
-        made
+        }
+    }
+
+    /// Has what refers to its place refer to this one.
+    fn settle(&mut self) {
+        self.result.connection = &raw mut *self;
+        (self.sql_state, self.sql_errmsg) = (self.state.as_ptr(), self.message.as_ptr());
+    }
+
+    /// Makes it for the script, by a driver.
+    pub(crate) fn open(&mut self, driver: *const DriverHead, number: usize) -> Outcome {
+        (self.driver, self.driver_number, self.is_held) = (driver, number, true);
+        self.connect()
+    }
+
+    /// The script has it no more. It goes at once, or with the last statement of it that the script still has.
+    pub(crate) fn let_go(&mut self) {
+        self.is_held = false;
+        self.end_unless_needed();
+    }
+
+    /// The script has the statement of a place no more. Unless it was closed it stays prepared in the server, as in
+    /// sysbench.
+    pub(crate) fn let_go_statement(&mut self, place: usize) {
+        drop(self.statements.swap_remove(place));
+        if let Some(moved) = self.statements.get_mut(place) {
+            moved.place = place;
+        }
+        self.end_unless_needed();
+    }
+
+    /// Called while the interpreter collects, and when it is closed: nothing is waited for.
+    fn end_unless_needed(&mut self) {
+        if self.is_held || !self.statements.is_empty() {
+            return;
+        }
+        *self = Self::unmade(self.client);
+        self.settle();
+        self.client().take_back(self);
     }
 
     fn client(&self) -> &'static Client {
@@ -169,7 +164,7 @@ impl Connection {
                 self.error = NONE;
                 Outcome::Done
             }
-            Err(error) => self.failed(&error, "connect", ""),
+            Err(error) => self.failed(&error, "connect", b""),
         }
     }
 
@@ -181,12 +176,10 @@ impl Connection {
         }
         self.client().count(Counter::Reconnect);
         let Some(session) = &mut self.session else { return Outcome::Failed };
-        let dialect = session.dialect();
         let mut failure = None;
         for statement in self.statements.iter_mut().filter(|statement| !statement.sql.is_empty()) {
-            match session.prepare(&worded(dialect, &statement.sql)) {
-                Ok(prepared) => (statement.statement, statement.rereads) = (Some(prepared), session.rereads(prepared)),
-                Err(error) => failure = Some((error, statement.sql.clone())),
+            if let Err(error) = statement.prepare(&mut **session) {
+                failure = Some((error, statement.sql.clone()));
             }
         }
         match failure {
@@ -198,44 +191,47 @@ impl Connection {
     /// Closes it; whether it was open.
     pub(crate) fn disconnect(&mut self) -> Outcome {
         self.forget_rows();
-        self.load = None;
+        (self.rows, self.raw_rows, self.load) = (Rows::default(), RawRows::default(), None);
         if self.session.take().is_some() { Outcome::Done } else { Outcome::Failed }
     }
 
     /// Runs a statement as text.
     pub(crate) fn query(&mut self, sql: &[u8]) -> Outcome {
         self.forget_rows();
-        let sql = match std::str::from_utf8(sql) {
-            Ok(sql) => sql,
-            Err(_) => return self.failed(&EngineError::failed("query", "the statement is not UTF-8"), "query", ""),
-        };
         let begun = self.client().statement_begins();
         let Some(session) = &mut self.session else { return self.is_closed("query") };
-        let submitted = begun.and_then(|()| session.submit_text(sql));
-        self.answered(submitted, "query", |_| sql.to_owned())
+        let submitted = begun.and_then(|()| session.submit_bytes(sql));
+        self.answered(submitted, "query", sql)
     }
 
     /// Prepares a statement; null if that fails.
     pub(crate) fn prepare(&mut self, sql: &[u8]) -> *mut BoundStatement {
         self.forget_rows();
+        let mut bound = BoundStatement::new(&raw mut *self, self.statements.len(), sql);
         let Some(session) = &mut self.session else {
             self.is_closed("prepare");
-            return std::ptr::null_mut();
+            return null_mut();
         };
-        let sql = String::from_utf8_lossy(sql).into_owned();
-        match session.prepare(&worded(session.dialect(), &sql)) {
-            Ok(statement) => {
-                let (statement, rereads) = (Some(statement), session.rereads(statement));
+        match bound.prepare(&mut **session) {
+            Ok(()) => {
                 self.error = NONE;
-                let connection = &raw mut *self;
-                let bound = BoundStatement { connection, statement, rereads, params: Vec::new(), sql };
-                self.statements.push(Box::new(bound));
-                self.statements.last_mut().map_or(std::ptr::null_mut(), |bound| &raw mut **bound)
+                let address = &raw mut *bound;
+                self.statements.push(bound);
+                address
             }
             Err(error) => {
-                self.failed(&error, "prepare", &sql);
-                std::ptr::null_mut()
+                self.failed(&error, "prepare", sql);
+                null_mut()
             }
+        }
+    }
+
+    /// Closes a statement of its session.
+    pub(crate) fn close(&mut self, statement: Statement) -> Outcome {
+        self.forget_rows();
+        match self.session.as_mut().map(|session| session.close(statement)) {
+            Some(Err(_)) => Outcome::Failed,
+            _ => Outcome::Done,
         }
     }
 
@@ -249,26 +245,21 @@ impl Connection {
         let (Some(session), Some(prepared)) = (&mut self.session, statement.statement) else {
             return self.is_closed("execute");
         };
-        self.params.clear();
-        for param in &statement.params {
-            // SAFETY: parameters live as long as the client, and do not change before this returns.
-            self.params.push(unsafe { &**param }.value());
+        for &param in &statement.params {
+            // SAFETY: parameters live as long as they are bound, and do not change before the session has copied them.
+            self.params.push(unsafe { ParamHead::value(param) });
         }
         let submitted = session.submit(prepared, &self.params);
+        self.params.clear();
         if statement.rereads {
             self.raw_rows.begin(prepared);
         }
-        self.answered(submitted, "execute", |_| statement.sql.clone())
+        self.answered(submitted, "execute", &statement.sql)
     }
 
     /// Waits for the answer to what was submitted.
     #[inline]
-    fn answered(
-        &mut self,
-        submitted: Result<(), EngineError>,
-        call: &'static str,
-        sql: impl FnOnce(&Self) -> String,
-    ) -> Outcome {
+    fn answered(&mut self, submitted: Result<(), EngineError>, call: &'static str, sql: &[u8]) -> Outcome {
         let client = self.client();
         let Some(session) = &mut self.session else { return Outcome::Failed };
         let (rows, raw_rows) = (&mut self.rows, &mut self.raw_rows);
@@ -284,10 +275,7 @@ impl Connection {
                 client.statement_done(answer.affected);
                 self.took(&answer)
             }
-            Err(error) => {
-                let sql = sql(self);
-                self.failed(&error, call, &sql)
-            }
+            Err(error) => self.failed(&error, call, sql),
         }
     }
 
@@ -316,7 +304,7 @@ impl Connection {
 
     /// Notes what a statement failed with, and does what is to be done about it.
     #[cold]
-    fn failed(&mut self, error: &EngineError, call: &'static str, sql: &str) -> Outcome {
+    fn failed(&mut self, error: &EngineError, call: &'static str, sql: &[u8]) -> Outcome {
         let client = self.client();
         self.forget_rows();
         let remedy = client.host().remedy(self.driver_number, error);
@@ -331,9 +319,9 @@ impl Connection {
         match remedy {
             Remedy::Fatal => {
                 let (number, _) = numbers(error);
-                let words = words(error);
+                let (words, sql) = (words(error), String::from_utf8_lossy(sql));
                 let behind =
-                    if words.contains(sql) { String::new() } else { format!(" for query '{}'", shortened(sql)) };
+                    if words.contains(&*sql) { String::new() } else { format!(" for query '{}'", shortened(&sql)) };
                 client.host().log(Level::Fatal, &format!("{call} returned error {number} ({words}){behind}"));
             }
             Remedy::Restart => {}
@@ -387,7 +375,7 @@ impl Connection {
     pub(crate) fn bulk_add(&mut self, row: &[u8]) -> Outcome {
         let Some(bulk) = &mut self.bulk else {
             let words = "bulk_insert_next before bulk_insert_init";
-            return self.failed(&EngineError::failed("bulk_insert_next", words), "bulk_insert_next", "");
+            return self.failed(&EngineError::failed("bulk_insert_next", words), "bulk_insert_next", b"");
         };
         let full = bulk.add(row);
         self.client().loaded(row.len() as u64);
@@ -412,10 +400,12 @@ impl Connection {
     pub(crate) fn load_begin(&mut self, table: &[u8], columns: &[u8]) -> Outcome {
         const CALL: &str = "load_rows_init";
         self.forget_rows();
+        let (Ok(table), Ok(columns)) = (std::str::from_utf8(table), std::str::from_utf8(columns)) else {
+            return self.failed(&EngineError::failed(CALL, "the table's or a column's name is not UTF-8"), CALL, b"");
+        };
         let Some(session) = self.session.take() else { return self.is_closed(CALL) };
-        let (table, columns) = (String::from_utf8_lossy(table), String::from_utf8_lossy(columns));
         let columns: Vec<&str> = columns.split(',').map(str::trim).collect();
-        match RowLoad::begin(session, &table, &columns) {
+        match RowLoad::begin(session, table, &columns) {
             Ok(load) => {
                 self.load = Some(load);
                 self.error = NONE;
@@ -423,7 +413,7 @@ impl Connection {
             }
             Err((session, error)) => {
                 self.session = Some(session);
-                self.failed(&error, CALL, &table)
+                self.failed(&error, CALL, table.as_bytes())
             }
         }
     }
@@ -460,7 +450,7 @@ impl Connection {
             Ok(answer) => answer.map_or(Outcome::Done, |answer| self.took(&answer)),
             Err(error) => {
                 self.session = self.load.take().map(|load| load.give_up(client));
-                self.failed(&error, "load_rows", "")
+                self.failed(&error, "load_rows", b"")
             }
         }
     }
@@ -473,29 +463,7 @@ impl Connection {
         self.session = Some(session);
         match ended {
             Ok(answer) => answer.map_or(Outcome::Done, |answer| self.took(&answer)),
-            Err(error) => self.failed(&error, "load_rows_done", ""),
-        }
-    }
-}
-
-impl BoundStatement {
-    pub(crate) fn connection(&self) -> *mut Connection {
-        self.connection
-    }
-
-    pub(crate) fn bind(&mut self, params: Vec<*const ParamHead>) {
-        self.params = params;
-    }
-
-    pub(crate) fn close(&mut self) -> Outcome {
-        self.sql.clear();
-        let Some(statement) = self.statement.take() else { return Outcome::Done };
-        // SAFETY: connections live as long as their client, and so longer than their statements.
-        let connection = unsafe { &mut *self.connection };
-        connection.forget_rows();
-        match connection.session.as_mut().map(|session| session.close(statement)) {
-            Some(Err(_)) => Outcome::Failed,
-            _ => Outcome::Done,
+            Err(error) => self.failed(&error, "load_rows_done", b""),
         }
     }
 }
@@ -504,11 +472,6 @@ impl ResultHead {
     pub(crate) fn connection(&self) -> *mut Connection {
         self.connection
     }
-}
-
-/// A statement's marks as the dialect has them.
-fn worded(dialect: Dialect, sql: &str) -> Cow<'_, str> {
-    if dialect == Dialect::PostgreSql { numbered(sql).into() } else { sql.into() }
 }
 
 /// As much of a statement as tells which it is: one of many rows would fill the screen.

@@ -192,7 +192,7 @@ fn told(error: mlua::Error) -> ScriptError {
 }
 
 /// An error's own words, without the trace that mlua puts behind them.
-fn plain(error: &mlua::Error) -> String {
+pub(crate) fn plain(error: &mlua::Error) -> String {
     match error {
         mlua::Error::RuntimeError(words) => words.split("\nstack traceback:").next().unwrap_or_default().to_owned(),
         mlua::Error::CallbackError { cause, .. } => plain(cause),

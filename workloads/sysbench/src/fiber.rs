@@ -6,7 +6,7 @@
 
 use std::task::{Context, Poll};
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use rumba_core::error::EngineError;
 use rumba_core::worker::block_on;
@@ -16,21 +16,28 @@ type Given = *mut Context<'static>;
 /// How a fiber's work ends.
 pub type End = Result<(), EngineError>;
 
-/// Room for LuaJIT's compiler and what a script's C functions need; only what is touched becomes memory.
-const STACK_BYTES: usize = 256 << 10;
+/// Room for LuaJIT's compiler, what a script's C functions need, and some 200 calls of `gsub` within each other
+/// (`crate::depth`). Only what is touched becomes memory; into less than 2 MiB no huge page fits, which would at once.
+const LEAST_STACK_BYTES: usize = (2 << 20) - (64 << 10);
+/// More than any host has: it refuses this itself.
+const MOST_STACK_BYTES: usize = 1 << 46;
 
 /// Work on a stack of its own.
 pub struct Fiber(Coroutine<Given, (), End>);
 
 impl Fiber {
-    /// Work that has not begun. `waits` is told how to stop, for as long as the work lasts.
+    /// Work that has not begun, on a stack of so many bytes or more. `waits` is told how to stop, for as long as the
+    /// work lasts.
     ///
     /// # Errors
     /// The host has no memory for the stack.
-    pub fn new(work: impl FnOnce(&Waits) -> End + 'static) -> Result<Self, EngineError> {
-        let stack = DefaultStack::new(STACK_BYTES)
+    pub fn new(stack_bytes: usize, work: impl FnOnce(&Waits) -> End + 'static) -> Result<Self, EngineError> {
+        let stack = DefaultStack::new(stack_bytes.clamp(LEAST_STACK_BYTES, MOST_STACK_BYTES))
             .map_err(|error| EngineError::failed("clients", format!("no memory for a client's stack: {error}")))?;
-        Ok(Self(Coroutine::with_stack(stack, move |yielder, given| work(&Waits { yielder, given: given.into() }))))
+        let stack_end = stack.limit().get();
+        let work =
+            move |yielder: &Yielder<Given, ()>, given: Given| work(&Waits { yielder, given: given.into(), stack_end });
+        Ok(Self(Coroutine::with_stack(stack, work)))
     }
 
     /// Goes on with the work until it waits or ends.
@@ -58,9 +65,15 @@ impl Drop for Fiber {
 pub struct Waits {
     yielder: *const Yielder<Given, ()>,
     given: std::cell::Cell<Given>,
+    stack_end: usize,
 }
 
 impl Waits {
+    /// The lowest address of the fiber's stack.
+    pub fn stack_end(&self) -> usize {
+        self.stack_end
+    }
+
     /// Waits for an answer; other clients of the thread go on meanwhile.
     #[inline]
     pub fn wait<T>(&self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {

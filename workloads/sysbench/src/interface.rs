@@ -6,10 +6,11 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::slice::from_raw_parts;
 
-use crate::connection::{BoundStatement, Connection, DriverHead, Outcome, ParamHead, ResultHead};
+use crate::connection::{Connection, DriverHead, Outcome, ResultHead};
 use crate::counters::Counter;
 use crate::interpreter::Client;
 use crate::rows::ValueHead;
+use crate::statement::{BoundStatement, ParamHead};
 use rumba_sysbench::Histogram;
 
 /// `rumba_interface` of api.lua.
@@ -17,11 +18,12 @@ use rumba_sysbench::Histogram;
 struct Interface {
     driver: unsafe extern "C" fn(*const Client, *const c_char) -> *const DriverHead,
     connect: unsafe extern "C" fn(*const Client, *const DriverHead) -> *mut Connection,
+    let_go: unsafe extern "C" fn(*mut Connection),
     disconnect: unsafe extern "C" fn(*mut Connection) -> Outcome,
     reconnect: unsafe extern "C" fn(*mut Connection) -> Outcome,
     query: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
     prepare: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> *mut BoundStatement,
-    parameter: unsafe extern "C" fn(*const Client, c_int, u32) -> *mut ParamHead,
+    let_go_statement: unsafe extern "C" fn(*mut BoundStatement),
     bind: unsafe extern "C" fn(*mut BoundStatement, *const *const ParamHead, u32) -> Outcome,
     execute: unsafe extern "C" fn(*mut BoundStatement) -> Outcome,
     close: unsafe extern "C" fn(*mut BoundStatement) -> Outcome,
@@ -63,11 +65,12 @@ type Draw = unsafe extern "C" fn(*const Client, u32, u32) -> u32;
 static INTERFACE: Interface = Interface {
     driver,
     connect,
+    let_go,
     disconnect,
     reconnect,
     query,
     prepare,
-    parameter,
+    let_go_statement,
     bind,
     execute,
     close,
@@ -120,6 +123,11 @@ unsafe extern "C" fn connect(client: *const Client, driver: *const DriverHead) -
     unsafe { &*client }.connect(driver)
 }
 
+/// Called when the interpreter collects what the script had of a connection.
+unsafe extern "C" fn let_go(connection: *mut Connection) {
+    unsafe { &mut *connection }.let_go();
+}
+
 unsafe extern "C" fn disconnect(connection: *mut Connection) -> Outcome {
     unsafe { &mut *connection }.disconnect()
 }
@@ -136,12 +144,16 @@ unsafe extern "C" fn prepare(connection: *mut Connection, sql: *const u8, length
     unsafe { (*connection).prepare(from_raw_parts(sql, length)) }
 }
 
-unsafe extern "C" fn parameter(client: *const Client, kind: c_int, max_len: u32) -> *mut ParamHead {
-    unsafe { &*client }.param(kind, max_len)
+/// Called when the interpreter collects what the script had of a statement.
+unsafe extern "C" fn let_go_statement(statement: *mut BoundStatement) {
+    unsafe {
+        let (connection, place) = ((*statement).connection(), (*statement).place);
+        (*connection).let_go_statement(place);
+    }
 }
 
 unsafe extern "C" fn bind(statement: *mut BoundStatement, params: *const *const ParamHead, count: u32) -> Outcome {
-    unsafe { (*statement).bind(from_raw_parts(params, count as usize).to_vec()) };
+    unsafe { (*statement).bind(from_raw_parts(params, count as usize)) };
     Outcome::Done
 }
 

@@ -13,7 +13,7 @@ use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::worker::{Op, Pace};
 
 use crate::bundled;
-use crate::connection::{Connection, DriverHead, ParamHead};
+use crate::connection::{Connection, DriverHead};
 use crate::counters::{Counter, Counters};
 use crate::fiber::{Waits, wait_alone};
 use crate::host::Host;
@@ -21,6 +21,7 @@ use crate::interface;
 use crate::memory;
 use crate::random::Random;
 use crate::setup::{Script, Setup};
+use crate::{declared, depth};
 
 const API: &str = include_str!("lua/api.lua");
 /// The one type of operation that a script has.
@@ -54,8 +55,8 @@ pub(crate) struct Client {
     drivers: Vec<Driver>,
     #[allow(clippy::vec_box)] // They stay where they are: scripts hold their addresses.
     connections: RefCell<Vec<Box<Connection>>>,
-    #[allow(clippy::vec_box)] // As above.
-    params: RefCell<Vec<Box<ParamHead>>>,
+    /// Those of them that the script has let go of.
+    spare: RefCell<Vec<*mut Connection>>,
     waits: Cell<*const Waits>,
     pace: Cell<Option<NonNull<dyn Pace>>>,
     /// Times that the event at hand was begun again.
@@ -112,6 +113,12 @@ impl Client {
         }
     }
 
+    /// Where the stack ends that the script runs on, if that is a fiber's.
+    pub(crate) fn stack_end(&self) -> Option<usize> {
+        // SAFETY: as above.
+        unsafe { self.waits.get().as_ref() }.map(Waits::stack_end)
+    }
+
     /// Notes an error for the report.
     #[cold]
     pub(crate) fn failed(&self, error: &EngineError) {
@@ -138,19 +145,21 @@ impl Client {
     pub(crate) fn connect(&self, driver: *const DriverHead) -> *mut Connection {
         let number =
             self.drivers.iter().position(|known| std::ptr::eq(&raw const *known.head, driver)).unwrap_or_default();
-        let mut connection = Connection::new(self, driver, number);
-        connection.connect();
-        let address = &raw mut *connection;
-        self.connections.borrow_mut().push(connection);
-        address
+        let spare = self.spare.borrow_mut().pop();
+        let connection = spare.unwrap_or_else(|| {
+            let mut made = Connection::new(self);
+            let address = &raw mut *made;
+            self.connections.borrow_mut().push(made);
+            address
+        });
+        // SAFETY: connections are there until the client ends, and nobody has this one.
+        unsafe { (*connection).open(driver, number) };
+        connection
     }
 
-    /// Makes a parameter.
-    pub(crate) fn param(&self, kind: c_int, max_len: u32) -> *mut ParamHead {
-        let mut param = ParamHead::new(kind, max_len);
-        let address = &raw mut *param;
-        self.params.borrow_mut().push(param);
-        address
+    /// Keeps the place of a connection that is none any more for the next.
+    pub(crate) fn take_back(&self, connection: *mut Connection) {
+        self.spare.borrow_mut().push(connection);
     }
 
     /// Waits for the next event's turn; false when there is none.
@@ -261,6 +270,14 @@ pub struct Interpreter {
     client: Box<Client>,
 }
 
+/// A client may be left in the middle of an event: its fiber is gone, and what is collected has nothing to wait on.
+impl Drop for Interpreter {
+    fn drop(&mut self) {
+        self.client.waits.set(null());
+        self.client.pace.set(None);
+    }
+}
+
 /// LuaJIT's own state, with all libraries; dropped, it is closed.
 struct State(*mut lua_State);
 
@@ -307,7 +324,7 @@ impl Interpreter {
             random: UnsafeCell::new(Random::new(setup.seed, number, setup.shapes)),
             drivers: drivers.collect(),
             connections: RefCell::default(),
-            params: RefCell::default(),
+            spare: RefCell::default(),
             waits: Cell::new(null()),
             pace: Cell::new(None),
             restarts: Cell::new(0),
@@ -320,7 +337,10 @@ impl Interpreter {
         // SAFETY: scripts may call whatever they like, as they may in sysbench: they are the user's own. The state is
         // closed when nothing refers to it any more. A state of mlua's own would have a `pcall` of mlua's, which is not
         // compiled into traces; this one has Lua's. Panics do not cross Lua: functions that it calls here do not unwind.
-        let lua = unsafe { Lua::get_or_init_from_ptr(state.0) }.clone();
+        let lua = unsafe {
+            depth::guard(state.0, &raw const *client);
+            Lua::get_or_init_from_ptr(state.0).clone()
+        };
         let interpreter = Self { lua, state, client };
         interpreter.provide().map_err(unexpected)?;
         interpreter.load()?;
@@ -516,7 +536,7 @@ impl Interpreter {
     /// # Errors
     /// What it raised.
     pub fn report(&self, hook: &str, stat: &[(&str, f64)]) -> Result<bool, ScriptError> {
-        let told = |error: mlua::Error| ScriptError::Call { function: hook.to_owned(), words: error.to_string() };
+        let told = |error: mlua::Error| ScriptError::Call { function: hook.to_owned(), words: declared::plain(&error) };
         let sysbench: mlua::Table = self.lua.globals().get("sysbench").map_err(told)?;
         let hooks: mlua::Value = sysbench.get("hooks").map_err(told)?;
         let Some(hooks) = hooks.as_table() else { return Ok(false) };

@@ -1,22 +1,21 @@
 //! Marks of parameters: scripts write `?`, PostgreSQL takes `$1`.
 
 /// The statement with each `?` that stands outside of strings and quoted names numbered.
-pub(crate) fn numbered(sql: &str) -> String {
-    let mut out = String::with_capacity(sql.len() + 8);
+pub(crate) fn numbered(sql: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(sql.len() + 8);
     let (mut number, mut quote) = (0, None);
-    for character in sql.chars() {
-        match (quote, character) {
-            (None, '?') => {
+    for &byte in sql {
+        match (quote, byte) {
+            (None, b'?') => {
                 number += 1;
-                out.push('$');
-                out.push_str(&number.to_string());
+                out.extend_from_slice(format!("${number}").as_bytes());
                 continue;
             }
-            (None, '\'' | '"') => quote = Some(character),
-            (Some(open), _) if open == character => quote = None,
+            (None, b'\'' | b'"') => quote = Some(byte),
+            (Some(open), _) if open == byte => quote = None,
             _ => {}
         }
-        out.push(character);
+        out.push(byte);
     }
     out
 }
@@ -27,7 +26,8 @@ mod tests {
 
     #[test]
     fn marks_are_numbered_and_text_is_left_alone() {
-        assert_eq!(numbered("SELECT c FROM t WHERE id=? AND k=?"), "SELECT c FROM t WHERE id=$1 AND k=$2");
-        assert_eq!(numbered("SELECT '?', \"?\", 'it''s ?', ?"), "SELECT '?', \"?\", 'it''s ?', $1");
+        assert_eq!(numbered(b"SELECT c FROM t WHERE id=? AND k=?"), b"SELECT c FROM t WHERE id=$1 AND k=$2");
+        assert_eq!(numbered(b"SELECT '?', \"?\", 'it''s ?', ?"), b"SELECT '?', \"?\", 'it''s ?', $1");
+        assert_eq!(numbered(b"SELECT '\xe4?', ?"), b"SELECT '\xe4?', $1", "of any character set");
     }
 }

@@ -94,6 +94,14 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// What `--thread-stack-size` says; 0 where it is not among the options.
+    pub(crate) fn stack_bytes(&self) -> usize {
+        match self.options.iter().find(|(name, _)| name == "thread_stack_size") {
+            Some((_, OptionValue::Number(bytes))) => *bytes as usize,
+            _ => 0,
+        }
+    }
+
     /// The script's own directory, if it is a file.
     pub fn file(&self) -> Option<PathBuf> {
         match &self.script {

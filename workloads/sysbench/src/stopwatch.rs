@@ -129,6 +129,10 @@ impl SqlSession for Timed {
         self.session.prepare(sql)
     }
 
+    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
+        self.session.prepare_bytes(sql)
+    }
+
     fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
         self.session.prepare_rows(table, columns)
     }
@@ -148,6 +152,12 @@ impl SqlSession for Timed {
     fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
         let at = Instant::now();
         let submitted = self.session.submit_text(sql);
+        self.begun(at, submitted)
+    }
+
+    fn submit_bytes(&mut self, sql: &[u8]) -> Result<(), EngineError> {
+        let at = Instant::now();
+        let submitted = self.session.submit_bytes(sql);
         self.begun(at, submitted)
     }
 

@@ -403,7 +403,7 @@ impl WireSession {
             return Err(WireError::refused(refusal));
         }
         let statement = self.queue.front().and_then(|first| self.statements.get(first.statement));
-        Ok(refused(refusal, statement.map_or("", Plan::sql)))
+        Ok(refused(refusal, statement.map(Plan::sql).unwrap_or_default()))
     }
 }
 

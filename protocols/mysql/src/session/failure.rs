@@ -41,13 +41,14 @@ pub(super) fn usual(refusal: &Refusal<'_>, counts: &WireCounts) -> Option<Engine
 
 /// A statement that the server refused.
 #[cold]
-pub(super) fn refused(refusal: &Refusal<'_>, sql: &str) -> EngineError {
+pub(super) fn refused(refusal: &Refusal<'_>, sql: &[u8]) -> EngineError {
     WireError::refused(refusal).during("execute").followed_by(&in_statement(sql))
 }
 
 /// The statement that an error is about, cut to what can be read.
-pub(super) fn in_statement(sql: &str) -> String {
+pub(super) fn in_statement(sql: &[u8]) -> String {
     const LONGEST: usize = 200;
+    let sql = String::from_utf8_lossy(sql);
     match sql.char_indices().nth(LONGEST) {
         Some((end, _)) => format!(", in: {} …", &sql[..end]),
         None => format!(", in: {sql}"),
@@ -85,9 +86,9 @@ mod tests {
             (1026, "Error writing file './t.ibd' (Errcode: 28 \"No space left on device\")"),
             (3, "Error writing file '/x' (OS errno: 28)"),
         ] {
-            assert!(matches!(refused(&refusal(code, message), "INSERT"), EngineError::DiskFull(_)), "{message}");
+            assert!(matches!(refused(&refusal(code, message), b"INSERT"), EngineError::DiskFull(_)), "{message}");
         }
-        let error = refused(&refusal(1064, "You have an error"), "SELEC 1");
+        let error = refused(&refusal(1064, "You have an error"), b"SELEC 1");
         assert_eq!(error.to_string(), "execute: server error 1064 (HY000): You have an error, in: SELEC 1");
     }
 }

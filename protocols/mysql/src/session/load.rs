@@ -98,7 +98,7 @@ impl Rows {
             LoadWay::BulkExecute => {
                 let marks = vec!["?"; columns.len()].join(", ");
                 let sql = format!("INSERT INTO {table} ({names}) VALUES ({marks})");
-                let insert = Binary::prepare(connection, &sql, None)?;
+                let insert = Binary::prepare(connection, sql.as_bytes(), None)?;
                 Way::Bulk { types: vec![0; insert.params()], insert }
             }
             LoadWay::LoadData => Way::Data(format!(
@@ -133,10 +133,10 @@ impl Rows {
         }
     }
 
-    pub(super) fn sql(&self) -> &str {
+    pub(super) fn sql(&self) -> &[u8] {
         match &self.way {
             Way::Bulk { insert, .. } => &insert.sql,
-            Way::Data(sql) | Way::Insert(sql) => sql,
+            Way::Data(sql) | Way::Insert(sql) => sql.as_bytes(),
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) fn enter(target: &Target, options: &SessionOptions) -> Result<Connect
     for statement in &options.setup {
         query(&mut connection, statement, Some(deadline)).map_err(|error| match error {
             WireError::Server { code, sqlstate, message } => {
-                WireError::Server { code, sqlstate, message: message + &in_statement(statement) }
+                WireError::Server { code, sqlstate, message: message + &in_statement(statement.as_bytes()) }
             }
             other => other,
         })?;
@@ -89,7 +89,7 @@ impl WireSession {
 
     /// A call that blocked has failed; a connection that is lost is made anew before the next.
     #[cold]
-    pub(super) fn blocked_call_failed(&mut self, call: &'static str, error: WireError, sql: &str) -> EngineError {
+    pub(super) fn blocked_call_failed(&mut self, call: &'static str, error: WireError, sql: &[u8]) -> EngineError {
         if let WireError::Unable(why) = &error {
             return call_failed(call, why);
         }

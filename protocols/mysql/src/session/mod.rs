@@ -220,9 +220,18 @@ impl WireSession {
         self.queue.push(Pending { statement: statement.0, end, kind, last: true, grouped: false });
     }
 
+    /// Gives a plan a number, which may be that of one that was closed.
     fn keep(&mut self, plan: Plan) -> Statement {
-        self.statements.push(plan);
-        Statement(self.statements.len() - 1)
+        match self.statements.iter().position(|plan| matches!(plan, Plan::Closed)) {
+            Some(free) => {
+                self.statements[free] = plan;
+                Statement(free)
+            }
+            None => {
+                self.statements.push(plan);
+                Statement(self.statements.len() - 1)
+            }
+        }
     }
 }
 
@@ -250,6 +259,10 @@ impl SqlSession for WireSession {
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+        self.prepare_bytes(sql.as_bytes())
+    }
+
+    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
         self.idle("prepare")?;
         match Plan::prepare(&mut self.connection, sql, &self.options) {
             Ok(plan) => Ok(self.keep(plan)),
@@ -261,7 +274,7 @@ impl SqlSession for WireSession {
         self.idle("prepare_rows")?;
         match load::Rows::prepare(&mut self.connection, &self.options, table, columns) {
             Ok(rows) => Ok(self.keep(Plan::Rows(Box::new(rows)))),
-            Err(error) => Err(self.blocked_call_failed("prepare_rows", error, table)),
+            Err(error) => Err(self.blocked_call_failed("prepare_rows", error, table.as_bytes())),
         }
     }
 
@@ -295,11 +308,15 @@ impl SqlSession for WireSession {
     }
 
     fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.submit_bytes(sql.as_bytes())
+    }
+
+    fn submit_bytes(&mut self, sql: &[u8]) -> Result<(), EngineError> {
         self.link_up()?;
         let out = &mut self.connection.send;
         let at = frame::start(out);
         out.push(QUERY);
-        out.extend_from_slice(sql.as_bytes());
+        out.extend_from_slice(sql);
         frame::finish(out, at, 0);
         self.submitted(UNPREPARED, Kind::Text);
         Ok(())
@@ -337,7 +354,7 @@ impl SqlSession for WireSession {
         self.idle("run")?;
         match query(&mut self.connection, sql, None) {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.blocked_call_failed("run", error, sql)),
+            Err(error) => Err(self.blocked_call_failed("run", error, sql.as_bytes())),
         }
     }
 }

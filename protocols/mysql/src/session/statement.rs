@@ -89,7 +89,11 @@ pub(super) enum Plan {
 
 impl Plan {
     /// Prepares a statement; one that the server cannot prepare is sent as text.
-    pub(super) fn prepare(connection: &mut Connection, sql: &str, options: &SessionOptions) -> Result<Self, WireError> {
+    pub(super) fn prepare(
+        connection: &mut Connection,
+        sql: &[u8],
+        options: &SessionOptions,
+    ) -> Result<Self, WireError> {
         if options.text {
             return Ok(Plan::Text(options.templates.of(sql)));
         }
@@ -115,12 +119,12 @@ impl Plan {
     }
 
     /// What it says.
-    pub(super) fn sql(&self) -> &str {
+    pub(super) fn sql(&self) -> &[u8] {
         match self {
             Plan::Binary(binary) => &binary.sql,
             Plan::Text(template) => &template.sql,
             Plan::Rows(rows) => rows.sql(),
-            Plan::Closed => "",
+            Plan::Closed => b"",
         }
     }
 
@@ -144,7 +148,8 @@ impl Plan {
 /// A statement that the server has prepared.
 #[derive(Debug)]
 pub(super) struct Binary {
-    pub(super) sql: String,
+    /// In the connection's character set, as the client had it.
+    pub(super) sql: Box<[u8]>,
     pub(super) id: u32,
     /// The columns of its rows, as the server said last.
     pub(super) columns: Vec<Column>,
@@ -171,10 +176,10 @@ impl Binary {
     /// Prepares a statement, blocking.
     pub(super) fn prepare(
         connection: &mut Connection,
-        sql: &str,
+        sql: &[u8],
         deadline: Option<Instant>,
     ) -> Result<Self, WireError> {
-        connection.put_command(PREPARE, sql.as_bytes());
+        connection.put_command(PREPARE, sql);
         connection.write(deadline)?;
         let packet = connection.read(deadline)?;
         let packet = connection.receive.at(packet);
@@ -192,7 +197,7 @@ impl Binary {
         opening[HEADER + 1..HEADER + 5].copy_from_slice(&prepared.id.to_le_bytes());
         opening[HEADER + 6] = 1;
         let types = vec![VAR_STRING; params];
-        Ok(Self { sql: sql.to_owned(), id: prepared.id, columns, prologue: Vec::new(), types, bound: false, opening })
+        Ok(Self { sql: sql.into(), id: prepared.id, columns, prologue: Vec::new(), types, bound: false, opening })
     }
 
     /// How many parameters it has.

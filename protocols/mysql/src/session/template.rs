@@ -12,14 +12,14 @@ use crate::query::QUERY;
 /// The texts that sessions share. Ten thousand terminals run the same few, and seldom one twice: each with its own would hold
 /// a hundred megabytes of them.
 #[derive(Debug, Default)]
-pub struct Templates(Mutex<HashMap<Arc<str>, Arc<Template>>>);
+pub struct Templates(Mutex<HashMap<Arc<[u8]>, Arc<Template>>>);
 
 impl Templates {
     /// So many are kept: who writes the values into the texts has a new one each time.
     const MOST: usize = 1 << 10;
 
     /// A statement's, looked for when it is prepared and never when it is run.
-    pub(super) fn of(&self, sql: &str) -> Arc<Template> {
+    pub(super) fn of(&self, sql: &[u8]) -> Arc<Template> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(template) = known.get(sql) {
             return Arc::clone(template);
@@ -35,14 +35,14 @@ impl Templates {
 /// A statement and where its parameters go.
 #[derive(Debug)]
 pub(super) struct Template {
-    pub(super) sql: Arc<str>,
+    pub(super) sql: Arc<[u8]>,
     /// The places of the question marks, ascending.
     marks: Vec<usize>,
 }
 
 impl Template {
-    pub(super) fn new(sql: &str) -> Self {
-        Self { sql: sql.into(), marks: marks(sql.as_bytes()) }
+    pub(super) fn new(sql: &[u8]) -> Self {
+        Self { sql: sql.into(), marks: marks(sql) }
     }
 
     /// How many parameters it has.
@@ -66,7 +66,7 @@ impl Template {
     }
 
     fn put(&self, out: &mut Vec<u8>, params: &[Param<'_>], backslashes: bool) {
-        let sql = self.sql.as_bytes();
+        let sql = &self.sql;
         let mut kept = 0;
         for (&mark, &param) in self.marks.iter().zip(params) {
             out.extend_from_slice(&sql[kept..mark]);
@@ -145,25 +145,26 @@ mod tests {
     #[test]
     fn a_text_is_held_once_however_many_prepare_it_and_not_every_text_for_ever() {
         let templates = Templates::default();
-        let (first, second) = (templates.of("SELECT ?"), templates.of("SELECT ?"));
+        let (first, second) = (templates.of(b"SELECT ?"), templates.of(b"SELECT ?"));
         assert!(Arc::ptr_eq(&first, &second));
         for number in 0..2 * Templates::MOST {
-            assert_eq!(&*templates.of(&format!("SELECT {number}")).sql, format!("SELECT {number}"));
+            let text = format!("SELECT {number}");
+            assert_eq!(&*templates.of(text.as_bytes()).sql, text.as_bytes());
         }
         assert_eq!(templates.0.lock().unwrap().len(), Templates::MOST);
-        assert!(Arc::ptr_eq(&first, &templates.of("SELECT ?")), "it came early enough");
+        assert!(Arc::ptr_eq(&first, &templates.of(b"SELECT ?")), "it came early enough");
     }
 
     #[test]
     fn parameters_are_written_where_the_question_marks_were() {
-        let template = Template::new("UPDATE t SET a = ?, b = ? WHERE c = ?");
+        let template = Template::new(b"UPDATE t SET a = ?, b = ? WHERE c = ?");
         let mut out = Vec::new();
         let params = [Param::Null, Param::Bytes(b"o'clock"), Param::Int(-7)];
         template.write(&mut out, &params, true);
         assert_eq!(&out[5..], b"UPDATE t SET a = NULL, b = 'o\\'clock' WHERE c = -7");
         assert_eq!(template.params(), 3);
         let alone = out.len();
-        Template::new("SELECT ?").add(&mut out, 0, &[Param::Int(8)], true);
+        Template::new(b"SELECT ?").add(&mut out, 0, &[Param::Int(8)], true);
         assert_eq!(&out[alone..], b";SELECT 8");
         assert_eq!(usize::from(out[0]), out.len() - 4, "the packet is as long as both");
     }

@@ -208,6 +208,37 @@ fn what_a_server_refuses_names_the_statement_and_the_session_goes_on() {
     assert_eq!(ints(&mut session, "SELECT 5").unwrap(), [5]);
 }
 
+/// A new connection has latin1.
+#[test]
+#[needs(MariaDb, Openssl)]
+fn a_statement_is_of_the_connection_s_character_set_and_need_not_be_utf_8() {
+    let server = Server::shared();
+    for options in [SessionOptions::default(), text()] {
+        let mut session = server.session(&options);
+        session.submit_bytes(b"SELECT HEX('\xe4')").unwrap();
+        assert_eq!(answer(&mut session, 1).unwrap().1, [[b"E4"]]);
+        let prepared = session.prepare_bytes(b"SELECT HEX(CONCAT('\xe4', ?))").unwrap();
+        assert_eq!(ask(&mut session, prepared, &[Param::Text(b"\xff")], 1).unwrap().1, [[b"E4FF"]]);
+    }
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn what_is_prepared_and_closed_again_and_again_takes_one_place() {
+    let server = Server::shared();
+    let mut session = server.session(&SessionOptions::default());
+    let kept = session.prepare("SELECT 1").unwrap();
+    for number in 0..20 {
+        let next = session.prepare(&format!("SELECT CONCAT({number}, ?)")).unwrap();
+        assert_eq!(next.0, kept.0 + 1);
+        let (_, rows) = ask(&mut session, next, &[Param::Bytes(b"x")], 1).unwrap();
+        assert_eq!(rows, [[format!("{number}x").as_bytes()]]);
+        session.close(next).unwrap();
+        assert!(session.submit(next, &[]).unwrap_err().to_string().contains("closed"));
+    }
+    assert_eq!(ask(&mut session, kept, &[], 1).unwrap().0.rows, 1);
+}
+
 #[test]
 #[needs(MariaDb, Openssl)]
 fn an_update_tells_what_it_found_and_what_it_changed() {

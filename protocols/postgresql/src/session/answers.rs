@@ -270,8 +270,8 @@ impl PgSession {
         if refusal.is_fatal() || lost(&refusal.sqlstate) {
             return Err(PgError::refused(&refusal));
         }
-        let failure = usual(SqlState(refusal.sqlstate), &self.options.counts)
-            .unwrap_or_else(|| refused(&refusal, self.statements.get(pending.statement).map_or("", Plan::sql)));
+        let sql = self.statements.get(pending.statement).map(Plan::sql).unwrap_or_default();
+        let failure = usual(SqlState(refusal.sqlstate), &self.options.counts).unwrap_or_else(|| refused(&refusal, sql));
         self.failure.get_or_insert(failure);
         // Without an answer of its own to the rest of the group, the server is ready after it.
         self.skipping = !pending.last;

@@ -39,7 +39,7 @@ pub(super) fn usual(sqlstate: SqlState, counts: &PgCounts) -> Option<EngineError
 
 /// A statement that the server refused.
 #[cold]
-pub(super) fn refused(refusal: &Refusal<'_>, sql: &str) -> EngineError {
+pub(super) fn refused(refusal: &Refusal<'_>, sql: &[u8]) -> EngineError {
     let remedy = match &refusal.sqlstate {
         b"25P02" => "; a statement before failed, and nothing is taken until ROLLBACK",
         _ => "",
@@ -48,8 +48,9 @@ pub(super) fn refused(refusal: &Refusal<'_>, sql: &str) -> EngineError {
 }
 
 /// The statement that an error is about, cut to what can be read.
-pub(super) fn in_statement(sql: &str) -> String {
+pub(super) fn in_statement(sql: &[u8]) -> String {
     const LONGEST: usize = 200;
+    let sql = String::from_utf8_lossy(sql);
     match sql.char_indices().nth(LONGEST) {
         Some((end, _)) => format!(", in: {} …", &sql[..end]),
         None => format!(", in: {sql}"),
@@ -83,8 +84,8 @@ mod tests {
             detail: b"",
             hint: b"Check free disk space.",
         };
-        assert!(matches!(refused(&refusal(b"53100"), "INSERT"), EngineError::DiskFull(_)));
-        let told = refused(&refusal(b"42601"), "SELEC 1").to_string();
+        assert!(matches!(refused(&refusal(b"53100"), b"INSERT"), EngineError::DiskFull(_)));
+        let told = refused(&refusal(b"42601"), b"SELEC 1").to_string();
         let wanted = "execute: server error 42601: could not extend file; hint: Check free disk space., in: SELEC 1";
         assert_eq!(told, wanted);
     }

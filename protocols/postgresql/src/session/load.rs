@@ -68,7 +68,8 @@ impl Rows {
         let names: Vec<String> = columns.iter().map(|column| quoted_name(column)).collect();
         let (table, names) = (quoted_name(table), names.join(", "));
         // Parsed for its types, and never run.
-        let described = Described::ask(connection, "", &format!("SELECT {names} FROM {table}"), None)?;
+        let select = format!("SELECT {names} FROM {table}");
+        let described = Described::ask(connection, "", select.as_bytes(), None)?;
         let columns: Vec<CopyColumn> = described
             .columns
             .into_iter()

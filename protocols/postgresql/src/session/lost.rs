@@ -21,7 +21,7 @@ pub(super) fn enter(target: &Target, options: &SessionOptions) -> Result<Connect
     for statement in &options.setup {
         query(&mut connection, statement, Some(deadline)).map_err(|error| match error {
             PgError::Server { sqlstate, message, fatal } => {
-                PgError::Server { sqlstate, message: message + &in_statement(statement), fatal }
+                PgError::Server { sqlstate, message: message + &in_statement(statement.as_bytes()), fatal }
             }
             other => other,
         })?;
@@ -87,7 +87,7 @@ impl PgSession {
 
     /// A call that blocked has failed; a connection that is lost is made anew before the next.
     #[cold]
-    pub(super) fn blocked_call_failed(&mut self, call: &'static str, error: PgError, sql: &str) -> EngineError {
+    pub(super) fn blocked_call_failed(&mut self, call: &'static str, error: PgError, sql: &[u8]) -> EngineError {
         if let PgError::Unable(why) = &error {
             return call_failed(call, why);
         }

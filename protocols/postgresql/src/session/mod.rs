@@ -209,9 +209,19 @@ impl PgSession {
         }
     }
 
+    /// The number of the next statement, which may be that of one that was closed.
+    fn next_number(&self) -> usize {
+        self.statements.iter().position(|plan| matches!(plan, Plan::Closed)).unwrap_or(self.statements.len())
+    }
+
+    /// Keeps a plan under [`PgSession::next_number`].
     fn keep(&mut self, plan: Plan) -> Statement {
-        self.statements.push(plan);
-        Statement(self.statements.len() - 1)
+        let number = self.next_number();
+        match self.statements.get_mut(number) {
+            Some(closed) => *closed = plan,
+            None => self.statements.push(plan),
+        }
+        Statement(number)
     }
 }
 
@@ -239,8 +249,13 @@ impl SqlSession for PgSession {
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+        self.prepare_bytes(sql.as_bytes())
+    }
+
+    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
         self.idle("prepare")?;
-        match Plan::prepare(&mut self.connection, self.statements.len(), sql, self.options.text) {
+        let number = self.next_number();
+        match Plan::prepare(&mut self.connection, number, sql, self.options.text) {
             Ok(plan) => Ok(self.keep(plan)),
             Err(error) => Err(self.blocked_call_failed("prepare", error, sql)),
         }
@@ -250,7 +265,7 @@ impl SqlSession for PgSession {
         self.idle("prepare_rows")?;
         match load::Rows::prepare(&mut self.connection, table, columns) {
             Ok(rows) => Ok(self.keep(Plan::Rows(rows))),
-            Err(error) => Err(self.blocked_call_failed("prepare_rows", error, table)),
+            Err(error) => Err(self.blocked_call_failed("prepare_rows", error, table.as_bytes())),
         }
     }
 
@@ -282,11 +297,15 @@ impl SqlSession for PgSession {
     }
 
     fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.submit_bytes(sql.as_bytes())
+    }
+
+    fn submit_bytes(&mut self, sql: &[u8]) -> Result<(), EngineError> {
         self.link_up()?;
-        if sql.contains('\0') {
+        if sql.contains(&0) {
             return Err(call_failed("submit_text", "a zero byte in a statement"));
         }
-        put_query(&mut self.connection.send, sql.as_bytes());
+        put_query(&mut self.connection.send, sql);
         self.submitted(UNPREPARED, Kind::Text, Control::of(sql));
         Ok(())
     }
@@ -326,7 +345,7 @@ impl SqlSession for PgSession {
         self.in_block = self.connection.transaction != Transaction::None;
         match ran {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.blocked_call_failed("run", error, sql)),
+            Err(error) => Err(self.blocked_call_failed("run", error, sql.as_bytes())),
         }
     }
 }

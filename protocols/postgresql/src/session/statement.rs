@@ -30,14 +30,14 @@ pub(super) enum Control {
 }
 
 impl Control {
-    pub(super) fn of(sql: &str) -> Self {
-        let sql = sql.trim_start();
-        let first = &sql[..sql.bytes().take_while(u8::is_ascii_alphabetic).count()];
-        let is = |words: &[&str]| words.iter().any(|word| first.eq_ignore_ascii_case(word));
+    pub(super) fn of(sql: &[u8]) -> Self {
+        let sql = sql.trim_ascii_start();
+        let first = &sql[..sql.iter().take_while(|byte| byte.is_ascii_alphabetic()).count()];
+        let is = |words: &[&str]| words.iter().any(|word| first.eq_ignore_ascii_case(word.as_bytes()));
         // ROLLBACK TO a savepoint leaves the transaction open.
         let within = || {
-            let mut words = sql.split_whitespace();
-            words.any(|word| word.eq_ignore_ascii_case("TO") || word.eq_ignore_ascii_case("PREPARED"))
+            let mut words = sql.split(u8::is_ascii_whitespace);
+            words.any(|word| word.eq_ignore_ascii_case(b"TO") || word.eq_ignore_ascii_case(b"PREPARED"))
         };
         if is(&["BEGIN", "START"]) {
             Control::Begin
@@ -66,7 +66,7 @@ pub(super) enum Plan {
 
 impl Plan {
     /// Prepares a statement as number `number` of its session.
-    pub(super) fn prepare(connection: &mut Connection, number: usize, sql: &str, text: bool) -> Result<Self, PgError> {
+    pub(super) fn prepare(connection: &mut Connection, number: usize, sql: &[u8], text: bool) -> Result<Self, PgError> {
         if text {
             // Described under no name, which the server keeps no longer than the next one.
             let described = Described::ask(connection, "", sql, None)?;
@@ -88,12 +88,12 @@ impl Plan {
     }
 
     /// What it says.
-    pub(super) fn sql(&self) -> &str {
+    pub(super) fn sql(&self) -> &[u8] {
         match self {
             Plan::Binary(binary) => &binary.sql,
             Plan::Text(template, _) => &template.sql,
-            Plan::Rows(rows) => rows.sql(),
-            Plan::Closed => "",
+            Plan::Rows(rows) => rows.sql().as_bytes(),
+            Plan::Closed => b"",
         }
     }
 
@@ -130,14 +130,14 @@ impl Described {
     pub(super) fn ask(
         connection: &mut Connection,
         name: &str,
-        sql: &str,
+        sql: &[u8],
         deadline: Option<Instant>,
     ) -> Result<Self, PgError> {
         refuse_zero(sql)?;
         let out = &mut connection.send;
         let parse = frame::start(out, b'P');
         frame::put_text(out, name.as_bytes());
-        frame::put_text(out, sql.as_bytes());
+        frame::put_text(out, sql);
         out.extend_from_slice(&[0, 0]);
         frame::finish(out, parse);
         let describe = frame::start(out, b'D');
@@ -181,7 +181,8 @@ fn name(number: usize) -> String {
 /// A statement that the server has prepared.
 #[derive(Debug)]
 pub(super) struct Binary {
-    pub(super) sql: String,
+    /// In the connection's encoding, as the client had it.
+    pub(super) sql: Box<[u8]>,
     /// Its number in the session, and so its name in the server.
     number: usize,
     pub(super) control: Control,
@@ -202,7 +203,7 @@ impl Binary {
     pub(super) fn prepare(
         connection: &mut Connection,
         number: usize,
-        sql: &str,
+        sql: &[u8],
         deadline: Option<Instant>,
     ) -> Result<Self, PgError> {
         let name = name(number);
@@ -247,7 +248,7 @@ impl Binary {
         };
         let columns = layouts.into_iter().map(Column::from).collect();
         let control = Control::of(sql);
-        Ok(Self { sql: sql.to_owned(), number, control, columns, params, opening, closing, whole })
+        Ok(Self { sql: sql.into(), number, control, columns, params, opening, closing, whole })
     }
 
     /// How many parameters it has.
@@ -336,7 +337,7 @@ mod tests {
             ("COMMIT PREPARED 'x'", Control::Nothing),
             ("SELECT 1", Control::Nothing),
         ] {
-            assert_eq!(Control::of(sql), control, "{sql}");
+            assert_eq!(Control::of(sql.as_bytes()), control, "{sql}");
         }
     }
 }

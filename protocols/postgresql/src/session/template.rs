@@ -8,7 +8,7 @@ use crate::codec::{frame, types};
 /// A statement and where its parameters go.
 #[derive(Debug)]
 pub(super) struct Template {
-    pub(super) sql: String,
+    pub(super) sql: Box<[u8]>,
     /// The parameters' types, in the order of their numbers.
     oids: Vec<u32>,
     /// Where `$n` stands, how long it is, and which parameter it is, ascending.
@@ -24,9 +24,9 @@ struct Mark {
 
 impl Template {
     /// A statement whose parameters are of these types.
-    pub(super) fn new(sql: &str, oids: Vec<u32>) -> Self {
-        let marks = marks(sql.as_bytes()).into_iter().filter(|mark| mark.param < oids.len()).collect();
-        Self { sql: sql.to_owned(), oids, marks }
+    pub(super) fn new(sql: &[u8], oids: Vec<u32>) -> Self {
+        let marks = marks(sql).into_iter().filter(|mark| mark.param < oids.len()).collect();
+        Self { sql: sql.into(), oids, marks }
     }
 
     /// How many parameters it has.
@@ -45,7 +45,7 @@ impl Template {
 
     /// Appends the message that runs the statement with these parameters, as many as it has.
     pub(super) fn write(&self, out: &mut Vec<u8>, params: &[Param<'_>]) {
-        let sql = self.sql.as_bytes();
+        let sql = &self.sql;
         let message = frame::start(out, b'Q');
         let mut kept = 0;
         for &Mark { at, length, param } in &self.marks {
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_parameter_may_stand_in_several_places_and_in_any_order() {
-        let template = Template::new("UPDATE t SET a = $2, b = $1 WHERE c = $2", vec![17, 20]);
+        let template = Template::new(b"UPDATE t SET a = $2, b = $1 WHERE c = $2", vec![17, 20]);
         let mut out = Vec::new();
         template.write(&mut out, &[Param::Bytes(b"o'clock"), Param::Int(7)]);
         assert_eq!(out[0], b'Q');

@@ -4,9 +4,9 @@ use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::sql::{Answer, Param, SqlSession};
 use rumba_core::worker::block_on;
 use rumba_protocol_postgresql::codec::message::Transaction;
-use rumba_protocol_postgresql::{PgSession, SessionOptions};
+use rumba_protocol_postgresql::{PgSession, SessionOptions, Target};
 
-use crate::support::{answer, ask, ints, session, sessions, shared, text};
+use crate::support::{admin, answer, ask, ints, local, session, sessions, shared, text};
 
 /// What a value may be that a careless client would not bring through.
 const AWKWARD: &[u8] = b"it's \"q\" $1 \\ back\\\\slash\ttab\nline\r\x1a zero\0 percent% high\x80\xc3\xa4\xff";
@@ -141,6 +141,43 @@ fn whatever_comes_after_a_closed_statement_is_answered() {
         close(&mut session);
         session.submit_text("SELECT 5").unwrap();
         assert_eq!(visited(&mut session, &mut |_| {}).unwrap().rows, 1);
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn what_is_prepared_and_closed_again_and_again_takes_one_place() {
+    let server = shared();
+    for mut session in sessions(&server) {
+        let kept = session.prepare("SELECT 1::bigint").unwrap();
+        for number in 0..20 {
+            let next = session.prepare(&format!("SELECT {number} + $1::bigint")).unwrap();
+            assert_eq!(next.0, kept.0 + 1);
+            session.submit(next, &[Param::Int(number)]).unwrap();
+            visited(&mut session, &mut |row| assert_eq!(row.int(0), 2 * number)).unwrap();
+            session.close(next).unwrap();
+            assert!(session.submit(next, &[]).unwrap_err().to_string().contains("closed"));
+        }
+        assert_eq!(ask(&mut session, kept, &[], 1).unwrap().0.rows, 1);
+    }
+}
+
+/// A new connection has the database's encoding.
+#[test]
+#[needs(PostgreSql)]
+fn a_statement_is_of_the_connection_s_encoding_and_need_not_be_utf_8() {
+    let server = shared();
+    let options = "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
+    admin(&server).query(&format!("CREATE DATABASE latin {options}")).unwrap();
+    for options in [SessionOptions::default(), text()] {
+        let target = Target { database: Some("latin".into()), ..local(&server) };
+        let mut session = PgSession::connect(&target, &options).unwrap();
+        session.submit_bytes(b"SELECT convert_to('\xe4', 'LATIN1')::text").unwrap();
+        assert_eq!(answer(&mut session, 1).unwrap().1, [[b"\\xe4"]]);
+        let prepared = session.prepare_bytes(b"SELECT convert_to('\xe4' || $1::text, 'LATIN1')::text").unwrap();
+        assert_eq!(ask(&mut session, prepared, &[Param::Text(b"\xff")], 1).unwrap().1, [[b"\\xe4ff"]]);
+        let error = session.prepare_bytes(b"SELEC '\xe4'").unwrap_err().to_string();
+        assert!(error.contains("42601") && error.contains("in: SELEC"), "{error}");
     }
 }
 

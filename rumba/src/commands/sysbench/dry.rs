@@ -31,6 +31,10 @@ impl SqlSession for DrySession {
         Ok(self.next())
     }
 
+    fn prepare_bytes(&mut self, _: &[u8]) -> Result<Statement, EngineError> {
+        Ok(self.next())
+    }
+
     fn prepare_rows(&mut self, _: &str, _: &[&str]) -> Result<Statement, EngineError> {
         Ok(self.next())
     }
@@ -44,6 +48,10 @@ impl SqlSession for DrySession {
     }
 
     fn submit_text(&mut self, _: &str) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn submit_bytes(&mut self, _: &[u8]) -> Result<(), EngineError> {
         Ok(())
     }
 

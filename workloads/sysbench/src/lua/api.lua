@@ -55,18 +55,19 @@ typedef struct {
   uint32_t max_len;
   int64_t number;
   double real;
-  char *buffer;
+  char buffer[?];
 } sql_param;
 typedef struct sb_histogram sb_histogram_t;
 
 typedef struct {
   sql_driver *(*driver)(void *, const char *);
   sql_connection *(*connect)(void *, sql_driver *);
+  void (*let_go)(sql_connection *);
   int (*disconnect)(sql_connection *);
   int (*reconnect)(sql_connection *);
   int (*query)(sql_connection *, const char *, size_t);
   sql_statement *(*prepare)(sql_connection *, const char *, size_t);
-  sql_param *(*parameter)(void *, int, uint32_t);
+  void (*let_go_statement)(sql_statement *);
   int (*bind)(sql_statement *, sql_param **, uint32_t);
   int (*execute)(sql_statement *);
   int (*close)(sql_statement *);
@@ -206,8 +207,9 @@ mysql_table_engine, myisam_max_rows = mysql_table_engine or "innodb", 1000000
 -- ------------------------------------------------------------------ SQL
 
 local query, prepare, execute = api.query, api.prepare, api.execute
-local next_row, forget_rows, parameter = api.row, api.forget_rows, api.parameter
-local text = real_ffi.string
+local next_row, forget_rows = api.row, api.forget_rows
+local let_go, let_go_statement = api.let_go, api.let_go_statement
+local text, copy, gc = real_ffi.string, real_ffi.copy, real_ffi.gc
 
 local types = {
    NONE = 0, TINYINT = 1, SMALLINT = 2, INT = 3, BIGINT = 4, FLOAT = 5, DOUBLE = 6, TIME = 7, DATE = 8, DATETIME = 9,
@@ -253,7 +255,7 @@ end
 function connections:prepare(sql)
    local statement = prepare(self, sql, #sql)
    if statement == nil then raise(self, sql) end
-   return statement
+   return gc(statement, let_go_statement)
 end
 
 function connections:disconnect()
@@ -295,7 +297,7 @@ function parameters:set(value)
    else
       local length = #value
       if length > self.max_len then length = self.max_len end
-      real_ffi.copy(self.buffer, value, length)
+      copy(self.buffer, value, length)
       self.data_len = length
    end
 end
@@ -311,7 +313,10 @@ function parameters:set_rand_str(format)
    self.data_len = length
 end
 
-real_ffi.metatype("sql_param", { __index = parameters, __tostring = function() return "<sql_param>" end })
+-- Collected as all that is Lua's, which so knows how long its buffer is.
+local parameter =
+   real_ffi.metatype("sql_param", { __index = parameters, __tostring = function() return "<sql_param>" end })
+local without_buffer = real_ffi.sizeof("sql_param", 0)
 
 -- Types that are carried alike.
 local carried = {
@@ -328,14 +333,21 @@ function statements:bind_create(kind, most)
    if carrier == types.VARCHAR and type(most) ~= "number" then
       error("bind_create: a string needs its greatest length", 2)
    end
-   return parameter(this, carrier, most or 0)
+   local made = parameter(carrier == types.VARCHAR and most or 0)
+   made.type, made.max_len = carrier, real_ffi.sizeof(made) - without_buffer
+   return made
 end
+
+-- What statements are bound to: a script may have it nowhere else.
+local bound = setmetatable({}, { __mode = "k" })
 
 function statements:bind_param(...)
    local count = select("#", ...)
    if count < 1 then return nil end
-   local list = real_ffi.new("sql_param *[?]", count, { ... })
-   return api.bind(self, list, count)
+   local given = { ... }
+   local answer = api.bind(self, real_ffi.new("sql_param *[?]", count, given), count)
+   bound[self] = given
+   return answer
 end
 
 function statements:execute()
@@ -347,7 +359,11 @@ function statements:execute()
 end
 
 function statements:next_result() return nil end
-function statements:close() return api.close(self) end
+
+function statements:close()
+   bound[self] = nil
+   return api.close(self)
+end
 
 real_ffi.metatype("sql_statement", { __index = statements, __tostring = function() return "<sql_statement>" end })
 
@@ -374,7 +390,7 @@ real_ffi.metatype("sql_result", { __index = results, __tostring = function() ret
 local drivers = {}
 
 function drivers:connect()
-   local connection = api.connect(this, self)
+   local connection = gc(api.connect(this, self), let_go)
    if tonumber(connection.error) ~= errors.NONE then
       error("connection creation failed: " .. text(connection.sql_errmsg), 2)
    end

@@ -82,7 +82,7 @@ function db.bind_result(bound, values)
    places(values)
 end
 
--- A string of so many bytes needs room. It at least doubles: what it was before is not freed before the client ends.
+-- A string of so many bytes needs room. It at least doubles, so that it is seldom bound anew.
 local function make_room(bound, place, bytes)
    local room = bound.room[place]
    if room > 0 and bytes <= room then return end

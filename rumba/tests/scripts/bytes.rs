@@ -1,0 +1,171 @@
+//! Statements of scripts are bytes: what character set they are of is between the script and the server.
+
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_workload_sysbench::Interpreter;
+use rumba_workload_sysbench::host::{DriverInfo, Host, Level, Remedy};
+use rumba_workload_sysbench::setup::Setup;
+
+use super::{Run, TABLE};
+
+/// What sessions are given, as it would go to a server.
+pub type Given = Arc<Mutex<Vec<Vec<u8>>>>;
+
+/// Sessions that note what they are given. As many as are open share it with their host.
+pub struct Recorder {
+    pub dialect: Dialect,
+    pub given: Given,
+}
+
+impl Recorder {
+    /// Loads a script over such sessions.
+    pub fn load(self, script: &str) -> Interpreter {
+        let setup = Setup { host: Arc::new(self), ..Arc::into_inner(Run::new().setup(script)).unwrap() };
+        Interpreter::new(&Arc::new(setup), 3, Arc::default()).unwrap()
+    }
+}
+
+impl Host for Recorder {
+    fn drivers(&self) -> &[DriverInfo] {
+        &[DriverInfo { name: "recorder", about: "what is sent" }]
+    }
+
+    fn default_driver(&self) -> Option<usize> {
+        Some(0)
+    }
+
+    fn connect(&self, _driver: usize, _client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+        Ok(Box::new(Recording { dialect: self.dialect, given: self.given.clone(), prepared: 0 }))
+    }
+
+    fn remedy(&self, _driver: usize, _error: &EngineError) -> Remedy {
+        Remedy::Fatal
+    }
+
+    fn log(&self, _level: Level, _words: &str) {}
+}
+
+struct Recording {
+    dialect: Dialect,
+    given: Given,
+    prepared: usize,
+}
+
+impl Recording {
+    fn note(&self, bytes: &[u8]) {
+        self.given.lock().unwrap().push(bytes.to_vec());
+    }
+}
+
+impl SqlSession for Recording {
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    fn survives_errors(&self) -> bool {
+        true
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+        self.prepare_bytes(sql.as_bytes())
+    }
+
+    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
+        self.note(sql);
+        self.prepared += 1;
+        Ok(Statement(self.prepared))
+    }
+
+    fn prepare_rows(&mut self, table: &str, _columns: &[&str]) -> Result<Statement, EngineError> {
+        self.prepare(table)
+    }
+
+    fn submit(&mut self, _statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+        params.iter().for_each(|param| self.note(param.bytes()));
+        Ok(())
+    }
+
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+        self.submit(rows, values)
+    }
+
+    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.submit_bytes(sql.as_bytes())
+    }
+
+    fn submit_bytes(&mut self, sql: &[u8]) -> Result<(), EngineError> {
+        self.note(sql);
+        Ok(())
+    }
+
+    fn close(&mut self, _statement: Statement) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn poll_answer(&mut self, _context: &mut Context<'_>, _visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        Poll::Ready(Ok(Answer::default()))
+    }
+
+    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.submit_text(sql)
+    }
+}
+
+/// `prepare` put the three bytes of a replacement character in the place of each that was not; `query` refused it.
+#[test]
+fn every_byte_of_a_statement_and_of_what_is_bound_goes_to_the_server() {
+    let script = r"
+        local con = sysbench.sql.driver():connect()
+        con:query('SELECT \228')
+        con:bulk_insert_init('INSERT INTO t VALUES')
+        con:bulk_insert_next('(\'\228\')')
+        con:bulk_insert_done()
+        local statement = con:prepare('SELECT \'\228?\', ?')
+        local parameter = statement:bind_create(sysbench.sql.type.VARCHAR, 4)
+        statement:bind_param(parameter)
+        parameter:set('\255\0\228')
+        statement:execute()
+        con:reconnect()";
+    let prepared: [(_, &[u8]); 2] =
+        [(Dialect::MySql, b"SELECT '\xe4?', ?"), (Dialect::PostgreSql, b"SELECT '\xe4?', $1")];
+    for (dialect, prepared) in prepared {
+        let given = Given::default();
+        Recorder { dialect, given: given.clone() }.load(script);
+        let expected: [&[u8]; 5] =
+            [b"SELECT \xe4", b"INSERT INTO t VALUES ('\xe4')", prepared, b"\xff\0\xe4", prepared];
+        assert_eq!(*given.lock().unwrap(), expected, "{dialect}");
+    }
+}
+
+/// SQLite's text is UTF-8.
+#[test]
+fn what_cannot_be_a_statement_of_sqlite_is_refused_and_never_changed() {
+    let script = format!(
+        r"{TABLE}
+        local function refuses(call, ...)
+            local done, why = pcall(call, con, ...)
+            assert(not done and tostring(why):find('the statement is not UTF%-8 from its byte'), tostring(why))
+        end
+        local insert = 'INSERT INTO t VALUES (1, \'\228\', 0)'
+        refuses(con.query, insert)
+        refuses(con.prepare, insert)
+        con:bulk_insert_init('INSERT INTO t VALUES')
+        con:bulk_insert_next('(1, \'\228\', 0)')
+        refuses(con.bulk_insert_done)
+        refuses(con.prepare, 'SELECT \'\228\'')
+        assert(con:query_row('SELECT count(*) FROM t') == '0')
+        local statement = con:prepare('INSERT INTO t VALUES (1, ?, 0)')
+        local parameter = statement:bind_create(sysbench.sql.type.CHAR, 1)
+        statement:bind_param(parameter)
+        parameter:set('\228')
+        statement:execute()
+        assert(con:query_row('SELECT hex(c) FROM t') == 'E4')
+        local done, why = pcall(con.load_rows_init, con, 't\228', 'id')
+        assert(not done and tostring(why):find('name is not UTF%-8'), tostring(why))
+        assert(con:query_row('SELECT count(*) FROM t') == '1')"
+    );
+    Run::new().load(&script).unwrap();
+}
