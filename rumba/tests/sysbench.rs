@@ -15,6 +15,7 @@ use std::process::Output;
 
 use common::{Place, kill, text};
 use existing::{Existing, PASSWORD};
+use regex::Regex;
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 
 /// The bundled scripts that a run of events makes sense of.
@@ -310,10 +311,48 @@ fn mistakes_are_refused_in_its_words() {
         (&["--db-driver=oracle", "oltp_read_only", "run"], "invalid database driver name: 'oracle'"),
         (&["--db-driver=sqlite", "oltp_read_only", "run"], "no such table: sbtest1"),
         (&["--mysql-port=1", "oltp_read_only", "run"], "Connection refused"),
+        (
+            &["--db-driver=sqlite", "--sqlite-synchronous=ful", "oltp_read_only", "run"],
+            "FATAL: Invalid value for --sqlite-synchronous: 'ful'; it is off, normal, full or extra\n",
+        ),
+        (
+            &["--db-driver=sqlite", "--sqlite-journal-mode=foo", "oltp_read_only", "run"],
+            "for --sqlite-journal-mode: 'foo'; it is wal, delete, truncate, persist, memory or off\n",
+        ),
+        (&["--sqlite-cache-size=foo", "oltp_read_only", "prepare"], "for --sqlite-cache-size: 'foo'; it is a size"),
+        (&["--sqlite-ignore-errors=x", "oltp_read_only", "prepare"], "for --sqlite-ignore-errors: 'x'; it is all"),
     ] {
         let output = sysbench(&place, words);
         assert_eq!(output.status.code(), Some(1), "{words:?}: {}", text(&output));
         assert!(text(&output).contains(said), "{words:?}: {}", text(&output));
+    }
+}
+
+/// As they stand in programs that read sysbench's output: each finds its figure, and no other.
+#[test]
+fn expressions_that_tools_have_for_its_output_match_once() {
+    const OF_BOTH: [&str; 3] = [
+        r"transactions:\s+\d+\s+\((\d+\.\d+) per sec",
+        r"95th percentile:\s+(\d+\.\d+)",
+        concat!(
+            r"\[ (\d+)s \] thds: (\d+) tps: (\d+\.\d+) qps: (\d+\.\d+) .* ",
+            r"lat \(ms,95%\): (\d+\.\d+) err/s: (\d+\.\d+) reconn/s: (\d+\.\d+)",
+        ),
+    ];
+    let place = Place::new();
+    let options = ["--db-driver=sqlite", "--sqlite-synchronous=off", "oltp_read_only", "--table-size=100"];
+    succeeds(&place, &[&options[..], &["prepare"]].concat());
+    for (layout, time) in
+        [("--report-layout=1.0", r"total time:\s+(\d+\.\d+)s"), ("--report-layout=1.1", r"time elapsed:\s+(\d+\.\d+)s")]
+    {
+        // The report of a second comes before the end that falls into it, and there is no other.
+        let words = [layout, "--threads=2", "--time=1", "--report-interval=1", "run"];
+        let said = succeeds(&place, &[&options[..], &words].concat());
+        for expression in OF_BOTH.into_iter().chain([time]) {
+            let found = Regex::new(expression).unwrap().find_iter(&said).count();
+            assert_eq!(found, 1, "{expression} in {said}");
+        }
+        assert!(figure(&said, "transactions:") > 0.0, "{said}");
     }
 }
 

@@ -103,6 +103,138 @@ fn a_run_that_does_not_end_with_its_time_is_ended_by_force_and_says_what_it_left
     assert!(figure(&said, "total number of events:") > 0.0, "{said}");
 }
 
+/// What `--report-json=r.json` has left.
+fn document(place: &Place) -> serde_json::Value {
+    serde_json::from_str(&std::fs::read_to_string(place.path("r.json")).unwrap()).unwrap()
+}
+
+/// Its error threw the whole run away: a server that went away at the end cost all that was measured.
+#[test]
+fn what_fails_when_all_is_measured_costs_no_report() {
+    let place = Place::new();
+    for function in ["thread_done", "done"] {
+        let script = format!("function event() ffi.C.usleep(1000) end function {function}() error('gone', 0) end");
+        let words = ["--threads=2", "--events=40", "--time=0", "--report-json=r.json", "run"];
+        let said = succeeds(&place, &script, &words);
+        let fatal = format!("FATAL: `{function}' function failed: gone\n");
+        assert_eq!(said.matches(&fatal).count(), 1, "{said}");
+        assert_eq!(figure(&said, "total number of events:"), 40.0, "{said}");
+        let json = document(&place);
+        assert_eq!(json["total"]["events"], 40, "{json}");
+        assert_eq!(json["failures"], serde_json::json!([format!("`{function}' function failed: gone")]));
+    }
+    // A thread that ends before the others, and fails, does not end them.
+    let script = "function event(thread) ffi.C.usleep(1000) return thread == 0 end
+        function thread_done(thread) if thread == 0 then error('gone') end end";
+    let said = succeeds(&place, script, &["--threads=2", "--events=40", "--time=0", "run"]);
+    assert!(said.contains("FATAL: `thread_done' function failed: own.lua:3: gone"), "{said}");
+    assert!(figure(&said, "total number of events:") >= 39.0, "{said}");
+}
+
+#[test]
+fn the_document_of_a_run_that_fails_tells_what_was_measured_until_then() {
+    let place = Place::new();
+    let script = "local events = 0
+        function event()
+            events = events + 1
+            if events > 20 then error('gone') end
+            ffi.C.usleep(100)
+        end
+        function done() print('done') end";
+    let output = sysbench(&place, script, &["--time=60", "--report-json=r.json", "run"]);
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("FATAL: `thread_run' function failed: own.lua:5: gone\n"), "{said}");
+    assert!(!said.contains("total number of events:") && said.ends_with("done\n"), "as in sysbench: {said}");
+    let json = document(&place);
+    assert_eq!(json["total"]["events"], 20, "{json}");
+    assert_eq!(json["failures"], serde_json::json!(["`thread_run' function failed: own.lua:5: gone"]));
+
+    let script = "function event() ffi.C.usleep(10000) end";
+    let output = sysbench(&place, script, &["--rate=2000000000", "--report-json=r.json", "run"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let json = document(&place);
+    assert!(json["failures"][0].as_str().unwrap().starts_with("The event queue is full."), "{json}");
+}
+
+/// What was there is another run's, and would be taken for this one's.
+#[test]
+fn a_run_that_fails_before_anything_is_measured_leaves_no_other_run_s_document() {
+    let place = Place::new();
+    let init = "function init() error('no') end function event() end";
+    let thread_init = "function thread_init() error('no') end function event() end";
+    let first_event = "function event() error('no') end";
+    let slow = "function thread_init() ffi.C.usleep(60e6) end function event() end";
+    for (script, failure) in [
+        (init, "`init' function failed: own.lua:2: no"),
+        (thread_init, "`thread_init' function failed: own.lua:2: no"),
+        (first_event, "`thread_run' function failed: own.lua:2: no"),
+        (slow, "Worker threads failed to initialize within 1 seconds!"),
+    ] {
+        std::fs::write(place.path("r.json"), "{}").unwrap();
+        let output = sysbench(&place, script, &["--report-json=r.json", "--thread-init-timeout=1", "run"]);
+        assert!(!output.status.success() && !text(&output).contains("Throughput:"), "{}", text(&output));
+        let json = document(&place);
+        assert!(json["total"].is_null() && json["failures"][0] == failure, "{json}");
+    }
+}
+
+#[test]
+fn a_document_that_cannot_be_written_is_refused_before_anything_runs() {
+    let place = Place::new();
+    let script = "function init() print('init') end function event() end";
+    for file in ["nowhere/r.json", "."] {
+        let output = sysbench(&place, script, &[&format!("--report-json={file}"), "--events=1", "run"]);
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(&format!("FATAL: {file}: ")) && said.contains("--report-json needs a file"), "{said}");
+        assert!(!said.contains("init\n"), "{said}");
+    }
+    // That it can be is tried without leaving anything, or taking anything away.
+    std::fs::write(place.path("r.json"), "another").unwrap();
+    let script = "function init() assert(io.open('r.json'):read('*a') == 'another' and not io.open('new.json')) end
+        function event() end";
+    for file in ["new.json", "r.json"] {
+        succeeds(&place, script, &[&format!("--report-json={file}"), "--events=1", "run"]);
+        let _ = std::fs::remove_file(place.path("new.json"));
+    }
+    assert_eq!(document(&place)["total"]["events"], 1);
+}
+
+#[test]
+fn what_fails_before_the_run_is_told_without_its_banner() {
+    let place = Place::new();
+    for (script, words) in [
+        ("function init() error('no') end function event() end", "FATAL: `init' function failed: own.lua:2: no"),
+        ("function init() end", "FATAL: cannot find the event() function in own.lua"),
+    ] {
+        let output = sysbench(&place, script, &["run"]);
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(words) && !said.contains("Running the test with following options"), "{said}");
+    }
+    let output = place.rumba(&["sysbench", "fileio", "--file-test-mode=rndrd", "run"]).output().unwrap();
+    let said = text(&output);
+    assert!(said.contains("Doing random read test\nFATAL: Cannot open file 'test_file.0'"), "{said}");
+    assert!(!said.contains("Initializing worker threads..."), "{said}");
+}
+
+#[test]
+fn a_name_in_a_file_of_options_that_nobody_knows_is_warned_of() {
+    let place = Place::new();
+    std::fs::write(place.path("own.cnf"), "threads=1\ntabels=4\ntables=2\ntables=3\n").unwrap();
+    let script = "sysbench.cmdline.options = { tables = {'How many', 1} }
+        function event() assert(sysbench.opt.tables == 3) end";
+    let said = succeeds(&place, script, &["--config-file=own.cnf", "--events=1", "run"]);
+    let warnings: Vec<&str> = said.lines().filter(|line| line.starts_with("WARNING: ")).collect();
+    let words = "WARNING: Global option 'tabels' will not be exported, because the type is unknown: line 2 of own.cnf; \
+                 did you mean tables?";
+    assert_eq!(warnings, [words], "{said}");
+    let built_in = ["sysbench", "cpu", "--config-file=own.cnf", "--cpu-max-prime=10", "--events=1", "run"];
+    let said = text(&place.rumba(&built_in).output().unwrap());
+    assert_eq!(said.lines().filter(|line| line.starts_with("WARNING: Global option ")).count(), 3, "{said}");
+}
+
 /// Enough clients that each core has a loop of several.
 const ON_LOOPS: &str = "--threads=256";
 

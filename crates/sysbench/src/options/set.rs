@@ -98,8 +98,11 @@ impl OptionSet {
         if let Some(before) = before {
             self.entries[at].take(before.text().as_deref(), before.source);
         }
-        if let Some(found) = self.unclaimed.iter().position(|unclaimed| key(&unclaimed.entry.name) == wanted) {
-            let Unclaimed { entry, .. } = self.unclaimed.remove(found);
+        let waiting = std::mem::take(&mut self.unclaimed);
+        let (claimed, left): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|line| key(&line.entry.name) == wanted);
+        self.unclaimed = left;
+        // The last line of a name counts, as it does of a name that was known before the file was read.
+        for Unclaimed { entry, .. } in claimed {
             self.entries[at].take_words(entry.values, Source::ConfigFile);
         }
         Ok(())
@@ -162,6 +165,16 @@ impl OptionSet {
     /// What files of options have, and nobody has declared.
     pub fn unclaimed(&self) -> &[Unclaimed] {
         &self.unclaimed
+    }
+
+    /// The same as warnings in 1.0's words, each with where it stands and the name that may have been meant.
+    pub fn unclaimed_words(&self) -> Vec<String> {
+        let words = |Unclaimed { path, entry: ConfigEntry { name, line, .. } }: &Unclaimed| {
+            let meant = self.nearest(name).map_or_else(String::new, |near| format!("; did you mean {near}?"));
+            let warning = format!("Global option '{name}' will not be exported, because the type is unknown");
+            format!("{warning}: line {line} of {path}{meant}")
+        };
+        self.unclaimed.iter().map(words).collect()
     }
 
     /// What is known of an option.

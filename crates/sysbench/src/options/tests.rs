@@ -308,6 +308,21 @@ fn what_a_file_has_waits_for_its_declaration() {
     let left: Vec<(&str, usize)> =
         set.unclaimed().iter().map(|left| (left.entry.name.as_str(), left.entry.line)).collect();
     assert_eq!(left, [("tabels", 4)]);
+    let words = "Global option 'tabels' will not be exported, because the type is unknown: line 4 of x.cnf";
+    assert_eq!(set.unclaimed_words(), [words]);
+    set.declare(OptionInfo::of_script("tables", "", Kind::Int, Some("1"))).unwrap();
+    assert_eq!(set.unclaimed_words(), [format!("{words}; did you mean tables?")]);
+}
+
+/// The first line of a name was taken, and those below it were nobody's.
+#[test]
+fn of_lines_of_one_name_the_last_counts() {
+    let entry = |value: &str, line| ConfigEntry { name: "tables".to_owned(), values: vec![value.to_owned()], line };
+    let mut set = OptionSet::general();
+    set.take_config("x.cnf", vec![entry("2", 1), entry("3", 2)]);
+    set.declare(OptionInfo::of_script("tables", "", Kind::Int, Some("1"))).unwrap();
+    assert_eq!(set.int("tables"), Ok(3));
+    assert!(set.unclaimed().is_empty());
 }
 
 #[test]

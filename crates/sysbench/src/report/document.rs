@@ -31,8 +31,12 @@ pub struct Document {
     pub intervals: Vec<Moment>,
     /// From one of `--report-checkpoints` to the next.
     pub checkpoints: Vec<Total>,
-    /// All, or what followed the last checkpoint; none if the run failed.
+    /// All, or what followed the last checkpoint; none if the run failed before anything was measured.
     pub total: Option<Total>,
+    /// What went wrong, in the words that were printed. A run that was measured to its end may have some, too: of what
+    /// its script does then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
 }
 
 /// What happened in a while.
@@ -166,6 +170,7 @@ impl Document {
             intervals: Vec::new(),
             checkpoints: Vec::new(),
             total: None,
+            failures: Vec::new(),
         }
     }
 
@@ -182,6 +187,11 @@ impl Document {
     /// Adds what the closing report tells.
     pub fn finish(&mut self, snapshot: &Snapshot) {
         self.total = Some(Total::of(snapshot));
+    }
+
+    /// Adds what went wrong.
+    pub fn add_failure(&mut self, words: &str) {
+        self.failures.push(words.to_owned());
     }
 
     /// The text to be written, with an end of line.
@@ -304,9 +314,16 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_failed_has_no_total() {
-        let value: Value = serde_json::from_str(&Document::new("cpu", &OptionSet::general()).json().unwrap()).unwrap();
-        assert_eq!(value["total"], Value::Null);
+    fn a_run_that_failed_tells_why_and_what_was_measured() {
+        let value = |document: &Document| -> Value { serde_json::from_str(&document.json().unwrap()).unwrap() };
+        let mut document = Document::new("cpu", &OptionSet::general());
+        assert!(value(&document).get("failures").is_none());
+        document.add_failure("gone");
+        let failed = value(&document);
+        assert_eq!((&failed["total"], &failed["failures"]), (&Value::Null, &Value::from(vec!["gone"])));
+        document.finish(&run());
+        let value = value(&document);
+        assert_eq!((&value["total"]["events"], &value["failures"][0]), (&Value::from(10), &Value::from("gone")));
         assert_eq!(value["format"], 1);
         assert_eq!(value["options"]["threads"], 1);
         assert_eq!(value["options"]["rand_pareto_h"], 0.2);

@@ -3,6 +3,7 @@
 mod built_in;
 mod database;
 mod random;
+mod sqlite;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +14,7 @@ pub use built_in::{
 };
 pub use database::{DatabaseSettings, PgSslMode, SslMode, StatementMode};
 pub use random::{Distribution, RandomSettings};
+pub use sqlite::SqliteSettings;
 
 use crate::histogram::{Histogram, LATENCY_MAX_MS};
 use crate::log::Rank;
@@ -83,12 +85,12 @@ pub enum ClientDriver {
 
 impl Settings {
     /// Reads and checks the options. 1.0's names for `--threads`, `--time`, `--events` and `--rate` are copied there
-    /// first, so that scripts find them.
+    /// first, so that scripts find them. What files of options have and nobody has declared is warned of.
     ///
     /// # Errors
     /// The first value that cannot be, in the order in which sysbench looks at them.
     pub fn read(options: &mut OptionSet) -> Result<(Self, Vec<String>), Refusal> {
-        let mut warnings = Vec::new();
+        let mut warnings = options.unclaimed_words();
         let threads = threads(options, &mut warnings)?;
         let thread_init_timeout = seconds(options, "thread-init-timeout")?;
         take_alias(options, Alias { old: "max-requests", new: "events", without: 0 }, &mut warnings)?;

@@ -146,6 +146,16 @@ fn names_of_1_0_count_and_are_warned_of() {
 }
 
 #[test]
+fn lines_of_a_file_that_nobody_knows_are_warned_of() {
+    let mut options = OptionSet::general();
+    let entry = crate::options::ConfigEntry { name: "thraeds".to_owned(), values: vec!["8".to_owned()], line: 2 };
+    options.take_config("x.cnf", vec![entry]);
+    let words = "Global option 'thraeds' will not be exported, because the type is unknown: line 2 of x.cnf; did you \
+                 mean threads?";
+    assert_eq!(Settings::read(&mut options).unwrap().1, [words]);
+}
+
+#[test]
 fn a_test_without_limits_is_warned_of() {
     let (settings, warnings) = read("--time=0").unwrap();
     assert_eq!((settings.time, settings.events), (None, None));

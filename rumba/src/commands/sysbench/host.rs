@@ -10,7 +10,7 @@ use rumba_protocol_postgresql as postgresql;
 use rumba_sysbench::log::{Log, Rank};
 use rumba_sysbench::options::Source;
 use rumba_sysbench::report::StatementTimes;
-use rumba_sysbench::settings::{DatabaseSettings, PgSslMode, SslMode, StatementMode};
+use rumba_sysbench::settings::{DatabaseSettings, PgSslMode, SqliteSettings, SslMode, StatementMode};
 use rumba_sysbench::{OptionSet, Refusal};
 use rumba_workload_sysbench::host::{DRIVERS, DriverInfo, Host, Level, Remedy};
 use rumba_workload_sysbench::remedy::Ignored;
@@ -18,6 +18,11 @@ use rumba_workload_sysbench::stopwatch::Stopwatch;
 
 use super::dry::DrySession;
 use super::{Ended, print};
+
+/// The call that errors of a script's clients name.
+const SCRIPT: &str = "script";
+/// How words of a client begin whose `thread_done` failed.
+const OF_THREAD_DONE: &str = "`thread_done' function failed: ";
 
 /// A driver with its options read.
 enum Way {
@@ -72,13 +77,15 @@ pub struct Drivers {
     options: OnceLock<OptionSet>,
     log: Mutex<Log>,
     stopwatch: Stopwatch,
+    /// What a `thread_done` failed with, the first of them.
+    end_failure: OnceLock<String>,
 }
 
 impl Drivers {
     /// Nothing is known of options yet.
     pub fn new() -> Self {
         let log = Mutex::new(Log::new(Rank::Notice));
-        Self { options: OnceLock::new(), log, stopwatch: Stopwatch::default() }
+        Self { options: OnceLock::new(), log, stopwatch: Stopwatch::default(), end_failure: OnceLock::new() }
     }
 
     /// Takes the options on.
@@ -108,19 +115,37 @@ impl Drivers {
         if let Some(failure) = rumba_sysbench_tests::Failure::of_client(error) {
             return self.failed(&failure);
         }
-        let words = match error {
-            EngineError::Failed { call: "script", message } => message.clone(),
-            other => other.to_string(),
-        };
+        let words = words_of_script(error).map_or_else(|| error.to_string(), str::to_owned);
         self.log(Level::Fatal, &words);
-        Ended(1)
+        Ended::after(1, words)
+    }
+
+    /// What a client ended with, unless its `thread_done` alone has failed. That is told and passed over, as sysbench
+    /// does: the client has done all its events by then, and others go on.
+    pub fn pass_over(&self, end: Result<(), EngineError>) -> Result<(), EngineError> {
+        let Err(error) = &end else { return end };
+        match words_of_script(error).filter(|words| words.starts_with(OF_THREAD_DONE)) {
+            Some(words) => {
+                self.log(Level::Fatal, words);
+                // Of several it is one that is kept.
+                let _ = self.end_failure.set(words.to_owned());
+                Ok(())
+            }
+            None => end,
+        }
+    }
+
+    /// What a `thread_done` failed with, the first of them.
+    pub fn end_failure(&self) -> Option<&str> {
+        self.end_failure.get().map(String::as_str)
     }
 
     /// Prints what a built-in test failed with.
     pub fn failed(&self, failure: &rumba_sysbench_tests::Failure) -> Ended {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         failure.lines().for_each(|(rank, words)| print(&log.line(rank, words)));
-        Ended(failure.exit_code())
+        let words: Vec<&str> = failure.lines().map(|(_, words)| words).collect();
+        Ended::after(failure.exit_code(), words.join("\n"))
     }
 
     /// Whether statements are timed. sysbench tells their times as what matters least of all.
@@ -142,7 +167,7 @@ impl Drivers {
             "mysql" if options.flag("mysql-dry-run") => Way::Nowhere,
             "mysql" => mysql_way(options, text)?,
             "pgsql" => postgresql_way(options, text)?,
-            _ => sqlite_way(options),
+            _ => sqlite_way(options)?,
         };
         Ok((way, self.times_statements(&settings)))
     }
@@ -184,6 +209,16 @@ impl Host for Drivers {
             Level::Notice => Rank::Notice,
         };
         print(&self.log.lock().unwrap_or_else(PoisonError::into_inner).line(rank, words));
+    }
+}
+
+/// What a script's client failed with, in the words of its interpreter.
+fn words_of_script(error: &EngineError) -> Option<&str> {
+    match error {
+        EngineError::Failed { call: SCRIPT, message } => Some(message.as_str()),
+        // Words that tell of a full device have become one.
+        EngineError::DiskFull(words) => words.strip_prefix(SCRIPT)?.strip_prefix(": "),
+        _ => None,
     }
 }
 
@@ -296,23 +331,14 @@ fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineErr
     Ok(Way::PostgreSql { target, otherwise, options })
 }
 
-fn sqlite_way(options: &OptionSet) -> Way {
-    let cache_kb = options.size_bytes("sqlite-cache-size") / 1024;
+fn sqlite_way(options: &OptionSet) -> Result<Way, EngineError> {
+    let settings = SqliteSettings::read(options).map_err(|refusal| refused(&refusal))?;
+    let SqliteSettings { journal_mode, synchronous, cache_kib, busy_timeout_ms } = settings;
     let pragmas = format!(
-        "PRAGMA journal_mode = {}; PRAGMA synchronous = {}; PRAGMA cache_size = -{}",
-        word(options, "sqlite-journal-mode", "wal"),
-        word(options, "sqlite-synchronous", "full"),
-        cache_kb.max(1),
+        "PRAGMA journal_mode = {journal_mode}; PRAGMA synchronous = {synchronous}; PRAGMA cache_size = -{cache_kib}"
     );
-    let busy_timeout_ms =
-        options.int("sqlite-busy-timeout-ms").ok().and_then(|ms| u32::try_from(ms).ok()).unwrap_or(5000);
-    Way::Sqlite { file: PathBuf::from(options.text("sqlite-db").unwrap_or("sbtest.sqlite")), pragmas, busy_timeout_ms }
-}
-
-/// A word of an option that goes into a statement.
-fn word<'a>(options: &'a OptionSet, name: &str, otherwise: &'a str) -> &'a str {
-    let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    options.text(name).filter(is_word).unwrap_or(otherwise)
+    let file = PathBuf::from(options.text("sqlite-db").unwrap_or("sbtest.sqlite"));
+    Ok(Way::Sqlite { file, pragmas, busy_timeout_ms })
 }
 
 /// What all clients share.

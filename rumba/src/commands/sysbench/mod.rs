@@ -2,6 +2,7 @@
 
 mod dry;
 mod host;
+mod record;
 mod reports;
 mod run;
 mod script;
@@ -11,9 +12,11 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 
 use rumba_sysbench::command_line::{self, Available, Command, CommandLine, Unknown, Unresolved};
+use rumba_sysbench::failure::Failure;
 use rumba_sysbench::log::Rank;
 use rumba_sysbench::options::BuiltIn;
 use rumba_sysbench::refusal::Stream;
+use rumba_sysbench::settings::SqliteSettings;
 use rumba_sysbench::{OptionSet, Refusal, Settings, help, version};
 use rumba_sysbench_tests::{BuiltInTest, Purpose};
 use rumba_workload_sysbench::ScriptError;
@@ -32,22 +35,37 @@ fn note(what: &impl std::fmt::Display) {
 }
 
 /// Why nothing more is done; what was wrong is printed already.
-pub struct Ended(u8);
+pub struct Ended {
+    code: u8,
+    /// What was printed.
+    words: String,
+}
 
 impl Ended {
+    /// With an exit code, after these words.
+    fn after(code: u8, words: impl Into<String>) -> Self {
+        Self { code, words: words.into() }
+    }
+
     /// Prints a refusal.
     fn refused(refusal: &Refusal) -> Self {
         match refusal.stream() {
             Stream::Out => print(&format!("{refusal}\n")),
             Stream::Err => note(refusal),
         }
-        Self(refusal.exit_code())
+        Self::after(refusal.exit_code(), refusal.to_string())
     }
 
     /// Prints what went wrong in a script.
     fn script(error: &ScriptError) -> Self {
         print(&format!("FATAL: {error}\n"));
-        Self(1)
+        Self::after(1, error.to_string())
+    }
+
+    /// Prints what ended a run.
+    fn run(failure: &Failure) -> Self {
+        print(&format!("{failure}\n"));
+        Self::after(failure.exit_code(), failure.to_string())
     }
 }
 
@@ -64,7 +82,7 @@ pub fn asked(mut argv: Vec<String>) -> Option<Vec<String>> {
 pub fn main(argv: Vec<String>) -> ExitCode {
     match command_line::parse(argv).map_err(|refusal| Ended::refused(&refusal)).and_then(|line| ask(&line)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Ended(code)) => ExitCode::from(code),
+        Err(Ended { code, .. }) => ExitCode::from(code),
     }
 }
 
@@ -95,6 +113,8 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
     let notices = resolved.map_err(|refusal| Ended::refused(&refusal))?;
     notices.iter().for_each(note);
     let (settings, warnings) = Settings::read(&mut options).map_err(|refusal| Ended::refused(&refusal))?;
+    // Whichever driver the script asks for: it does so when threads are there.
+    SqliteSettings::read(&options).map_err(|refusal| Ended::refused(&refusal))?;
     let script = script.adopt(line, &options, &settings)?;
     warnings.iter().for_each(|warning| script.warn(warning));
     let Some(word) = line.command.as_deref() else {

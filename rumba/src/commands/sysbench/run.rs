@@ -10,11 +10,12 @@ use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::driver::{Made, Plan, Running, Schedule, Waited};
 use rumba_sysbench::OptionSet;
 use rumba_sysbench::failure::{Failure, QUEUE_EVENTS};
-use rumba_sysbench::report::{self, Closing, Document, Queue, Snapshot, Subject};
+use rumba_sysbench::report::{self, Closing, Queue, Snapshot, Subject};
 use rumba_sysbench::settings::Settings;
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::host::{Host, Level};
 
+use super::record::Record;
 use super::reports::{Kind, Since};
 use super::script::far_away;
 use super::test::Test;
@@ -22,14 +23,67 @@ use super::{Ended, print};
 
 /// How often an interrupt is looked for.
 const LOOK: Duration = Duration::from_millis(50);
+/// What the program ends with then, as shells have it.
+const INTERRUPTED: u8 = 130;
 
 /// Runs a test's events and reports.
 pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<(), Ended> {
+    let mut record = Record::new(test.name(), settings, options).map_err(|refusal| Ended::refused(&refusal))?;
+    let ready = match begin(test, settings, options, &record) {
+        Ok(ready) => ready,
+        Err(ended) => {
+            record.add_failure(&ended.words);
+            record.write()?;
+            return Err(ended);
+        }
+    };
+    let interrupt = Arc::new(AtomicBool::new(false));
+    // A second interrupt ends the program at once, as it would without this.
+    let registered = signal_hook::flag::register_conditional_shutdown(
+        signal_hook::consts::SIGINT,
+        INTERRUPTED.into(),
+        interrupt.clone(),
+    )
+    .and_then(|_| signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone()));
+    if let Err(error) = registered {
+        test.drivers().log(Level::Warning, &format!("Ctrl-C will not be reported: {error}"));
+    }
+    let Ready { made, counters, interval, all } = ready;
+    let started = Instant::now();
+    let mut run = Run {
+        test,
+        settings,
+        counters,
+        running: made.start(),
+        started,
+        interval,
+        all,
+        interrupt,
+        is_warm: settings.warmup.is_zero(),
+        is_over: false,
+        record,
+    };
+    let end = run.conduct();
+    run.close(end)
+}
+
+/// Clients that wait for their start, and where their counts stood before they were made.
+struct Ready {
+    made: Made,
+    counters: Vec<Arc<Counters>>,
+    interval: Since,
+    all: Since,
+}
+
+/// Does what comes before the events: the test's own beginning, what clients share, the clients themselves.
+fn begin(test: &Test<'_>, settings: &Settings, options: &OptionSet, record: &Record) -> Result<Ready, Ended> {
     let drivers = test.drivers();
+    test.init()?;
     drivers.report(&report::running_with(settings));
-    drivers.report(&test.before()?);
-    drivers.report(report::INITIALIZING);
+    drivers.report(&test.mode_text());
     let counters: Vec<Arc<Counters>> = (0..settings.threads).map(|_| Arc::default()).collect();
+    let make = test.maker(&counters)?;
+    drivers.report(report::INITIALIZING);
     let schedule = match settings.rate_per_s {
         Some(rate) => Schedule::open(f64::from(rate), QueueKind::Shared, test.seed()),
         None => Schedule::closed(test.seed()),
@@ -40,49 +94,28 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
     let (interval, all) = (from_now(), from_now());
     // What is asked for in so many events takes as long as they take.
     let is_long = options.double("writes-before") > 0.0;
-    let watch = watch_init(if is_long { Duration::ZERO } else { settings.thread_init_timeout });
-    let made = Made::new(&plan, &test.maker(&counters)?, &CpuRoll::new()).map_err(|error| {
+    let watch = watch_init(if is_long { Duration::ZERO } else { settings.thread_init_timeout }, record.clone());
+    let made = Made::new(&plan, &make, &CpuRoll::new()).map_err(|error| {
         let ended = drivers.client_failed(&error);
         print(&format!("{}\n", Failure::ThreadInit));
         ended
     })?;
     drop(watch);
     drivers.report(report::THREADS_STARTED);
-    let interrupt = Arc::new(AtomicBool::new(false));
-    // A second interrupt ends the program at once, as it would without this.
-    let registered =
-        signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, interrupt.clone())
-            .and_then(|_| signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone()));
-    if let Err(error) = registered {
-        drivers.log(Level::Warning, &format!("Ctrl-C will not be reported: {error}"));
-    }
-    let started = Instant::now();
-    let document = Document::new(test.name(), options);
-    let mut run = Run {
-        test,
-        settings,
-        counters,
-        running: made.start(),
-        started,
-        interval,
-        all,
-        interrupt,
-        is_over: false,
-        document,
-    };
-    let ended = run.conduct();
-    run.close(ended)
+    Ok(Ready { made, counters, interval, all })
 }
 
 /// Ends the program when clients are not ready in time: a script that hangs has nothing else to end it. What is returned
 /// is dropped when they are.
-fn watch_init(timeout: Duration) -> Option<Sender<()>> {
+fn watch_init(timeout: Duration, mut record: Record) -> Option<Sender<()>> {
     let (ready, is_ready) = channel();
     let watch = move || {
         if is_ready.recv_timeout(timeout) == Err(RecvTimeoutError::Timeout) {
-            let failure = Failure::ThreadInitTimeout(timeout);
-            print(&format!("{failure}\n"));
-            std::process::exit(failure.exit_code().into());
+            let ended = Ended::run(&Failure::ThreadInitTimeout(timeout));
+            record.add_failure(&ended.words);
+            // What is wrong with it is printed, and the program ends either way.
+            let _ = record.write();
+            std::process::exit(ended.code.into());
         }
     };
     if timeout.is_zero() {
@@ -101,9 +134,11 @@ struct Run<'a> {
     interval: Since,
     all: Since,
     interrupt: Arc<AtomicBool>,
+    /// What happens is counted.
+    is_warm: bool,
     /// Its time is: what would have arrived since is not waited for by anybody.
     is_over: bool,
-    document: Document,
+    record: Record,
 }
 
 /// What is due next.
@@ -129,8 +164,7 @@ impl Run<'_> {
     /// Has the clients run until their end, and reports meanwhile.
     fn conduct(&mut self) -> End {
         let settings = self.settings;
-        let mut is_warm = settings.warmup.is_zero();
-        if !is_warm {
+        if !self.is_warm {
             self.test.drivers().report(&report::warming_up(settings.warmup));
         }
         let mut reports = 0;
@@ -139,7 +173,7 @@ impl Run<'_> {
             let limit = settings.time.map(|time| (time, Due::Limit));
             let next_report = settings.report_interval.map(|every| (every * (reports + 1), Due::Interval));
             let checkpoint = checkpoints.peek().map(|&at| (at, Due::Checkpoint));
-            let due = if is_warm {
+            let due = if self.is_warm {
                 [next_report, checkpoint, limit].into_iter().flatten().min_by_key(|(at, _)| *at)
             } else {
                 Some((settings.warmup, Due::WarmedUp))
@@ -148,10 +182,7 @@ impl Run<'_> {
             match self.wait(until) {
                 Some(end) => return end,
                 None => match due.map(|(_, due)| due) {
-                    Some(Due::WarmedUp) => {
-                        is_warm = true;
-                        self.warmed_up();
-                    }
+                    Some(Due::WarmedUp) => self.warmed_up(),
                     Some(Due::Interval) => {
                         self.report_interval();
                         // What a stop of the process has passed over is in this report; it is not told again in pieces.
@@ -230,6 +261,7 @@ impl Run<'_> {
         self.counters.iter().for_each(|client| client.begin_extremes());
         let _ = self.test.drivers().statement_times();
         self.started = Instant::now();
+        self.is_warm = true;
         let from_now = || Since::now(&self.counters, Duration::ZERO);
         (self.interval, self.all) = (from_now(), from_now());
     }
@@ -255,7 +287,7 @@ impl Run<'_> {
         let queue = self.queue();
         let told = self.interval.tell(Kind::Intermediate, self.settings, &self.counters, running, elapsed);
         let snapshot = Snapshot { queue, ..told };
-        self.document.add_interval(&snapshot);
+        self.record.document.add_interval(&snapshot);
         if !self.test.hook("report_intermediate", &stat(&snapshot)) {
             self.test.drivers().report(&self.test.intermediate(&snapshot, self.subject()));
         }
@@ -266,7 +298,7 @@ impl Run<'_> {
         self.test.drivers().report(&report::checkpoint(self.started.elapsed().as_secs_f64()));
         let snapshot = self.cumulative(0);
         self.tell_cumulative(&snapshot);
-        self.document.add_checkpoint(&snapshot);
+        self.record.document.add_checkpoint(&snapshot);
     }
 
     /// What happened since the last checkpoint, or since the start.
@@ -290,40 +322,61 @@ impl Run<'_> {
 
     /// The closing report, and what the script does at its end.
     fn close(mut self, end: End) -> Result<(), Ended> {
-        let failure = self.running.failure().cloned();
-        let unfinished = if end == End::Forced {
-            print(&format!("{}\n", Failure::ForcedShutdown));
-            let (counts, censored) = self.running.cut();
-            self.interval.span.merge(&counts);
-            self.all.span.merge(&counts);
-            u32::try_from(censored.open.len()).unwrap_or(u32::MAX)
-        } else {
-            self.collect();
-            0
-        };
-        if let Some(error) = &failure {
-            return Err(self.test.drivers().client_failed(error));
+        let failed = self.failed(end);
+        let unfinished = self.count_the_rest(end);
+        let is_broken = self.running.failure().is_some() || end == End::QueueFull;
+        if !is_broken || self.has_measured() {
+            let snapshot = self.cumulative(unfinished);
+            // As in sysbench: whoever reads the report alone must not take the part for the whole.
+            if !is_broken {
+                self.tell_cumulative(&snapshot);
+            }
+            self.record.document.finish(&snapshot);
         }
-        if end == End::QueueFull {
-            print(&format!("{}\n", Failure::QueueFull));
-            return Err(Ended(Failure::QueueFull.exit_code()));
+        let of_threads = self.test.drivers().end_failure();
+        for words in failed.iter().map(|ended| ended.words.as_str()).chain(of_threads) {
+            self.record.add_failure(words);
         }
-        let snapshot = self.cumulative(unfinished);
-        self.tell_cumulative(&snapshot);
-        if let Some(file) = &self.settings.report_json {
-            self.document.finish(&snapshot);
-            let text = self.document.json().map_err(std::io::Error::other);
-            if let Err(error) = text.and_then(|text| std::fs::write(file, text)) {
-                print(&format!("FATAL: {}: {error}\n", file.display()));
-                return Err(Ended(1));
+        let mut written = self.record.write();
+        let is_done = self.running.active() == 0 && matches!(end, End::ByThemselves | End::QueueFull);
+        if is_done {
+            self.running.join();
+            // As with `thread_done`: it is told, and what was measured stays.
+            if let Err(ended) = self.test.done() {
+                self.record.add_failure(&ended.words);
+                written = written.and_then(|()| self.record.write());
             }
         }
-        match end {
-            End::Forced => return Err(Ended(Failure::ForcedShutdown.exit_code())),
-            End::Interrupted => return Err(Ended(130)),
-            End::ByThemselves | End::QueueFull => self.running.join(),
+        failed.map_or(written, Err)
+    }
+
+    /// Why the run did not come to its end, which is printed.
+    fn failed(&self, end: End) -> Option<Ended> {
+        let of_run = match end {
+            End::ByThemselves => None,
+            End::Forced => Some(Ended::run(&Failure::ForcedShutdown)),
+            End::QueueFull => Some(Ended::run(&Failure::QueueFull)),
+            End::Interrupted => Some(Ended::after(INTERRUPTED, "interrupted")),
+        };
+        let of_client = self.running.failure().map(|error| self.test.drivers().client_failed(error));
+        of_client.or(of_run)
+    }
+
+    /// Takes what was counted since the last time; the events that were going on when the run was ended by force.
+    fn count_the_rest(&mut self, end: End) -> u32 {
+        if end != End::Forced {
+            self.collect();
+            return 0;
         }
-        self.test.done()
+        let (counts, censored) = self.running.cut();
+        self.interval.span.merge(&counts);
+        self.all.span.merge(&counts);
+        u32::try_from(censored.open.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether there are events to report: a run that fails at once has none.
+    fn has_measured(&self) -> bool {
+        self.is_warm && (self.all.span.ops() > 0 || !self.record.document.checkpoints.is_empty())
     }
 }
 

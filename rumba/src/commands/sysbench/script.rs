@@ -145,7 +145,7 @@ impl Script {
         if !own.is_parallel || settings.threads < 2 {
             return match self.main.call_command(&own.name) {
                 Ok(true) => Ok(()),
-                Ok(false) => Err(Ended(1)),
+                Ok(false) => Err(Ended::after(1, "")),
                 Err(error) => Err(Ended::script(&error)),
             };
         }

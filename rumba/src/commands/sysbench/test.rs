@@ -1,11 +1,12 @@
 //! What is run: a script, or one of the built-in tests.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use rumba_core::engine::Place;
 use rumba_core::error::EngineError;
 use rumba_core::record::DriverKind;
-use rumba_core::worker::{Client, ClientAddress};
+use rumba_core::worker::{Client, ClientAddress, Pace};
 use rumba_lab::run::Driving;
 use rumba_lab::run::driver::Make;
 use rumba_sysbench::Snapshot;
@@ -60,14 +61,18 @@ impl Test<'_> {
         }
     }
 
-    /// What is done before clients are made; what is to be told of it.
-    pub fn before(&self) -> Result<String, Ended> {
+    /// What is done before anything is told of the run.
+    pub fn init(&self) -> Result<(), Ended> {
+        let Test::Script(script) = self else { return Ok(()) };
+        script.call("init")?;
+        if script.has("event") { Ok(()) } else { Err(Ended::refused(&without_event(script))) }
+    }
+
+    /// What is told behind the general options.
+    pub fn mode_text(&self) -> String {
         match self {
-            Test::Script(script) => {
-                script.call("init")?;
-                if script.has("event") { Ok(String::new()) } else { Err(Ended::refused(&without_event(script))) }
-            }
-            Test::BuiltIn { test, .. } => Ok(test.mode_text()),
+            Test::Script(_) => String::new(),
+            Test::BuiltIn { test, .. } => test.mode_text(),
         }
     }
 
@@ -89,16 +94,16 @@ impl Test<'_> {
         }
     }
 
-    /// Makes the clients, each with its counters.
+    /// Makes the clients, each with its counters; before that, takes what they share.
     pub fn maker(&self, counters: &[Arc<Counters>]) -> Result<Make, Ended> {
         let counters = counters.to_vec();
         match self {
             Test::Script(script) => {
-                let setup = script.setup.clone();
+                let (setup, drivers) = (script.setup.clone(), script.drivers.clone());
                 Ok(Arc::new(move |ClientAddress { client, .. }| {
                     let made = ScriptClient::new(&setup, client, counters[client as usize].clone());
-                    let made = made.map_err(|error| EngineError::failed("script", error.to_string()))?;
-                    Ok(Box::new(made) as Box<dyn Client>)
+                    let client = made.map_err(|error| EngineError::failed("script", error.to_string()))?;
+                    Ok(Box::new(PassedOver { client, drivers: drivers.clone() }) as Box<dyn Client>)
                 }))
             }
             Test::BuiltIn { test, seed, drivers, .. } => {
@@ -142,5 +147,19 @@ impl Test<'_> {
             Test::Script(script) => script.call("done"),
             Test::BuiltIn { .. } => Ok(()),
         }
+    }
+}
+
+/// A script's client, whose `thread_done` may fail.
+struct PassedOver {
+    client: ScriptClient,
+    drivers: host::Shared,
+}
+
+impl Client for PassedOver {
+    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
+        let Self { client, drivers } = self;
+        let run = client.run(pace);
+        Box::pin(async move { drivers.pass_over(run.await) })
     }
 }

@@ -1,0 +1,66 @@
+//! The document of `--report-json`, of a run that fails as of one that does not.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rumba_sysbench::report::Document;
+use rumba_sysbench::settings::Settings;
+use rumba_sysbench::{OptionSet, Refusal};
+
+use super::Ended;
+
+/// What is written of a run, and where, if that was asked for.
+#[derive(Clone)]
+pub struct Record {
+    /// What is written.
+    pub document: Document,
+    file: Option<PathBuf>,
+}
+
+impl Record {
+    /// Of a run that is about to begin.
+    ///
+    /// # Errors
+    /// The file could not be written at the end.
+    pub fn new(test: &str, settings: &Settings, options: &OptionSet) -> Result<Self, Refusal> {
+        let file = settings.report_json.clone();
+        if let Some(file) = &file {
+            probe(file).map_err(|error| unwritable(file, &error))?;
+        }
+        Ok(Self { document: Document::new(test, options), file })
+    }
+
+    /// Adds what was printed of a failure.
+    pub fn add_failure(&mut self, words: &str) {
+        self.document.add_failure(words.strip_prefix("FATAL: ").unwrap_or(words));
+    }
+
+    /// Writes it, in place of what was written before: a run that failed leaves no other's document behind.
+    pub fn write(&self) -> Result<(), Ended> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let text = self.document.json().map_err(io::Error::other);
+        let written = text.and_then(|text| fs::write(file, text));
+        written.map_err(|error| Ended::refused(&unwritable(file, &error)))
+    }
+}
+
+/// Whether a file can be written; what it holds stays.
+fn probe(file: &Path) -> io::Result<()> {
+    match fs::metadata(file) {
+        // A pipe's reader would see its end.
+        Ok(found) if !found.is_file() && !found.is_dir() => Ok(()),
+        Ok(_) => OpenOptions::new().append(true).open(file).map(drop),
+        Err(_) => match OpenOptions::new().write(true).create_new(true).open(file) {
+            Ok(_) => fs::remove_file(file),
+            // A link to where there is no file yet.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        },
+    }
+}
+
+fn unwritable(file: &Path, error: &io::Error) -> Refusal {
+    let remedy = "--report-json needs a file that can be written, in a directory that is there";
+    Refusal::Fatal(format!("{}: {error}: {remedy}", file.display()))
+}
