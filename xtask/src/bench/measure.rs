@@ -24,7 +24,7 @@ impl Bench {
         // Beside the build and not in /tmp, which may be memory: the device is measured too.
         let out = tempfile::tempdir_in(&target)?;
         let bench = Self { root: root.to_owned(), release: target.join("release"), out, examples };
-        let protocols = ["rumba-protocol-mysql", "rumba-protocol-postgresql"];
+        let protocols = ["rumba-protocol-mongodb", "rumba-protocol-mysql", "rumba-protocol-postgresql"];
         let of = [&["rumba", "rumba-lab", "rumba-live", "rumba-engine-fractal-tree"][..], &protocols].concat();
         // All at once: for one package after the other, crates are compiled with other features each time.
         let of = of.iter().flat_map(|name| ["-p", name]);
