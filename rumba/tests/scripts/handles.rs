@@ -43,6 +43,50 @@ fn a_closed_statement_stays_closed_whatever_is_prepared_after_it() {
     Run::new().load(&script).unwrap();
 }
 
+/// They are addresses, which a script may have in other places than the handle that it was given.
+#[test]
+fn what_is_reached_by_other_ways_than_its_handle_is_there_and_itself() {
+    let script = format!(
+        r"{TABLE}
+        local function collected() collectgarbage() collectgarbage() end
+        local driver = sysbench.sql.driver()
+        -- A result of a connection that nobody has.
+        local result = driver:connect():query('SELECT 1 UNION SELECT 2 UNION SELECT 3')
+        collected()
+        local others = {{}}
+        for n = 1, 20 do others[n] = driver:connect() others[n]:query('SELECT 9') end
+        for n = 1, 3 do assert(result:fetch_row()[1] == tostring(n)) end
+        assert(result:fetch_row() == nil)
+        -- Statements in an array of C's, and what they are bound to by it.
+        local array = ffi.new('sql_statement *[8]')
+        for n = 0, 7 do array[n] = con:prepare('SELECT ?') end
+        collected()
+        for n = 0, 7 do
+            local parameter = array[n]:bind_create(sysbench.sql.type.INT)
+            parameter:set(n)
+            array[n]:bind_param(parameter)
+        end
+        collected()
+        for n = 0, 7 do assert(array[n]:execute():fetch_row()[1] == tostring(n)) end
+        -- One that is collected after its statement, when the interpreter ends.
+        local last = con:prepare('SELECT 7')
+        late = newproxy(true)
+        getmetatable(late).__gc = function() last:execute() end
+        -- A connection that was let go of is not made anew behind anybody's back.
+        local gone = driver:connect():prepare('SELECT 1')
+        local connection = gone.connection
+        gone = nil
+        collected()
+        local one, other = driver:connect(), driver:connect()
+        assert(one ~= other and one:query_row('SELECT 5') == '5' and other:query_row('SELECT 6') == '6')
+        -- What is no parameter, and more places than there is memory for.
+        local echo = con:prepare('SELECT ?')
+        assert(not pcall(echo.bind_param, echo, nil))
+        assert(not pcall(sysbench.histogram.new, 1e18, 1, 2))"
+    );
+    Run::new().load(&script).unwrap();
+}
+
 #[test]
 fn a_connection_is_open_until_the_script_has_neither_it_nor_a_statement_of_it() {
     let given = Given::default();

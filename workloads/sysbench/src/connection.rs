@@ -13,7 +13,7 @@ use crate::host::{Level, Remedy};
 use crate::interpreter::Client;
 use crate::row_load::RowLoad;
 use crate::rows::{RawRows, Rows, ValueHead};
-use crate::statement::{BoundStatement, ParamHead};
+use crate::statement::{self, BoundStatement, ParamHead};
 
 /// What a call came to, as `api.lua` knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +51,9 @@ pub(crate) struct ResultHead {
     connection: *mut Connection,
 }
 
-/// A connection; its head is `sql_connection` of api.lua. When the script has let go of it, it is closed and its place
-/// is another's; it is not freed before the client ends, for results that a script may still have look into it.
+/// A connection; its head is `sql_connection` of api.lua. When the script has let go of it and of its statements it is
+/// closed. Its place is not freed before the client ends: a script may have its address elsewhere, and its results look
+/// into it. So only one that has given no result becomes another's.
 #[repr(C)]
 pub(crate) struct Connection {
     error: c_int,
@@ -66,9 +67,14 @@ pub(crate) struct Connection {
     driver_number: usize,
     /// The script still has it.
     is_held: bool,
+    /// Nobody's: it waits to be made again.
+    is_spare: bool,
+    has_given_rows: bool,
     session: Option<Box<dyn SqlSession>>,
     #[allow(clippy::vec_box)] // They stay where they are: scripts hold their addresses.
     statements: Vec<Box<BoundStatement>>,
+    /// Those that were closed and that the script has let go of.
+    spare: Vec<*mut BoundStatement>,
     state: CString,
     message: CString,
     rows: Rows,
@@ -98,8 +104,11 @@ impl Connection {
             client,
             driver_number: 0,
             is_held: false,
+            is_spare: false,
+            has_given_rows: false,
             session: None,
             statements: Vec::new(),
+            spare: Vec::new(),
             state: CString::default(),
             message: CString::default(),
             rows: Rows::default(),
@@ -118,34 +127,45 @@ impl Connection {
 
     /// Makes it for the script, by a driver.
     pub(crate) fn open(&mut self, driver: *const DriverHead, number: usize) -> Outcome {
-        (self.driver, self.driver_number, self.is_held) = (driver, number, true);
+        (self.driver, self.driver_number) = (driver, number);
+        (self.is_held, self.is_spare) = (true, false);
         self.connect()
     }
 
-    /// The script has it no more. It goes at once, or with the last statement of it that the script still has.
-    pub(crate) fn let_go(&mut self) {
+    /// The script has it no more. It goes at once, or with the last statement of it that the script still has; whether it
+    /// has gone, and all that its statements are bound to is needed no more.
+    pub(crate) fn let_go(&mut self) -> bool {
         self.is_held = false;
-        self.end_unless_needed();
+        self.end_unless_needed()
     }
 
-    /// The script has the statement of a place no more. Unless it was closed it stays prepared in the server, as in
-    /// sysbench.
-    pub(crate) fn let_go_statement(&mut self, place: usize) {
-        drop(self.statements.swap_remove(place));
-        if let Some(moved) = self.statements.get_mut(place) {
-            moved.place = place;
+    /// The script has no handle of a statement any more. One that was not closed stays as it is while the connection does,
+    /// as in sysbench, for a script may have its address in an array. Whether the connection has gone with it.
+    pub(crate) fn let_go_statement(&mut self, statement: *mut BoundStatement) -> bool {
+        // SAFETY: statements live as long as their connection's place.
+        let closed = unsafe { &mut *statement }.let_go();
+        if closed {
+            self.spare.push(statement);
         }
-        self.end_unless_needed();
+        self.end_unless_needed()
     }
 
     /// Called while the interpreter collects, and when it is closed: nothing is waited for.
-    fn end_unless_needed(&mut self) {
-        if self.is_held || !self.statements.is_empty() {
-            return;
+    fn end_unless_needed(&mut self) -> bool {
+        if self.is_held || self.is_spare || self.statements.iter().any(|statement| statement.is_held) {
+            return false;
         }
-        *self = Self::unmade(self.client);
-        self.settle();
-        self.client().take_back(self);
+        (self.session, self.load, self.bulk) = (None, None, None);
+        self.statements.iter_mut().for_each(|statement| {
+            statement.forget();
+        });
+        // Whoever has a result of it reads on.
+        if !self.has_given_rows {
+            self.is_spare = true;
+            self.spare = self.statements.iter_mut().map(|statement| &raw mut **statement).collect();
+            self.client().take_back(self);
+        }
+        true
     }
 
     fn client(&self) -> &'static Client {
@@ -170,6 +190,9 @@ impl Connection {
 
     /// Connects anew with the statements that were prepared.
     pub(crate) fn reconnect(&mut self) -> Outcome {
+        if self.is_spare {
+            return self.is_closed("reconnect");
+        }
         let connected = self.connect();
         if connected != Outcome::Done {
             return connected;
@@ -207,23 +230,27 @@ impl Connection {
     /// Prepares a statement; null if that fails.
     pub(crate) fn prepare(&mut self, sql: &[u8]) -> *mut BoundStatement {
         self.forget_rows();
-        let mut bound = BoundStatement::new(&raw mut *self, self.statements.len(), sql);
         let Some(session) = &mut self.session else {
             self.is_closed("prepare");
             return null_mut();
         };
-        match bound.prepare(&mut **session) {
-            Ok(()) => {
-                self.error = NONE;
-                let address = &raw mut *bound;
-                self.statements.push(bound);
-                address
-            }
+        let (prepared, rereads) = match statement::prepare(&mut **session, sql) {
+            Ok(prepared) => (prepared, session.rereads(prepared)),
             Err(error) => {
                 self.failed(&error, "prepare", sql);
-                null_mut()
+                return null_mut();
             }
-        }
+        };
+        self.error = NONE;
+        let address = self.spare.pop().unwrap_or_else(|| {
+            let mut made = BoundStatement::new(&raw mut *self);
+            let address = &raw mut *made;
+            self.statements.push(made);
+            address
+        });
+        // SAFETY: statements live as long as their connection's place, and nobody has this one.
+        unsafe { &mut *address }.open(prepared, rereads, sql);
+        address
     }
 
     /// Closes a statement of its session.
@@ -288,6 +315,7 @@ impl Connection {
             Answer { affected, .. } => (Counter::Write, Outcome::Done, *affected),
         };
         self.client().count(counter);
+        self.has_given_rows |= outcome == Outcome::Rows;
         self.result.counter = counter as c_int;
         self.result.nrows = u32::try_from(rows).unwrap_or(u32::MAX);
         self.result.nfields = (self.rows.columns + self.raw_rows.columns()) as u32;

@@ -2,7 +2,9 @@
 //!
 //! Lua 5.1 counts such calls and LuaJIT does not: where they fill the C stack, the program ends without a word. Of
 //! LuaJIT's functions that call a script's, `gsub` takes by far the most of it, 9 KB each time, so it looks before. Of
-//! the others `table.sort` and `tostring` take 200 bytes, and fill Lua's own stack first, which LuaJIT tells.
+//! the others `table.sort` and `tostring` take 200 bytes, and fill Lua's own stack first, which LuaJIT tells. Not looked
+//! after are those that a script needs thousands of levels for: coroutines in coroutines, `load` by a function, and a
+//! `__tostring` or `__gc` that comes to itself.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;

@@ -18,12 +18,12 @@ use rumba_sysbench::Histogram;
 struct Interface {
     driver: unsafe extern "C" fn(*const Client, *const c_char) -> *const DriverHead,
     connect: unsafe extern "C" fn(*const Client, *const DriverHead) -> *mut Connection,
-    let_go: unsafe extern "C" fn(*mut Connection),
+    let_go: unsafe extern "C" fn(*mut Connection) -> bool,
     disconnect: unsafe extern "C" fn(*mut Connection) -> Outcome,
     reconnect: unsafe extern "C" fn(*mut Connection) -> Outcome,
     query: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
     prepare: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> *mut BoundStatement,
-    let_go_statement: unsafe extern "C" fn(*mut BoundStatement),
+    let_go_statement: unsafe extern "C" fn(*mut BoundStatement) -> bool,
     bind: unsafe extern "C" fn(*mut BoundStatement, *const *const ParamHead, u32) -> Outcome,
     execute: unsafe extern "C" fn(*mut BoundStatement) -> Outcome,
     close: unsafe extern "C" fn(*mut BoundStatement) -> Outcome,
@@ -124,8 +124,8 @@ unsafe extern "C" fn connect(client: *const Client, driver: *const DriverHead) -
 }
 
 /// Called when the interpreter collects what the script had of a connection.
-unsafe extern "C" fn let_go(connection: *mut Connection) {
-    unsafe { &mut *connection }.let_go();
+unsafe extern "C" fn let_go(connection: *mut Connection) -> bool {
+    unsafe { &mut *connection }.let_go()
 }
 
 unsafe extern "C" fn disconnect(connection: *mut Connection) -> Outcome {
@@ -145,11 +145,8 @@ unsafe extern "C" fn prepare(connection: *mut Connection, sql: *const u8, length
 }
 
 /// Called when the interpreter collects what the script had of a statement.
-unsafe extern "C" fn let_go_statement(statement: *mut BoundStatement) {
-    unsafe {
-        let (connection, place) = ((*statement).connection(), (*statement).place);
-        (*connection).let_go_statement(place);
-    }
+unsafe extern "C" fn let_go_statement(statement: *mut BoundStatement) -> bool {
+    unsafe { (*(*statement).connection()).let_go_statement(statement) }
 }
 
 unsafe extern "C" fn bind(statement: *mut BoundStatement, params: *const *const ParamHead, count: u32) -> Outcome {

@@ -38,7 +38,11 @@ impl Rows {
 
     #[inline]
     pub(crate) fn keep(&mut self, row: &dyn Row) {
-        self.columns = row.columns();
+        if self.columns != row.columns() {
+            // Of several answers to one text it is the last that can be fetched.
+            self.clear();
+            self.columns = row.columns();
+        }
         for column in 0..self.columns {
             let value = row.value(column);
             match value {
@@ -106,7 +110,11 @@ impl RawRows {
 
     #[inline]
     pub(crate) fn keep(&mut self, row: &dyn Row) {
-        self.columns = row.columns();
+        if self.columns != row.columns() {
+            self.bytes.clear();
+            self.ends.clear();
+            (self.columns, self.next) = (row.columns(), 0);
+        }
         self.bytes.extend_from_slice(row.raw());
         self.ends.push(self.bytes.len() as u32);
     }

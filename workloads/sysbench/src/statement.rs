@@ -10,12 +10,14 @@ use rumba_core::sql::{Dialect, Param, SqlSession, Statement};
 use crate::connection::{Connection, Outcome};
 use crate::marks::numbered;
 
-/// A prepared statement; its head is `sql_statement` of api.lua. It is there until the script has let go of it, closed
-/// or not, so that one that was closed is known for that.
+/// A prepared statement; its head is `sql_statement` of api.lua. Its place is there as long as its connection's: a script
+/// may use one that it has closed, or have its address elsewhere than in a handle.
 #[repr(C)]
 pub(crate) struct BoundStatement {
     connection: *mut Connection,
     // What follows is hidden from scripts.
+    /// The script still has a handle of it.
+    pub(crate) is_held: bool,
     pub(crate) statement: Option<Statement>,
     /// Whether its rows can be kept as they come.
     pub(crate) rereads: bool,
@@ -23,24 +25,27 @@ pub(crate) struct BoundStatement {
     pub(crate) params: Vec<*const ParamHead>,
     /// What it says, to be prepared anew on another connection; nothing once it is closed.
     pub(crate) sql: Vec<u8>,
-    /// Where it is among its connection's.
-    pub(crate) place: usize,
 }
 
 impl BoundStatement {
-    /// A statement that is not prepared yet.
-    pub(crate) fn new(connection: *mut Connection, place: usize, sql: &[u8]) -> Box<Self> {
-        Box::new(Self { connection, statement: None, rereads: false, params: Vec::new(), sql: sql.to_vec(), place })
+    /// The place of a statement.
+    pub(crate) fn new(connection: *mut Connection) -> Box<Self> {
+        let (params, sql) = (Vec::new(), Vec::new());
+        Box::new(Self { connection, is_held: false, statement: None, rereads: false, params, sql })
     }
 
     pub(crate) fn connection(&self) -> *mut Connection {
         self.connection
     }
 
-    /// Prepares it, or prepares it anew.
+    /// Is this statement now, of which the script gets a handle.
+    pub(crate) fn open(&mut self, prepared: Statement, rereads: bool, sql: &[u8]) {
+        (self.is_held, self.statement, self.rereads, self.sql) = (true, Some(prepared), rereads, sql.to_vec());
+    }
+
+    /// Prepares it anew.
     pub(crate) fn prepare(&mut self, session: &mut dyn SqlSession) -> Result<(), EngineError> {
-        let text = worded(session.dialect(), &self.sql);
-        let prepared = session.prepare_bytes(&text)?;
+        let prepared = prepare(session, &self.sql)?;
         (self.statement, self.rereads) = (Some(prepared), session.rereads(prepared));
         Ok(())
     }
@@ -52,11 +57,27 @@ impl BoundStatement {
 
     /// Closes it, and gives back what it has.
     pub(crate) fn close(&mut self) -> Outcome {
-        (self.sql, self.params) = (Vec::new(), Vec::new());
-        let Some(statement) = self.statement.take() else { return Outcome::Done };
+        let Some(statement) = self.forget() else { return Outcome::Done };
         // SAFETY: places of connections live as long as their client, and so longer than statements.
         unsafe { &mut *self.connection }.close(statement)
     }
+
+    /// Gives back what it has, but the session's statement.
+    pub(crate) fn forget(&mut self) -> Option<Statement> {
+        (self.sql, self.params) = (Vec::new(), Vec::new());
+        self.statement.take()
+    }
+
+    /// The script has no handle of it any more; whether its place can be another's.
+    pub(crate) fn let_go(&mut self) -> bool {
+        std::mem::take(&mut self.is_held) && self.sql.is_empty()
+    }
+}
+
+/// Prepares a text of a script's.
+pub(crate) fn prepare(session: &mut dyn SqlSession, sql: &[u8]) -> Result<Statement, EngineError> {
+    let text = worded(session.dialect(), sql);
+    session.prepare_bytes(&text)
 }
 
 /// A statement's marks as the dialect has them.

@@ -311,12 +311,17 @@ impl SqlSession for PgSession {
     }
 
     fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
-        let Some(plan) = self.statements.get_mut(statement.0) else {
-            return Err(call_failed("close", "a statement of another session"));
+        let is_binary = match self.statements.get(statement.0) {
+            Some(plan) => matches!(plan, Plan::Binary(_)),
+            None => return Err(call_failed("close", "a statement of another session")),
         };
-        let plan = std::mem::replace(plan, Plan::Closed);
-        if self.link.is_up() && matches!(plan, Plan::Binary(_)) {
+        let tells_server = self.link.is_up() && is_binary;
+        if tells_server {
             self.idle("close")?;
+        }
+        // From here on its number, and the name that the server knows it by, can be another's.
+        let plan = std::mem::replace(&mut self.statements[statement.0], Plan::Closed);
+        if tells_server {
             plan.write_close(&mut self.connection.send);
         }
         Ok(())

@@ -62,12 +62,12 @@ typedef struct sb_histogram sb_histogram_t;
 typedef struct {
   sql_driver *(*driver)(void *, const char *);
   sql_connection *(*connect)(void *, sql_driver *);
-  void (*let_go)(sql_connection *);
+  bool (*let_go)(sql_connection *);
   int (*disconnect)(sql_connection *);
   int (*reconnect)(sql_connection *);
   int (*query)(sql_connection *, const char *, size_t);
   sql_statement *(*prepare)(sql_connection *, const char *, size_t);
-  void (*let_go_statement)(sql_statement *);
+  bool (*let_go_statement)(sql_statement *);
   int (*bind)(sql_statement *, sql_param **, uint32_t);
   int (*execute)(sql_statement *);
   int (*close)(sql_statement *);
@@ -208,7 +208,25 @@ mysql_table_engine, myisam_max_rows = mysql_table_engine or "innodb", 1000000
 
 local query, prepare, execute = api.query, api.prepare, api.execute
 local next_row, forget_rows = api.row, api.forget_rows
-local let_go, let_go_statement = api.let_go, api.let_go_statement
+
+local function address(of)
+   return tonumber(real_ffi.cast("uintptr_t", real_ffi.cast("void *", of)))
+end
+
+-- What the statements of connections are bound to, by their addresses: a script may have it nowhere else, and a statement
+-- in other handles.
+local bound = {}
+
+-- A handle was collected. With its last one a connection goes, and what its statements are bound to.
+local function let_go(connection)
+   if api.let_go(connection) then bound[address(connection)] = nil end
+end
+
+local function let_go_statement(statement)
+   local connection = address(statement.connection)
+   if api.let_go_statement(statement) then bound[connection] = nil end
+end
+
 local text, copy, gc = real_ffi.string, real_ffi.copy, real_ffi.gc
 
 local types = {
@@ -338,15 +356,21 @@ function statements:bind_create(kind, most)
    return made
 end
 
--- What statements are bound to: a script may have it nowhere else.
-local bound = setmetatable({}, { __mode = "k" })
-
 function statements:bind_param(...)
    local count = select("#", ...)
    if count < 1 then return nil end
    local given = { ... }
+   for at = 1, count do
+      if given[at] == nil then error("bind_param: no parameter in place " .. at, 2) end
+   end
    local answer = api.bind(self, real_ffi.new("sql_param *[?]", count, given), count)
-   bound[self] = given
+   local connection = address(self.connection)
+   local of_connection = bound[connection]
+   if of_connection == nil then
+      of_connection = {}
+      bound[connection] = of_connection
+   end
+   of_connection[address(self)] = given
    return answer
 end
 
@@ -361,7 +385,8 @@ end
 function statements:next_result() return nil end
 
 function statements:close()
-   bound[self] = nil
+   local of_connection = bound[address(self.connection)]
+   if of_connection ~= nil then of_connection[address(self)] = nil end
    return api.close(self)
 end
 
@@ -370,9 +395,9 @@ real_ffi.metatype("sql_statement", { __index = statements, __tostring = function
 local results = {}
 
 function results:fetch_row()
+   local values = {}
    local row = next_row(self)
    if row == nil then return nil end
-   local values = {}
    for column = 0, self.nfields - 1 do
       local value = row[column]
       if value.ptr ~= nil then values[column + 1] = text(value.ptr, value.len) end
@@ -418,6 +443,9 @@ function histograms:print() api.histogram_print(self) end
 real_ffi.metatype("sb_histogram_t", { __index = histograms, __tostring = function() return "<sb_histogram>" end })
 
 function sysbench.histogram.new(size, least, most)
+   if type(size) ~= "number" or size < 1 or size > 1e6 then
+      error("histogram.new: 1 to 1000000 places are asked for, not " .. tostring(size), 2)
+   end
    return real_ffi.gc(api.histogram_new(size, least, most), api.histogram_delete)
 end
 
