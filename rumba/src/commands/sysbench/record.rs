@@ -39,9 +39,20 @@ impl Record {
     /// Writes it, in place of what was written before: a run that failed leaves no other's document behind.
     pub fn write(&self) -> Result<(), Ended> {
         let Some(file) = &self.file else { return Ok(()) };
-        let text = self.document.json().map_err(io::Error::other);
-        let written = text.and_then(|text| fs::write(file, text));
-        written.map_err(|error| Ended::refused(&unwritable(file, &error)))
+        self.write_to(file).map_err(|error| Ended::refused(&unwritable(file, &error)))
+    }
+
+    /// Writes it into a file before what may never end. A pipe takes it once, at the end.
+    pub fn write_ahead(&self) {
+        let Some(file) = &self.file else { return };
+        if fs::metadata(file).map_or(true, |found| found.is_file()) {
+            // What is wrong with it is told at the end.
+            let _ = self.write_to(file);
+        }
+    }
+
+    fn write_to(&self, file: &Path) -> io::Result<()> {
+        fs::write(file, self.document.json().map_err(io::Error::other)?)
     }
 }
 

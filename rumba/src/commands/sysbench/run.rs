@@ -337,17 +337,16 @@ impl Run<'_> {
         for words in failed.iter().map(|ended| ended.words.as_str()).chain(of_threads) {
             self.record.add_failure(words);
         }
-        let mut written = self.record.write();
         let is_done = self.running.active() == 0 && matches!(end, End::ByThemselves | End::QueueFull);
         if is_done {
+            self.record.write_ahead();
             self.running.join();
             // As with `thread_done`: it is told, and what was measured stays.
             if let Err(ended) = self.test.done() {
                 self.record.add_failure(&ended.words);
-                written = written.and_then(|()| self.record.write());
             }
         }
-        failed.map_or(written, Err)
+        failed.map_or(self.record.write(), Err)
     }
 
     /// Why the run did not come to its end, which is printed.
