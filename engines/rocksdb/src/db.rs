@@ -299,13 +299,15 @@ impl Database {
     /// # Errors
     /// RocksDB's words; also those of an earlier failure in the background.
     pub fn flush(&self, space: usize) -> Result<(), EngineError> {
+        self.writable()?;
         let api = &self.library.api;
         let mut error = null_mut();
         // SAFETY: valid handles; the error is taken over by `check`.
-        unsafe {
+        let outcome = unsafe {
             api.rocksdb_flush_cf(self.base, self.flush, self.family(space), &mut error);
             check(api, "rocksdb_flush_cf", error)
-        }
+        };
+        self.written(outcome)
     }
 
     /// Changes one option of an open family.

@@ -65,6 +65,8 @@ impl Stock {
     /// The condition, of so many rows. What is left of the lines took from rows that are not there.
     pub(super) fn check(self, rows: i64) -> Check {
         let Self { taken, mut wrong } = self;
+        let mut taken: Vec<_> = taken.into_iter().collect();
+        taken.sort_unstable_by_key(|(place, _)| *place);
         for ([warehouse, item], taken) in taken {
             wrong.if_not(false, || format!("warehouse {warehouse}, item {item}: no such stock; {}", told(taken)));
         }
