@@ -1,6 +1,6 @@
 //! `xtask simulate`: how often verdicts err, and what they find.
 //!
-//! Made-up runs of two engines whose trials take turns, A B A B …: the logarithm
+//! Made-up runs of two engines whose trials take turns, A B B A …: the logarithm
 //! of a trial's figure is the engine's plus a disturbance of the host, a
 //! stationary normal AR(1) process over the trials in the order of running. The
 //! verdicts are those of `rumba compare` on these figures.
@@ -34,7 +34,7 @@ const END: &str = "<!-- end of simulated -->";
 /// In which order the trials of the two engines run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// A B A B …, as rumba runs the repeats of one experiment.
+    /// A B B A …, as rumba runs the repeats of one experiment.
     Interleaved,
     /// A A … B B …, as two runs one after the other.
     OneAfterTheOther,
@@ -53,11 +53,13 @@ pub struct Cell {
     pub ratio: f64,
     /// The order of running.
     pub order: Order,
+    /// What a trial of the first engine leaves behind for the next one, of whichever engine, in standard deviations.
+    pub left_behind: f64,
 }
 
 impl Cell {
     fn alike(repeats: usize, noise: f64, correlation: f64) -> Self {
-        Self { repeats, noise: [noise; 2], correlation, ratio: 1.0, order: Order::Interleaved }
+        Self { repeats, noise: [noise; 2], correlation, ratio: 1.0, order: Order::Interleaved, left_behind: 0.0 }
     }
 
     /// The share of draws in which the verdict says better or worse.
@@ -74,13 +76,15 @@ impl Cell {
         let mut normal = || -> f64 { StandardNormal.sample(random) };
         let mut disturbance = normal();
         let mut sides = [Vec::new(), Vec::new()];
+        let side_of = |trial: usize| match self.order {
+            Order::Interleaved => (trial % 2) ^ (trial / 2 % 2),
+            Order::OneAfterTheOther => trial / self.repeats,
+        };
         for trial in 0..2 * self.repeats {
-            let side = match self.order {
-                Order::Interleaved => trial % 2,
-                Order::OneAfterTheOther => trial / self.repeats,
-            };
+            let side = side_of(trial);
             let level = if side == 1 { self.ratio } else { 1.0 };
-            sides[side].push(level * (self.noise[side] * disturbance).exp());
+            let found = if trial > 0 && side_of(trial - 1) == 0 { self.left_behind } else { 0.0 };
+            sides[side].push(level * (self.noise[side] * (disturbance + found)).exp());
             disturbance =
                 self.correlation * disturbance + (1.0 - self.correlation * self.correlation).sqrt() * normal();
         }
@@ -117,7 +121,7 @@ pub fn simulate() -> Simulated {
             let _ = write!(heads, " noise {:.0}%, c {correlation} |", noise * 100.0);
         }
     }
-    heads += " noise 2% beside 10% | one run after the other, c 0.5 |";
+    heads += " noise 2% beside 10% | left behind: one deviation | one run after the other, c 0.5 |";
     let _ = writeln!(tables, "{heads}\n|{}", "---|".repeat(heads.matches('|').count() - 1));
     for repeats in REPEATS {
         let _ = write!(tables, "| {repeats} |");
@@ -133,8 +137,9 @@ pub fn simulate() -> Simulated {
         }
         let uneven = Cell { noise: [0.02, 0.10], ..Cell::alike(repeats, 0.02, 0.0) };
         let after = Cell { order: Order::OneAfterTheOther, ..Cell::alike(repeats, 0.05, 0.5) };
-        let [uneven, after] = [uneven, after].map(|cell| 100.0 * cell.decided(draws(repeats)));
-        let _ = writeln!(tables, " {uneven:.1} | {after:.1} |");
+        let left = Cell { left_behind: 1.0, ..Cell::alike(repeats, 0.05, 0.0) };
+        let [uneven, left, after] = [uneven, left, after].map(|cell| 100.0 * cell.decided(draws(repeats)));
+        let _ = writeln!(tables, " {uneven:.1} | {left:.1} | {after:.1} |");
     }
     let (power, found) = power();
     tables += &power;

@@ -19,7 +19,7 @@ pub use rest::rest;
 
 /// The trials. First the loads that others start from, one of each engine whose
 /// data can be kept, or of each of its tests that needs data of its own; then the
-/// repeats, interleaved (A B A B, not A A B B), so that a host that grows slower
+/// repeats, interleaved (not A A B B), so that a host that grows slower
 /// does so for every engine; of a suite, each test by all engines before the next
 /// test. Each second turn goes the other way round (A B B A): what a trial leaves behind
 /// for the next one meets all of them.

@@ -67,6 +67,8 @@ struct Headline<'a> {
     row: &'a Row,
     base: &'a Row,
     ratio: &'a Ratio,
+    /// Whether the figures of both may be judged.
+    is_sound: bool,
 }
 
 /// One that is told.
@@ -90,9 +92,11 @@ impl<'a> Against<'a> {
         for against in relative.rows.iter().filter(|row| row.clients == clients) {
             let Some(row) = summary.row(&against.engine, clients).filter(|row| !keeps_nothing(row)) else { continue };
             let Some(base) = summary.row_of_baseline(baseline, row) else { continue };
+            let is_sound = against.unsound.is_none();
             let alike = had_alike(results, &row.engine, &base.engine);
             let of_engine = against.metrics.iter().filter(|ratio| ratio.headline);
-            let of_engine = of_engine.map(|ratio| Headline { row, base, ratio }).filter(Headline::has_a_figure);
+            let of_engine =
+                of_engine.map(|ratio| Headline { row, base, ratio, is_sound }).filter(Headline::has_a_figure);
             for headline in of_engine {
                 headlines.push(headline);
                 judged.extend(headline.told().map(|value| Judged { row, base, ratio: headline.ratio, value, alike }));
@@ -140,7 +144,8 @@ impl<'a> Against<'a> {
     /// What is told is chosen for being extreme among all verdicts of this number of clients: it is sure if it is one of
     /// those that stand when all are tested together.
     fn how_sure(&self, first: Judged<'_>, second: Option<Judged<'_>>) -> String {
-        let verdicts = || self.headlines.iter().filter_map(|headline| headline.ratio.p);
+        let sound = || self.headlines.iter().filter(|headline| headline.is_sound);
+        let verdicts = || sound().filter_map(|headline| headline.ratio.p);
         let bound = discoveries(verdicts());
         let stands = |judged: Judged<'_>| judged.ratio.p.is_some_and(|p| p <= bound);
         if stands(first) && second.is_none_or(stands) {

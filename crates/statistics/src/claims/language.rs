@@ -77,7 +77,7 @@ impl Relation {
 fn are_equal(left: f64, right: f64) -> bool {
     /// Rounding of a quotient.
     const ROUNDING: f64 = 1e-9;
-    left == right || (left > 0.0 && right > 0.0 && (left / right - 1.0).abs() <= SAME_MARGIN + ROUNDING)
+    left == right || (left > 0.0 && right > 0.0 && (left / right).ln().abs() <= SAME_MARGIN.ln_1p() + ROUNDING)
 }
 
 /// An expression that comes to a number.

@@ -160,7 +160,8 @@ impl Samples {
     /// Between which values two sides count as equal.
     fn margins(&self) -> (f64, f64) {
         if self.logs {
-            ((1.0 - SAME_MARGIN).ln() - ROUNDING, (1.0 + SAME_MARGIN).ln() + ROUNDING)
+            let most = (1.0 + SAME_MARGIN).ln() + ROUNDING;
+            (-most, most)
         } else {
             (-ROUNDING, ROUNDING)
         }

@@ -282,6 +282,9 @@ fn equal_means_within_a_percent() {
     let apart = judged(same, &run(&[10.2], &[10.0]));
     assert_eq!((apart.verdict, apart.seen), (Verdict::SeenOnce, Some(false)), "{}", apart.reason);
     assert_eq!(judged("1 == 1.005", &run(&[10.0; 4], &[10.0; 4])).verdict, Verdict::Holds);
+    for one_way_or_the_other in ["99 == 100", "100 == 99"] {
+        assert_eq!(judged(one_way_or_the_other, &run(&[10.0; 4], &[10.0; 4])).verdict, Verdict::Fails);
+    }
     assert_eq!(judged("0 == 0.001", &run(&[10.0; 4], &[10.0; 4])).verdict, Verdict::Fails);
     let both = judged(&format!("{same} && ops_per_s(\"a\") > 0"), &run(&[10.0, 10.01, 9.99, 10.0, 10.01], &[10.02; 5]));
     assert_eq!((both.verdict, both.seen), (Verdict::Holds, Some(true)), "{}", both.reason);
