@@ -123,6 +123,16 @@ fn what_fails_when_all_is_measured_costs_no_report() {
         assert_eq!(json["total"]["events"], 40, "{json}");
         assert_eq!(json["failures"], serde_json::json!([format!("`{function}' function failed: gone")]));
     }
+    let script = "function event() ffi.C.usleep(1000) end
+        function sysbench.hooks.report_cumulative() error('gone', 0) end";
+    let said = succeeds(&place, script, &["--events=40", "--time=0", "run"]);
+    assert!(said.contains("FATAL: `report_cumulative' function failed: gone\n"), "{said}");
+    assert_eq!(figure(&said, "total number of events:"), 40.0, "{said}");
+    // A pipe takes the document once, also where `done` fails.
+    let script = "function event() end function done() error('gone', 0) end";
+    let output = sysbench(&place, script, &["--events=1", "--verbosity=0", "--report-json=/dev/stderr", "run"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(json["failures"], serde_json::json!(["`done' function failed: gone"]));
     // A thread that ends before the others, and fails, does not end them.
     let script = "function event(thread) ffi.C.usleep(1000) return thread == 0 end
         function thread_done(thread) if thread == 0 then error('gone') end end";

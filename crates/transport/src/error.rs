@@ -38,3 +38,13 @@ impl TransportError {
         }
     }
 }
+
+/// The statement that an error is about, cut to what can be read.
+pub fn in_statement(sql: &[u8]) -> String {
+    const LONGEST: usize = 200;
+    let sql = String::from_utf8_lossy(sql);
+    match sql.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!(", in: {} …", &sql[..end]),
+        None => format!(", in: {sql}"),
+    }
+}

@@ -160,22 +160,17 @@ unsafe impl Send for Database {}
 unsafe impl Sync for Database {}
 
 impl Database {
-    /// Whether anything may still be written. RocksDB goes on by itself once there is room again, and then writes to the log
-    /// whose write has failed: 7.8, where it is built with assertions, ends the process over that.
+    /// Writes, unless the device was full before. RocksDB goes on by itself once there is room again, and then writes to the
+    /// log whose write has failed: 7.8, where it is built with assertions, ends the process over that.
     ///
     /// # Errors
-    /// What the first write failed with that found the device full.
+    /// What the first write failed with that found the device full; that of the write.
     #[inline]
-    pub(crate) fn writable(&self) -> Result<(), EngineError> {
-        match self.full.get() {
-            None => Ok(()),
-            Some(words) => Err(EngineError::DiskFull(words.clone())),
+    pub(crate) fn unless_full(&self, write: impl FnOnce() -> Result<(), EngineError>) -> Result<(), EngineError> {
+        if let Some(words) = self.full.get() {
+            return Err(EngineError::DiskFull(words.clone()));
         }
-    }
-
-    /// What came of a write: after a full device it was the last.
-    #[inline]
-    pub(crate) fn written(&self, outcome: Result<(), EngineError>) -> Result<(), EngineError> {
+        let outcome = write();
         if let Err(EngineError::DiskFull(words)) = &outcome {
             self.full.get_or_init(|| words.clone());
         }
@@ -299,15 +294,13 @@ impl Database {
     /// # Errors
     /// RocksDB's words; also those of an earlier failure in the background.
     pub fn flush(&self, space: usize) -> Result<(), EngineError> {
-        self.writable()?;
         let api = &self.library.api;
         let mut error = null_mut();
         // SAFETY: valid handles; the error is taken over by `check`.
-        let outcome = unsafe {
+        self.unless_full(|| unsafe {
             api.rocksdb_flush_cf(self.base, self.flush, self.family(space), &mut error);
             check(api, "rocksdb_flush_cf", error)
-        };
-        self.written(outcome)
+        })
     }
 
     /// Changes one option of an open family.

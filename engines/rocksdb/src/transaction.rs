@@ -91,17 +91,15 @@ impl WriteBatch {
     pub fn write(&mut self) -> Result<(), EngineError> {
         let db = &self.options.db;
         let api = &db.library.api;
-        let is_writable = db.writable();
         let mut error = null_mut();
         // SAFETY: valid handles; the error is taken over.
-        let outcome = unsafe {
-            if is_writable.is_ok() {
-                api.rocksdb_write(db.base, self.options.raw, self.raw, &mut error);
-            }
-            api.rocksdb_writebatch_clear(self.raw);
+        let outcome = db.unless_full(|| unsafe {
+            api.rocksdb_write(db.base, self.options.raw, self.raw, &mut error);
             check(api, "rocksdb_write", error)
-        };
-        is_writable.and_then(|()| db.written(outcome))
+        });
+        // SAFETY: a valid handle.
+        unsafe { api.rocksdb_writebatch_clear(self.raw) };
+        outcome
     }
 }
 
@@ -303,13 +301,10 @@ impl Transaction {
         let db = &self.write.db;
         let api = &db.library.api;
         let mut error = null_mut();
-        let outcome = db.writable().and_then(|()| {
-            // SAFETY: an open transaction; the error is taken over.
-            let outcome = unsafe {
-                api.rocksdb_transaction_commit(self.raw, &mut error);
-                check(api, "rocksdb_transaction_commit", error)
-            };
-            db.written(outcome)
+        // SAFETY: an open transaction; the error is taken over.
+        let outcome = db.unless_full(|| unsafe {
+            api.rocksdb_transaction_commit(self.raw, &mut error);
+            check(api, "rocksdb_transaction_commit", error)
         });
         match outcome {
             Ok(()) => self.active = false,

@@ -79,6 +79,10 @@ fn what_is_reached_by_other_ways_than_its_handle_is_there_and_itself() {
         collected()
         local one, other = driver:connect(), driver:connect()
         assert(one ~= other and one:query_row('SELECT 5') == '5' and other:query_row('SELECT 6') == '6')
+        -- Two answers to one text: what can be fetched is the last, whatever the first was wide.
+        local two = con:query('SELECT 1; SELECT 1, 2, 3')
+        local row = two:fetch_row()
+        assert(row[1] == '1' and row[2] == '2' and row[3] == '3' and two:fetch_row() == nil)
         -- What is no parameter, and more places than there is memory for.
         local echo = con:prepare('SELECT ?')
         assert(not pcall(echo.bind_param, echo, nil))

@@ -2,7 +2,7 @@
 //! keys and values, whose rows are read in another way, by putting and deleting.
 
 #[path = "planted_stock.rs"]
-mod stock;
+pub mod stock;
 
 use std::sync::atomic::AtomicBool;
 

@@ -55,7 +55,8 @@ pub(super) fn sql_put_back(district: u32) -> String {
     )
 }
 
-fn sql_add(column: &str, number: i64) -> String {
+/// Adds to a number of the stock that was ordered from.
+pub fn sql_add(column: &str, number: i64) -> String {
     format!("UPDATE stock SET {column} = {column} + {number} WHERE s_i_id = {ORDERED}")
 }
 

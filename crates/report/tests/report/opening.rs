@@ -79,7 +79,8 @@ fn a_percentile_of_a_main_operation_or_a_small_figure_that_is_not_decided_is_tol
 fn a_percentile_is_found_where_nothing_else_differs() {
     const SLOWER: Shape = Shape { name: "rocksdb.slower", p99_ms: 10.0 * LSM.p99_ms, ..LSM };
     let Opening { found, .. } = told(&results(&[LSM, SLOWER], FOUR));
-    assert!(found.starts_with("rocksdb.slower takes ") && found.contains(": sure by itself"), "{found}");
+    assert!(found.starts_with("rocksdb.slower takes "), "{found}");
+    assert!(found.ends_with(": sure by itself, and not among 11 verdicts together."), "{found}");
     assert!(found.contains(" times as much time for 99 of 100 "), "{found}");
 }
 
@@ -102,7 +103,8 @@ fn nothing_is_called_sure_that_no_verdict_decides() {
         let decided =
             decided.filter(|ratio| ratio.headline && matches!(ratio.change, Change::Better | Change::Worse)).count();
         let found = opening(&results, &summary).found;
-        assert_eq!(found.contains(": sure"), decided > 0, "{repeats} repeats: {found}");
+        let is_sure = found.ends_with(": sure.") || found.contains(": sure by itself, and not among ");
+        assert_eq!(is_sure, decided > 0, "{repeats} repeats: {found}");
     }
 }
 
@@ -123,6 +125,24 @@ fn what_only_one_of_many_verdicts_says_is_not_sure_among_them() {
     let found = told(&results).found;
     assert!(found.contains(" writes "), "{found}");
     assert!(found.contains("): sure by itself, and not among ") && found.ends_with(" verdicts together."), "{found}");
+}
+
+/// What may not be judged is no verdict that another has to stand among.
+#[test]
+fn verdicts_of_data_that_is_wrong_are_not_counted_beside_others() {
+    let among = |found: &str| found.rsplit_once("not among ").map(|(_, rest)| rest.to_owned());
+    let slower = Shape { name: "rocksdb.slower", p99_ms: 10.0 * LSM.p99_ms, ..LSM };
+    let alone = told(&results(&[LSM, slower], FOUR)).found;
+    let mut with_another = results(&[LSM, slower, COPY_ON_WRITE], FOUR);
+    let mut of_another = with_another.trials.iter_mut().map(|trial| &mut trial.record);
+    let broken = of_another.find(|record| record.plan.engine.name == COPY_ON_WRITE.name).unwrap();
+    broken.phases.last_mut().unwrap().checks[0].wrong = 7;
+    let summary = summarise(&with_another);
+    let another = summary.relative(LSM.name, COPY_ON_WRITE.name, 16).unwrap();
+    assert!(another.unsound.is_some() && another.metrics.iter().any(|ratio| ratio.headline && ratio.p.is_some()));
+    let found = opening(&with_another, &summary).found;
+    assert!(found.starts_with("rocksdb.slower takes "), "{found}");
+    assert!(among(&alone).is_some() && among(&found) == among(&alone), "{found}");
 }
 
 /// Slow storage makes a difference that is not the engine's.

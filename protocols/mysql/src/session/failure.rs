@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use rumba_core::error::{EngineError, ErrorCode};
+use rumba_transport::in_statement;
 
 use super::WireCounts;
 use crate::WireError;
@@ -43,16 +44,6 @@ pub(super) fn usual(refusal: &Refusal<'_>, counts: &WireCounts) -> Option<Engine
 #[cold]
 pub(super) fn refused(refusal: &Refusal<'_>, sql: &[u8]) -> EngineError {
     WireError::refused(refusal).during("execute").followed_by(&in_statement(sql))
-}
-
-/// The statement that an error is about, cut to what can be read.
-pub(super) fn in_statement(sql: &[u8]) -> String {
-    const LONGEST: usize = 200;
-    let sql = String::from_utf8_lossy(sql);
-    match sql.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!(", in: {} …", &sql[..end]),
-        None => format!(", in: {sql}"),
-    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::Answer;
-use rumba_transport::{CONNECT, CUT_OFF, Link, Loss, Refused};
+use rumba_transport::{CONNECT, CUT_OFF, Link, Loss, Refused, in_statement};
 
-use super::failure::{call_failed, in_statement, usual};
+use super::failure::{call_failed, usual};
 use super::{COLLATION, SessionOptions, Stage, WireSession};
 use crate::codec::answer::Refusal;
 use crate::connection::Connection;
