@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::clients::REPEATS;
 use super::measure::{Bench, Spread};
 use super::{Failure, Line};
 
@@ -16,6 +15,9 @@ const LEAST_RATE: f64 = 0.85;
 /// The most CPU of an operation that may be rumba's.
 const MOST_US: f64 = 1.0;
 
+/// Its checkpoints, which begin by the clock, fall into some turns and not into others.
+const REPEATS: usize = 9;
+
 /// What one turn took: rows per second and µs of CPU per row, by kind of work.
 type Turn = Vec<(String, f64, f64)>;
 
@@ -26,8 +28,15 @@ pub fn session(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let mut turns: Vec<(Turn, Turn)> = Vec::new();
     for turn in 0..REPEATS {
         let directory = |who: &str| bench.path(&format!("fractal-tree-{who}-{turn}"));
-        let floor = taken(&plain, &directory("plain"))?;
-        turns.push((taken(&bench.example(SESSION), &directory("session"))?, floor));
+        let session = || taken(&bench.example(SESSION), &directory("session"));
+        let floor = || taken(&plain, &directory("plain"));
+        // Every second turn the session goes first, so that what one leaves behind is in both's figures.
+        turns.push(if turn % 2 == 0 {
+            let floor = floor()?;
+            (session()?, floor)
+        } else {
+            (session()?, floor()?)
+        });
     }
     Ok(vec![
         rate(&turns, "load", "rows loaded per second over the fractal tree, ratio to a plain C loop")?,

@@ -14,7 +14,8 @@ use super::{Failure, Line};
 
 const RECORDS: u32 = 100_000;
 const CLIENTS: u32 = 8;
-const REPEATS: usize = 3;
+/// Odd, for a median that was measured.
+const REPEATS: usize = 5;
 const WARMUP_S: u32 = 5;
 const RUN_S: u32 = 10;
 /// Operations of a turn of the port's: it counts them where rumba goes by the clock.
@@ -110,6 +111,21 @@ impl<'a> Contest<'a> {
         let loops = phase(trial, "loops")?;
         Ok(Turn { per_s: number(&loops["ops_per_s"])?, cpu_us: number(&loops["client_cpu_us_per_op"])? })
     }
+
+    /// Everybody's turn; every second round the port goes first, so that what a turn leaves behind is in both's figures.
+    fn round(&self, (profile, reads, updates): (&str, &str, &str), round: usize) -> Result<Round, Failure> {
+        let own = || {
+            let [loops, usual] = DRIVERS.map(|(driver, _)| self.own(profile, driver, round));
+            Ok::<_, Failure>([loops?, usual?])
+        };
+        let (own, peer) = if round.is_multiple_of(2) {
+            (own()?, self.peer(reads, updates)?)
+        } else {
+            let peer = self.peer(reads, updates)?;
+            (own()?, peer)
+        };
+        Ok(Round { own, peer, floor_us: self.floor.us(self.bench, &CLIENTS.to_string())? })
+    }
 }
 
 /// A turn of the port's, of its CPU and what it said: totals every ten seconds, and at the end.
@@ -160,9 +176,7 @@ pub fn peers(bench: &Bench) -> Result<Vec<Line>, Failure> {
     for (profile, reads, updates) in PROFILES {
         let mut rounds = Vec::new();
         for round in 0..REPEATS {
-            let [loops, usual] = DRIVERS.map(|(driver, _)| contest.own(profile, driver, round));
-            let floor_us = contest.floor.us(bench, &CLIENTS.to_string())?;
-            rounds.push(Round { own: [loops?, usual?], peer: contest.peer(reads, updates)?, floor_us });
+            rounds.push(contest.round((profile, reads, updates), round)?);
         }
         lines.extend((0..DRIVERS.len()).map(|nth| line(profile, nth, &rounds)));
     }
