@@ -45,8 +45,9 @@ simulate
        how often verdicts err on made-up data, and what they find; --write puts the
        tables into docs/method.md. Fails when they err more often than they say
 experiments  fails when a measured table of docs/experiments.md or README.md is not that of the
-       committed docs/experiments/NAME.json, and names those that have no such file yet;
-       --write puts the files' figures into the pages
+       committed docs/experiments/NAME.json, or when docs/experiments.md does not say what an
+       experiments/NAME.toml has otherwise today than its run had, and names those that have no
+       such file yet; --write puts the files' figures and these differences into the pages
 package  makes a Debian package, a tarball and a wheel of a release binary, in target/package
 book   builds docs/SUMMARY.md's pages with mdBook in target/book, and fails when a link in them is dead";
 
@@ -172,9 +173,16 @@ fn experiments(write: bool) -> ExitCode {
             "experiments: {name} is yet to be run, there is no docs/experiments/{name}.json: make experiments NAME={name}"
         );
     }
+    for name in &report.untold {
+        println!(
+            "experiments: docs/experiments.md quotes docs/experiments/{name}.json and does not say what the file of \
+             its experiment has otherwise today: write <!-- since: {name} --> and, on a line below, <!-- end --> where \
+             the page speaks of that run, then cargo run -p xtask -- experiments --write"
+        );
+    }
     for page in &report.differing {
         let what =
-            if write { "was written" } else { "differs from its figures: cargo run -p xtask -- experiments --write" };
+            if write { "was written" } else { "differs from its files: cargo run -p xtask -- experiments --write" };
         println!("experiments: {page} {what}");
     }
     if report.is_in_order(write) { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -1,6 +1,7 @@
 //! The committed figures: `rumba report --json`, one file per experiment.
 
 use std::collections::BTreeMap;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -27,6 +28,22 @@ impl Committed {
             self.read.insert(name.to_owned(), value);
         }
         Ok(self.read.get(name).and_then(Option::as_ref))
+    }
+
+    /// Whether it was asked for, and has a file.
+    pub fn has_read(&self, name: &str) -> bool {
+        self.read.get(name).is_some_and(Option::is_some)
+    }
+
+    /// The experiments that have a file, in order.
+    pub fn names(&self) -> Result<Vec<String>, String> {
+        let files = std::fs::read_dir(&self.directory)
+            .and_then(|files| files.collect::<std::io::Result<Vec<_>>>())
+            .map_err(|error| format!("{}: {error}", self.directory.display()))?;
+        let name = |file: &DirEntry| Some(file.file_name().to_str()?.strip_suffix(".json")?.to_owned());
+        let mut names: Vec<String> = files.iter().filter_map(name).collect();
+        names.sort_unstable();
+        Ok(names)
     }
 
     /// The experiments that were asked for and have no file.

@@ -4,7 +4,9 @@
 //!
 //! A table stands below a comment that says what it shows, a figure in a
 //! sentence between two comments; `tests` is a row for each test of a suite,
-//! whose engines are those of that test:
+//! whose engines are those of that test. `since` says what a run had otherwise
+//! than its experiment's file, experiments/NAME.toml, has it today; every run
+//! that docs/experiments.md quotes has such a block there:
 //!
 //! ```text
 //! <!-- measured: storage-tiers
@@ -24,15 +26,20 @@
 //! -->
 //! …
 //! <!-- end -->
+//! <!-- since: storage-tiers -->
+//! …
+//! <!-- end -->
 //! serves <!-- = storage-tiers: ops_per_s@myrocks.fast-ssd / ops_per_s@innodb.fast-ssd ; 2 -->1.06<!-- / --> times
 //! ```
 
 mod expression;
 mod figures;
 mod page;
+mod since;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What became of the pages.
@@ -41,18 +48,24 @@ pub struct Report {
     pub differing: Vec<&'static str>,
     /// Experiments without a committed file; what is said of them stays as it is.
     pub missing: Vec<String>,
+    /// Committed runs that docs/experiments.md quotes without saying what their experiment's file has otherwise today.
+    pub untold: Vec<String>,
 }
 
 impl Report {
-    /// Whether the pages say what the files say, or were just `written` so. What is yet to be run has no file to differ from.
+    /// Whether the pages say what the files say, or were just `written` so. What is yet to be run has no file to differ
+    /// from; where a page is to speak of a run's file, only who writes the page knows.
     pub fn is_in_order(&self, written: bool) -> bool {
-        written || self.differing.is_empty()
+        self.untold.is_empty() && (written || self.differing.is_empty())
     }
 }
 
+/// The page that quotes every published run.
+const EXPERIMENTS: &str = "docs/experiments.md";
+
 /// Where the pages are, from the root.
 const PAGES: [&str; 5] = [
-    "docs/experiments.md",
+    EXPERIMENTS,
     "README.md",
     "docs/tutorials/innodb-or-myrocks.md",
     "docs/tutorials/setting.md",
@@ -67,14 +80,20 @@ const PACKAGE: &str = "docs/package.txt";
 /// # Errors
 /// What cannot be read or written, or a comment that asks for what is not there.
 pub fn check(root: &Path, write: bool) -> Result<Report, String> {
-    let mut figures = figures::Committed::of(&root.join("docs/experiments"));
     let package = std::fs::read_to_string(root.join(PACKAGE)).unwrap_or_default();
-    let mut differing = Vec::new();
+    let (mut differing, mut missing, mut untold) = (Vec::new(), BTreeSet::new(), Vec::new());
     for name in PAGES {
+        // One for each page: it knows afterwards what that page has quoted.
+        let mut figures = figures::Committed::of(&root.join("docs/experiments"));
         let failed = |error: &dyn std::fmt::Display| format!("{name}: {error}");
         let text = std::fs::read_to_string(root.join(name)).map_err(|error| failed(&error))?;
         let page = page::written(&text, &mut figures).map_err(|error| failed(&error))?;
+        let page = since::written(&page, &mut figures, &root.join("experiments")).map_err(|error| failed(&error))?;
         let page = page::packaged(&page, &package).map_err(|error| failed(&error))?;
+        if name == EXPERIMENTS {
+            untold = since::untold(&page, &figures)?;
+        }
+        missing.extend(figures.missing());
         if page != text {
             differing.push(name);
             if write {
@@ -82,5 +101,5 @@ pub fn check(root: &Path, write: bool) -> Result<Report, String> {
             }
         }
     }
-    Ok(Report { differing, missing: figures.missing() })
+    Ok(Report { differing, missing: missing.into_iter().collect(), untold })
 }

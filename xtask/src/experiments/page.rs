@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::expression::value;
 use super::figures::{Committed, figure, tests};
 
-const END: &str = "<!-- end -->";
+/// Where a block ends.
+pub const END: &str = "<!-- end -->";
 const FIGURE_END: &str = "<!-- / -->";
 
 /// The page; blocks and figures of an experiment without a file stay as they are.
@@ -38,8 +39,12 @@ pub fn packaged(text: &str, told: &str) -> Result<String, String> {
 
 type Content<'a> = &'a mut dyn FnMut(&str) -> Result<Option<String>, String>;
 
-/// The text with everything between `open … close` and `end` replaced by what `write` makes of `…`.
-fn replaced(text: &str, open: &str, close: &str, end: &str, write: Content<'_>) -> Result<String, String> {
+/// The text with everything between `open … close` and `end` replaced by what `write` makes of `…`; where that is none,
+/// it stays.
+///
+/// # Errors
+/// A comment that is torn, or what `write` says, with the comment's first line.
+pub fn replaced(text: &str, open: &str, close: &str, end: &str, write: Content<'_>) -> Result<String, String> {
     let mut page = String::new();
     let mut rest = text;
     while let Some(start) = rest.find(open) {

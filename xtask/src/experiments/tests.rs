@@ -1,6 +1,9 @@
+use std::path::Path;
+
 use super::expression::value;
 use super::figures::Committed;
 use super::page::{packaged, written};
+use super::since;
 
 fn committed() -> (tempfile::TempDir, Committed) {
     let dir = tempfile::tempdir().unwrap();
@@ -20,6 +23,7 @@ fn committed() -> (tempfile::TempDir, Committed) {
     let claim = serde_json::json!({ "text": "a is faster", "published": 2.0, "measured": 2.5, "interval": [2.25, 3.0],
         "verdict": "holds" });
     let document = serde_json::json!({
+        "experiment": "tiny", "experiment_toml": "name = \"tiny\"",
         "summary": { "rows": [row("a", 1, 250.4), row("a", 40, 750.0), row("b.c-d", 1, 100.0)], "claims": [claim] },
         "trials": [looped(1.0), looped(2.0)],
     });
@@ -105,15 +109,21 @@ fn sums_and_ratios_bind_as_they_do_elsewhere() {
     assert!(number("1 +").is_err() && number("(1").is_err() && number("1 2").is_err() && number("").is_err());
 }
 
-#[test]
-fn what_is_yet_to_be_run_is_named_and_no_failure_and_what_differs_is_one() {
-    let root = tempfile::tempdir().unwrap();
+/// A root whose pages quote nothing, and where nothing was run.
+fn nothing_measured(root: &Path) {
     for page in super::PAGES {
-        let path = root.path().join(page);
+        let path = root.join(page);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "nothing measured\n").unwrap();
     }
-    std::fs::create_dir_all(root.path().join("docs/experiments")).unwrap();
+    std::fs::create_dir_all(root.join("docs/experiments")).unwrap();
+    std::fs::create_dir_all(root.join("experiments")).unwrap();
+}
+
+#[test]
+fn what_is_yet_to_be_run_is_named_and_no_failure_and_what_differs_is_one() {
+    let root = tempfile::tempdir().unwrap();
+    nothing_measured(root.path());
     let figure = |experiment: &str| format!("<!-- = {experiment}: ops_per_s@a ; 0 -->7<!-- / -->\n");
     std::fs::write(root.path().join("README.md"), figure("yet-to-be-run")).unwrap();
     let report = super::check(root.path(), false).unwrap();
@@ -121,7 +131,9 @@ fn what_is_yet_to_be_run_is_named_and_no_failure_and_what_differs_is_one() {
     assert!(report.is_in_order(false));
     let (dir, _) = committed();
     std::fs::copy(dir.path().join("tiny.json"), root.path().join("docs/experiments/tiny.json")).unwrap();
-    std::fs::write(root.path().join("docs/experiments.md"), figure("tiny")).unwrap();
+    std::fs::write(root.path().join("experiments/tiny.toml"), "name = 'tiny'\n").unwrap();
+    let page = format!("{}<!-- since: tiny -->\n<!-- end -->\n", figure("tiny"));
+    std::fs::write(root.path().join("docs/experiments.md"), page).unwrap();
     let report = super::check(root.path(), false).unwrap();
     assert_eq!((&report.differing[..], report.is_in_order(false)), (&["docs/experiments.md"][..], false));
     assert!(super::check(root.path(), true).unwrap().is_in_order(true));
@@ -135,4 +147,163 @@ fn a_figure_of_the_packages_test_is_what_was_kept_of_it() {
     assert_eq!(packaged(page, told).unwrap(), "in <!-- package: minutes in all -->12<!-- / --> minutes");
     assert_eq!(packaged(page, "").unwrap(), page, "nothing was kept yet");
     assert!(packaged("<!-- package: hours --><!-- / -->", told).is_err());
+}
+
+const RUN: &str = r#"
+name = "tiny"
+source = "an article, 2016"
+[run]
+clients = [1, 16]
+loop = "2m"
+[limits.storage]
+size = "data*6"
+[[engine]]
+name = "innodb"
+[[engine]]
+name = "myrocks"
+settings.write_buffer_size = "2MiB"
+[[claim]]
+text = "InnoDB writes at least twice as much."
+source = "published: 2.4"
+holds = 'wkb_per_op("innodb") >= 2 * wkb_per_op("myrocks")'
+measure = 'wkb_per_op("innodb") / wkb_per_op("myrocks")'
+[[claim]]
+text = "MyRocks is as fast."
+holds = 'ops_per_s("myrocks") >= ops_per_s("innodb")'
+"#;
+
+/// What a page says of a run kept as `label` of the experiment `tiny`, whose file is `today`'s.
+fn told_of(run: &str, today: &str) -> Result<String, String> {
+    let dir = tempfile::tempdir().unwrap();
+    let document = serde_json::json!({ "experiment": "tiny", "experiment_toml": run });
+    std::fs::write(dir.path().join("label.json"), document.to_string()).unwrap();
+    std::fs::write(dir.path().join("tiny.toml"), today).unwrap();
+    let page = "before\n<!-- since: label -->\nold\n<!-- end -->\nafter\n";
+    let new = since::written(page, &mut Committed::of(dir.path()), dir.path())?;
+    let block = new.strip_prefix("before\n<!-- since: label -->\n").unwrap();
+    Ok(block.strip_suffix("<!-- end -->\nafter\n").unwrap().to_owned())
+}
+
+/// The text with each first part changed to its second.
+fn changed(text: &str, parts: &[(&str, &str)]) -> String {
+    parts.iter().fold(text.to_owned(), |text, &(old, new)| {
+        assert!(text.contains(old), "{old} is not in\n{text}");
+        text.replace(old, new)
+    })
+}
+
+#[test]
+fn nothing_is_told_of_a_file_that_is_only_written_otherwise() {
+    let today = r#"
+        # What is asked.
+        name = 'tiny'
+        source = "the same article"
+        limits = { storage = { size = "data*6" } } # for the log
+        [[engine]]
+        name = "myrocks"
+        [engine.settings]
+        write_buffer_size = "2MiB"
+        [[engine]]
+        name = "innodb"
+        [run]
+        loop = "2m"
+        clients = [ 1,
+            16 ]
+        [[claim]]
+        holds = 'ops_per_s("myrocks") >= ops_per_s("innodb")'
+        text = "It serves as many transactions."
+        [[claim]]
+        measure = 'wkb_per_op("innodb") / wkb_per_op("myrocks")'
+        holds = "wkb_per_op(\"innodb\") >= 2 * wkb_per_op(\"myrocks\")"
+        text = "InnoDB writes at least twice as much."
+        source = "2.4"
+    "#;
+    assert_eq!(told_of(RUN, today).unwrap(), "");
+}
+
+#[test]
+fn what_a_run_had_otherwise_is_told_by_its_path_with_both_values() {
+    let parts = [
+        ("name = \"innodb\"\n", "name = \"innodb\"\nsettings.binlog = true\n"),
+        ("loop = \"2m\"\n", ""),
+        ("size = \"data*6\"", "size = \"data*10\""),
+        (">= 2 *", ">= 3 *"),
+    ];
+    let (without_last_claim, _) = RUN.rsplit_once("[[claim]]").unwrap();
+    let today = changed(without_last_claim, &parts);
+    let told = "The run kept as `label` differs from today's `experiments/tiny.toml`: \
+        `limits.storage.size` was `\"data*6\"` and is `\"data*10\"`; \
+        `run.loop` was `\"2m\"` and is not set; \
+        `engine[\"innodb\"].settings.binlog` was not set and is `true`; \
+        `claim[\"InnoDB writes at least twice as much.\"].holds` was \
+        `'wkb_per_op(\"innodb\") >= 2 * wkb_per_op(\"myrocks\")'` and is \
+        `'wkb_per_op(\"innodb\") >= 3 * wkb_per_op(\"myrocks\")'`; \
+        the file has no `claim[\"MyRocks is as fast.\"]`.\n";
+    assert_eq!(told_of(RUN, &today).unwrap(), told);
+    let back = told_of(&today, RUN).unwrap();
+    assert!(back.contains("`run.loop` was not set and is `\"2m\"`; "), "{back}");
+    assert!(back.ends_with("; the run had no `claim[\"MyRocks is as fast.\"]`.\n"), "{back}");
+}
+
+#[test]
+fn a_threshold_changed_with_its_claims_wording_is_told_and_so_is_an_engine_of_another_name() {
+    let parts = [
+        ("twice as much", "three times as much"),
+        (">= 2 *", ">= 3 *"),
+        ("name = \"myrocks\"\nsettings.write_buffer_size = \"2MiB\"", "use = \"rocksdb\""),
+    ];
+    let told = told_of(RUN, &changed(RUN, &parts)).unwrap();
+    let expected = "`claim[\"InnoDB writes at least three times as much.\"].holds` was \
+        `'wkb_per_op(\"innodb\") >= 2 * wkb_per_op(\"myrocks\")'` and is \
+        `'wkb_per_op(\"innodb\") >= 3 * wkb_per_op(\"myrocks\")'`; \
+        the run had no `engine[\"rocksdb\"]`; the file has no `engine[\"myrocks\"]`.\n";
+    assert!(told.ends_with(&format!("`experiments/tiny.toml`: {expected}")), "{told}");
+}
+
+#[test]
+fn six_differences_are_told_and_the_rest_is_counted() {
+    let run = |keys: u32| (1..=keys).fold("[run]\n".to_owned(), |text, key| format!("{text}k{key} = {key}\n"));
+    let six = told_of(&run(0), &run(6)).unwrap();
+    assert!(six.ends_with("; `run.k6` was not set and is `6`.\n"), "{six}");
+    let eight = told_of(&run(0), &run(8)).unwrap();
+    assert!(eight.ends_with("; `run.k6` was not set and is `6`; and 2 more.\n"), "{eight}");
+    let engine = |name: &str| format!("[[engine]]\nname = \"{name}\"\n");
+    let before = run(0) + &engine("a");
+    let mixed = told_of(&before, &(run(4) + &engine("b") + &engine("c") + &engine("d"))).unwrap();
+    assert!(mixed.ends_with("; the run had no `engine[\"b\"]`, `engine[\"c\"]`; and 2 more.\n"), "{mixed}");
+    let both = told_of(&before, &(run(4) + &engine("b"))).unwrap();
+    assert!(both.ends_with("; the run had no `engine[\"b\"]`; the file has no `engine[\"a\"]`.\n"), "{both}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let of_today = told_of(RUN, "name = tiny").unwrap_err();
+    assert!(of_today.contains("<!-- since: label -->") && of_today.contains("tiny.toml: "), "{of_today}");
+    let of_run = told_of("name = tiny", RUN).unwrap_err();
+    assert!(of_run.contains("label.json, `experiment_toml`: "), "{of_run}");
+    let (dir, mut figures) = committed();
+    let gone = since::written("<!-- since: tiny -->\n<!-- end -->", &mut figures, dir.path()).unwrap_err();
+    assert!(gone.contains("tiny.toml: ") && gone.contains("its file stays"), "{gone}");
+}
+
+#[test]
+fn a_run_that_the_page_quotes_without_a_word_on_its_file_is_named_and_a_failure() {
+    let root = tempfile::tempdir().unwrap();
+    nothing_measured(root.path());
+    let (dir, _) = committed();
+    for kept in ["tiny", "linked", "elsewhere"] {
+        let file = root.path().join(format!("docs/experiments/{kept}.json"));
+        std::fs::copy(dir.path().join("tiny.json"), file).unwrap();
+    }
+    std::fs::write(root.path().join("experiments/tiny.toml"), "name = \"tiny\"\n").unwrap();
+    std::fs::write(root.path().join("README.md"), "<!-- = elsewhere: ops_per_s@a ; 0 -->250<!-- / -->\n").unwrap();
+    let quotes = "<!-- = tiny: ops_per_s@a ; 0 -->250<!-- / --> ([tables](experiments/linked.txt))\n";
+    let page = root.path().join("docs/experiments.md");
+    std::fs::write(&page, quotes).unwrap();
+    let report = super::check(root.path(), true).unwrap();
+    assert_eq!(report.untold, ["linked", "tiny"]);
+    assert!(!report.is_in_order(true), "where the block belongs is not for a program to say");
+    let told = "<!-- since: tiny -->\n<!-- end -->\n<!-- since: linked -->\n<!-- end -->\n";
+    std::fs::write(&page, format!("{quotes}{told}")).unwrap();
+    assert!(super::check(root.path(), false).unwrap().is_in_order(false));
 }

@@ -1,0 +1,176 @@
+//! What a committed run had otherwise than its experiment's file has it today: the file goes on, the figures stay.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::figures::Committed;
+use super::page::{END, replaced};
+
+/// This many differences are told; the rest is counted.
+const TOLD: usize = 6;
+
+/// A table of TOML.
+type Table = Map<String, Value>;
+
+/// A list of tables in an experiment.
+struct List {
+    key: &'static str,
+    /// The keys that its tables are called by; those that are not found so are looked for by the next.
+    called_by: &'static [&'static [&'static str]],
+    /// Keys that are prose: a claim that is worded anew asserts what it did.
+    prose: &'static [&'static str],
+}
+
+const LISTS: [List; 2] = [
+    List { key: "engine", called_by: &[&["name", "use"]], prose: &[] },
+    List { key: "claim", called_by: &[&["text"], &["holds"], &["measure"]], prose: &["text", "source"] },
+];
+
+/// Keys of the whole experiment that are prose, or lists of tables.
+const APART: [&str; 3] = ["source", "engine", "claim"];
+
+/// The page with what runs had otherwise than the files in `experiments`; a run that is not kept stays as it is told.
+///
+/// # Errors
+/// A file of today or of a run that cannot be read.
+pub fn written(text: &str, figures: &mut Committed, experiments: &Path) -> Result<String, String> {
+    replaced(text, "<!-- since:", "-->\n", END, &mut |asked| told(asked.trim(), figures, experiments))
+}
+
+/// The kept runs that a page quotes, by a figure or by a link to their tables, without such a block.
+///
+/// # Errors
+/// A directory that cannot be read.
+pub fn untold(page: &str, figures: &Committed) -> Result<Vec<String>, String> {
+    let mut names = figures.names()?;
+    names.retain(|name| figures.has_read(name) || page.contains(&format!("experiments/{name}.txt")));
+    names.retain(|name| !page.contains(&format!("<!-- since: {name} -->")));
+    Ok(names)
+}
+
+/// A sentence on a run, or nothing where its experiment's file is as it had it.
+fn told(name: &str, figures: &mut Committed, experiments: &Path) -> Result<Option<String>, String> {
+    let Some(document) = figures.experiment(name)? else { return Ok(None) };
+    let text = |key: &str| document[key].as_str().ok_or_else(|| format!("docs/experiments/{name}.json has no `{key}`"));
+    let (experiment, as_run) = (text("experiment")?, text("experiment_toml")?);
+    let file = experiments.join(format!("{experiment}.toml"));
+    let today = std::fs::read_to_string(&file)
+        .map_err(|error| format!("{}: {error}; while a run of it is quoted, its file stays", file.display()))?;
+    let run = table(as_run, &format!("docs/experiments/{name}.json, `experiment_toml`"))?;
+    let differences = Differences::of(&run, &table(&today, &file.display().to_string())?).told();
+    if differences.is_empty() {
+        return Ok(Some(String::new()));
+    }
+    Ok(Some(format!("The run kept as `{name}` differs from today's `experiments/{experiment}.toml`: {differences}.\n")))
+}
+
+fn table(text: &str, of: &str) -> Result<Table, String> {
+    toml_edit::de::from_str(text).map_err(|error| format!("{of}: {error}"))
+}
+
+/// What a run had otherwise than today's file.
+#[derive(Default)]
+struct Differences {
+    /// Values, with their paths.
+    values: Vec<String>,
+    /// Paths of engines and claims that the run had not.
+    only_today: Vec<String>,
+    /// And of those that the file has not.
+    only_run: Vec<String>,
+}
+
+impl Differences {
+    fn of(run: &Table, today: &Table) -> Self {
+        let mut found = Self::default();
+        compare("", run, today, &APART, &mut found.values);
+        for list in &LISTS {
+            let path = |table: &Table| {
+                let name = called(table, list.called_by[0]).unwrap_or_default();
+                format!("{}[\"{name}\"]", list.key)
+            };
+            let quoted = |table: &Table| format!("`{}`", path(table));
+            let Paired { both, only_run, only_today } = paired(list, run, today);
+            for (run, today) in both {
+                compare(&path(today), run, today, list.prose, &mut found.values);
+            }
+            found.only_today.extend(only_today.into_iter().map(quoted));
+            found.only_run.extend(only_run.into_iter().map(quoted));
+        }
+        found
+    }
+
+    /// The first of them, and how many more there are; nothing where there are none.
+    fn told(mut self) -> String {
+        let count = self.values.len() + self.only_today.len() + self.only_run.len();
+        self.values.truncate(TOLD);
+        self.only_today.truncate(TOLD - self.values.len());
+        self.only_run.truncate(TOLD - self.values.len() - self.only_today.len());
+        let mut parts = self.values;
+        for (owner, paths) in [("the run had", self.only_today), ("the file has", self.only_run)] {
+            if !paths.is_empty() {
+                parts.push(format!("{owner} no {}", paths.join(", ")));
+            }
+        }
+        if count > TOLD {
+            parts.push(format!("and {} more", count - TOLD));
+        }
+        parts.join("; ")
+    }
+}
+
+/// Tells what two tables have otherwise, but for some keys of their own.
+fn compare(path: &str, run: &Table, today: &Table, but: &[&str], told: &mut Vec<String>) {
+    let none = Table::new();
+    let keys: BTreeSet<&String> = run.keys().chain(today.keys()).filter(|key| !but.contains(&key.as_str())).collect();
+    for key in keys {
+        let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        match (run.get(key), today.get(key)) {
+            (run, today) if run == today => {}
+            (Some(Value::Object(run)), Some(Value::Object(today))) => compare(&path, run, today, &[], told),
+            (Some(Value::Object(run)), None) if !run.is_empty() => compare(&path, run, &none, &[], told),
+            (None, Some(Value::Object(today))) if !today.is_empty() => compare(&path, &none, today, &[], told),
+            (run, today) => told.push(format!("`{path}` was {} and is {}", shown(run), shown(today))),
+        }
+    }
+}
+
+/// A value as TOML has it.
+fn shown(value: Option<&Value>) -> String {
+    match value {
+        None => "not set".to_owned(),
+        Some(Value::String(text)) if text.contains('"') && !text.contains(['\'', '\n']) => format!("`'{text}'`"),
+        Some(value) => format!("`{value}`"),
+    }
+}
+
+/// The tables of a list: those that a run and today's file have, and those of one alone.
+struct Paired<'a> {
+    both: Vec<(&'a Table, &'a Table)>,
+    only_run: Vec<&'a Table>,
+    only_today: Vec<&'a Table>,
+}
+
+fn paired<'a>(list: &List, run: &'a Table, today: &'a Table) -> Paired<'a> {
+    let (mut only_run, mut only_today) = (tables(list, run), tables(list, today));
+    let mut both = Vec::new();
+    for by in list.called_by {
+        only_today.retain(|&one| {
+            let is_same = |other: &&Table| called(one, by).is_some() && called(one, by) == called(other, by);
+            let Some(at) = only_run.iter().position(is_same) else { return true };
+            both.push((only_run.remove(at), one));
+            false
+        });
+    }
+    Paired { both, only_run, only_today }
+}
+
+fn tables<'a>(list: &List, of: &'a Table) -> Vec<&'a Table> {
+    of.get(list.key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object).collect()
+}
+
+/// What a table is called by the first of these keys that it has.
+fn called<'a>(table: &'a Table, by: &[&str]) -> Option<&'a str> {
+    by.iter().find_map(|key| table.get(*key)?.as_str())
+}
