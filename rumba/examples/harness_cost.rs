@@ -49,23 +49,13 @@ impl Pace for Ended {
 
 fn main() {
     let ops: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(5_000_000);
-    let size = |name: &str| Settings([(name.to_owned(), Value::Int(10_000_000))].into());
+    let size = |name: &str| Settings::from([(name, Value::Int(10_000_000))]);
     let bound = match std::env::args().nth(2).as_deref() {
         Some("ycsb") => Ycsb.bind(&size("recordcount")),
         _ => LinkBench.bind(&size("maxid1")),
     };
     let bound = bound.expect("the workload's own settings");
-    let config = EngineConfig {
-        name: "null".into(),
-        engine: "null".into(),
-        cache: 1,
-        durability: Durability::None,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Default::default(),
-        settings: Settings::default(),
-    };
+    let config = EngineConfig { cache: 1, durability: Durability::None, ..EngineConfig::new("null") };
     let instance = Null.open(Path::new("."), &config, bound.schema(Null.info().family)).expect("null opens anywhere");
     let at = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
     let session = instance.session().expect("null has sessions without end");

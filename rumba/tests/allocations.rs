@@ -59,17 +59,7 @@ impl Pace for Counted {
 /// What 100,000 operations of a workload's mix allocate, once 20,000 have let buffers grow.
 fn allocated(workload: &dyn Workload, settings: &Settings) -> u64 {
     let bound = workload.bind(settings).unwrap();
-    let config = EngineConfig {
-        name: "null".into(),
-        engine: "null".into(),
-        cache: 1,
-        durability: Durability::None,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Default::default(),
-        settings: Settings::default(),
-    };
+    let config = EngineConfig { cache: 1, durability: Durability::None, ..EngineConfig::new("null") };
     let instance = Null.open(Path::new("."), &config, bound.schema(Null.info().family)).unwrap();
     let at = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
     let mut client = bound.client(instance.session().unwrap(), at, 1).unwrap();
@@ -84,7 +74,7 @@ fn allocated(workload: &dyn Workload, settings: &Settings) -> u64 {
 fn nothing_is_allocated_per_operation() {
     assert_eq!(allocated(&LinkBench, &Settings::default()), 0, "allocations in 100,000 operations of LinkBench's mix");
     for profile in ["a", "b", "c", "d", "e", "f"] {
-        let settings = Settings([("profile".to_owned(), Value::Text(profile.to_owned()))].into());
+        let settings = Settings::from([("profile", Value::Text(profile.to_owned()))]);
         assert_eq!(allocated(&Ycsb, &settings), 0, "allocations in 100,000 operations of YCSB's workload {profile}");
     }
 }

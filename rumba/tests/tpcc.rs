@@ -335,17 +335,7 @@ impl Pace for Turns {
 const ALONE: ClientAddress = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
 
 fn config(engine: &str) -> EngineConfig {
-    EngineConfig {
-        name: engine.to_owned(),
-        engine: engine.to_owned(),
-        cache: 4 << 20,
-        durability: Durability::None,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Default::default(),
-        settings: Settings::default(),
-    }
+    EngineConfig { cache: 4 << 20, durability: Durability::None, ..EngineConfig::new(engine) }
 }
 
 fn run(mut client: Box<dyn Client>, turns: usize) {
@@ -390,7 +380,7 @@ impl Worked {
     fn loaded_as(engine: &dyn Engine, config: &EngineConfig, statements: &str, sets: u32) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let small = [("warehouses", 1), ("customers", 20), ("items", 200), ("data_sets", i64::from(sets))];
-        let mut settings = Settings(small.map(|(name, number)| (name.to_owned(), Value::Int(number))).into());
+        let mut settings = Settings::from(small.map(|(name, number)| (name, Value::Int(number))));
         settings.0.insert("statements".to_owned(), Value::Text(statements.to_owned()));
         let bound = TpcC.bind(&settings).unwrap();
         let instance = engine.open(dir.path(), config, bound.schema(engine.info().family)).unwrap();
@@ -452,7 +442,7 @@ fn data_sets_are_proven_each_by_itself() {
 }
 
 fn settings(numbers: &[(&str, i64)]) -> Settings {
-    Settings(numbers.iter().map(|(name, number)| ((*name).to_owned(), Value::Int(*number))).collect())
+    numbers.iter().map(|(name, number)| (*name, Value::Int(*number))).collect()
 }
 
 /// The keys of payments have the numbers of their clients: of those that go on with the data in another process, too.
@@ -521,7 +511,7 @@ fn conforms_with(config: EngineConfig, server: &str) {
 fn servers_of_mysqls_family_answer_as_the_oracle_does() {
     conforms("innodb", "mariadb@10.11");
     // As text, in which several statements travel together.
-    let text = Settings([("prepared".to_owned(), Value::Bool(false))].into());
+    let text = Settings::from([("prepared", Value::Bool(false))]);
     conforms_with(EngineConfig { settings: text, ..on_server("innodb", "mariadb@10.11") }, "mariadb@10.11 as text");
     conforms("myrocks", "mariadb@11.8");
 }

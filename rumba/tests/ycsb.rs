@@ -165,8 +165,7 @@ fn settings(more: &[(&str, Value)]) -> Settings {
         ("scanproportion", Value::Float(0.1)),
         ("readmodifywriteproportion", Value::Float(0.2)),
     ];
-    let all = mix.iter().chain(more).map(|(name, value)| ((*name).to_owned(), value.clone()));
-    Settings(all.collect())
+    mix.iter().chain(more).cloned().collect()
 }
 
 fn run(mut client: Box<dyn Client>, turns: usize) {
@@ -175,17 +174,7 @@ fn run(mut client: Box<dyn Client>, turns: usize) {
 
 /// An engine in the process.
 fn in_process(engine: &dyn Engine) -> EngineConfig {
-    EngineConfig {
-        name: engine.info().name.to_owned(),
-        engine: engine.info().name.to_owned(),
-        cache: 4 << 20,
-        durability: Durability::None,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Default::default(),
-        settings: Settings::default(),
-    }
+    EngineConfig { cache: 4 << 20, durability: Durability::None, ..EngineConfig::new(engine.info().name) }
 }
 
 impl Worked {

@@ -72,6 +72,24 @@ pub struct EngineConfig {
     pub settings: Settings,
 }
 
+impl EngineConfig {
+    /// The engine of this registered name as an experiment asks for it that says no more of it.
+    pub fn new(engine: impl Into<String>) -> Self {
+        let engine = engine.into();
+        Self {
+            name: engine.clone(),
+            engine,
+            cache: 64 << 20,
+            durability: Durability::default(),
+            compression: None,
+            library: None,
+            server: None,
+            limits: Limits::default(),
+            settings: Settings::default(),
+        }
+    }
+}
+
 /// Which of several builds of an engine is meant; its usual one when nothing is named.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked<'a> {

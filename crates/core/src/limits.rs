@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     fn table(pairs: &[(&str, Value)]) -> Settings {
-        Settings(pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect())
+        pairs.iter().cloned().collect()
     }
 
     fn text(text: &str) -> Value {

@@ -99,6 +99,18 @@ impl SettingError {
 #[serde(transparent)]
 pub struct Settings(pub BTreeMap<String, Value>);
 
+impl<Name: Into<String>> FromIterator<(Name, Value)> for Settings {
+    fn from_iter<I: IntoIterator<Item = (Name, Value)>>(named: I) -> Self {
+        Self(named.into_iter().map(|(name, value)| (name.into(), value)).collect())
+    }
+}
+
+impl<Name: Into<String>, const N: usize> From<[(Name, Value); N]> for Settings {
+    fn from(named: [(Name, Value); N]) -> Self {
+        named.into_iter().collect()
+    }
+}
+
 impl Settings {
     /// Checks every setting against the list: an unknown name, a value of the
     /// wrong kind or out of bounds is an error.
@@ -260,7 +272,7 @@ mod tests {
     ];
 
     fn one(key: &str, value: Value) -> Settings {
-        Settings(BTreeMap::from([(key.to_owned(), value)]))
+        Settings::from([(key, value)])
     }
 
     #[test]

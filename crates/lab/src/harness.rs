@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, Instance};
 use rumba_core::error::EngineError;
-use rumba_core::limits::Limits;
 use rumba_core::metric::Metric;
 use rumba_core::record::TrialPlan;
 use rumba_core::setting::Settings;
@@ -161,17 +160,7 @@ fn measure(running: &mut Running, roll: &CpuRoll, time: Duration) -> Metric {
 
 /// An engine that keeps nothing needs no more than its name.
 fn config(engine: &dyn Engine) -> EngineConfig {
-    EngineConfig {
-        name: engine.info().name.to_owned(),
-        engine: engine.info().name.to_owned(),
-        cache: 1,
-        durability: Durability::None,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Limits::default(),
-        settings: Settings::default(),
-    }
+    EngineConfig { cache: 1, durability: Durability::None, ..EngineConfig::new(engine.info().name) }
 }
 
 #[cfg(test)]

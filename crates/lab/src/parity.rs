@@ -131,22 +131,11 @@ fn reads(sides: &[Side<'_>]) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::setting::Settings;
 
     use super::*;
 
     fn config(name: &str, durability: Durability) -> EngineConfig {
-        EngineConfig {
-            name: name.to_owned(),
-            engine: name.to_owned(),
-            cache: 1 << 30,
-            durability,
-            compression: None,
-            library: None,
-            server: None,
-            limits: Default::default(),
-            settings: Settings::default(),
-        }
+        EngineConfig { cache: 1 << 30, durability, ..EngineConfig::new(name) }
     }
 
     const LOGGED: (&str, bool, Reads) = ("REPEATABLE READ", true, Reads::Direct);

@@ -14,13 +14,11 @@ use std::time::{Duration, Instant};
 
 use rumba_core::check::Check;
 use rumba_core::engine::{
-    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Gauge, Instance, Place, Schema,
-    Session,
+    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Gauge, Instance, Place, Schema, Session,
 };
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
 use rumba_core::kv::{KvSession, Scan, SpaceId};
-use rumba_core::limits::Limits;
 use rumba_core::record::{PhaseKind, PhaseRecord, TrialPart, TrialPlan};
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
 use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Worker};
@@ -348,17 +346,7 @@ fn told(engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec<Event> {
         "load_clients": CLIENTS, "driver": "threads", "warmup_s": 0.0, "loops": 1, "loop_s": 1.0, "rate": rate, "seed": 1,
         "verify": false, "keep_data": false, "interval_s": 0.25, "stall_s": 0.0,
     });
-    let config = EngineConfig {
-        name: "fake".to_owned(),
-        engine: "fake".to_owned(),
-        cache: 1,
-        durability: Durability::NoSync,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Limits::default(),
-        settings: Settings::default(),
-    };
+    let config = EngineConfig { cache: 1, ..EngineConfig::new("fake") };
     let plan = TrialPlan {
         number: 1,
         engine: config,

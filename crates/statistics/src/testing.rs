@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rumba_core::check::Check;
-use rumba_core::engine::{Durability, EngineConfig};
+use rumba_core::engine::EngineConfig;
 use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{FORMAT, OpStats, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPlan};
 use rumba_core::results::{Results, Trial};
@@ -49,17 +49,7 @@ pub fn phase(phase: PhaseKind, seconds: f64, ops: u64, written: f64) -> PhaseRec
 
 /// A trial that ended as planned: a load, a warmup, two loops, and no debt to speak of.
 pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
-    let engine = EngineConfig {
-        name: engine.to_owned(),
-        engine: engine.to_owned(),
-        cache: 64 << 20,
-        durability: Durability::NoSync,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Default::default(),
-        settings: Settings::default(),
-    };
+    let engine = EngineConfig::new(engine);
     let run = RunPlan {
         load_clients: 4,
         driver: rumba_core::record::DriverKind::Auto,

@@ -266,17 +266,11 @@ mod tests {
     use super::*;
 
     fn with(durability: Durability, pairs: &[(&str, Value)]) -> Result<Options, SettingError> {
-        let settings = pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         Options::of(&EngineConfig {
-            name: "bf-tree".to_owned(),
-            engine: "bf-tree".to_owned(),
             cache: 100 << 20,
             durability,
-            compression: None,
-            library: None,
-            server: None,
-            limits: Default::default(),
-            settings: Settings(settings.collect()),
+            settings: pairs.iter().cloned().collect(),
+            ..EngineConfig::new("bf-tree")
         })
     }
 

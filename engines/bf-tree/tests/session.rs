@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
 use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
-use rumba_core::setting::{Settings, Value};
+use rumba_core::setting::Value;
 use rumba_engine_bf_tree::BfTree;
 
 const SPACES: [KeySpace; 2] = [
@@ -26,16 +26,11 @@ fn config(durability: Durability) -> EngineConfig {
 fn with_segment(durability: Durability, segment: &str) -> EngineConfig {
     let settings = [("wal_flush_interval", "20us"), ("wal_segment_size", segment)];
     EngineConfig {
-        name: "bf-tree".to_owned(),
-        engine: "bf-tree".to_owned(),
         // Small, so that records go to the file and come back.
         cache: 64 << 10,
         durability,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Default::default(),
-        settings: Settings(settings.map(|(name, value)| (name.to_owned(), Value::Text(value.to_owned()))).into()),
+        settings: settings.map(|(name, value)| (name, Value::Text(value.to_owned()))).into(),
+        ..EngineConfig::new("bf-tree")
     }
 }
 

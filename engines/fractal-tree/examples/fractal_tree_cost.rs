@@ -8,9 +8,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rumba_core::delta::Delta;
-use rumba_core::engine::{Durability, Engine, EngineConfig, Schema, Session};
+use rumba_core::engine::{Engine, EngineConfig, Schema, Session};
 use rumba_core::kv::{Batch, KeySpace};
-use rumba_core::setting::Settings;
 use rumba_engine_fractal_tree::FractalTree;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -25,17 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn measure(dir: &Path) -> Result<(), Box<dyn Error>> {
-    let config = EngineConfig {
-        name: "fractal-tree".into(),
-        engine: "fractal-tree".into(),
-        cache: 1 << 30,
-        durability: Durability::NoSync,
-        compression: Some("none".into()),
-        library: None,
-        server: None,
-        limits: Default::default(),
-        settings: Settings::default(),
-    };
+    let config = EngineConfig { cache: 1 << 30, compression: Some("none".into()), ..EngineConfig::new("fractal-tree") };
     let spaces = [KeySpace { name: "rows", scan_prefix: 0, derived: false }];
     let instance = FractalTree.open(dir, &config, Schema::KeyValue(&spaces))?;
     let Session::Kv(mut session) = instance.session()? else { return Err("not a key-value engine".into()) };

@@ -147,18 +147,8 @@ mod tests {
     use super::*;
 
     fn with(config: impl Fn(&mut EngineConfig), pairs: &[(&str, Value)]) -> Result<Options, SettingError> {
-        let settings = pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-        let mut whole = EngineConfig {
-            name: "fractal-tree".to_owned(),
-            engine: "fractal-tree".to_owned(),
-            cache: 3 << 30,
-            durability: Durability::NoSync,
-            compression: None,
-            library: None,
-            server: None,
-            limits: Default::default(),
-            settings: Settings(settings.collect()),
-        };
+        let settings = pairs.iter().cloned().collect();
+        let mut whole = EngineConfig { cache: 3 << 30, settings, ..EngineConfig::new("fractal-tree") };
         config(&mut whole);
         Options::of(&whole)
     }

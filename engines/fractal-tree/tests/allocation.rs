@@ -7,9 +7,8 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 use rumba_core::delta::Delta;
-use rumba_core::engine::{Durability, Engine, EngineConfig, Schema};
+use rumba_core::engine::{Engine, EngineConfig, Schema};
 use rumba_core::kv::{KeySpace, Scan};
-use rumba_core::setting::Settings;
 use rumba_engine_fractal_tree::FractalTree;
 use rumba_testkit::allocations::{self, Counting};
 use rumba_testkit::key_value;
@@ -22,17 +21,7 @@ static ALLOCATOR: Counting = Counting;
 #[needs(FractalTree)]
 fn a_warmed_up_session_allocates_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let config = EngineConfig {
-        name: "fractal-tree".into(),
-        engine: "fractal-tree".into(),
-        cache: 32 << 20,
-        durability: Durability::NoSync,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Default::default(),
-        settings: Settings::default(),
-    };
+    let config = EngineConfig { cache: 32 << 20, ..EngineConfig::new("fractal-tree") };
     let spaces = [KeySpace { name: "rows", scan_prefix: 0, derived: false }];
     let instance = FractalTree.open(dir.path(), &config, Schema::KeyValue(&spaces)).unwrap();
     let mut session = key_value::session(&*instance);

@@ -4,11 +4,9 @@
 //! It prints what it measures and decides nothing.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
-
 use rumba_core::engine::{Durability, Engine, EngineConfig, Schema, Session};
 use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
-use rumba_core::setting::{Settings, Value};
+use rumba_core::setting::Value;
 use rumba_engine_lmdb::Lmdb;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -19,15 +17,10 @@ fn main() {
     for (durability, writemap) in [(Durability::NoSync, false), (Durability::None, true)] {
         let dir = tempfile::tempdir().unwrap();
         let config = EngineConfig {
-            name: "lmdb".into(),
-            engine: "lmdb".into(),
             cache: 0,
             durability,
-            compression: None,
-            library: None,
-            server: None,
-            limits: Default::default(),
-            settings: Settings(BTreeMap::from([("writemap".to_owned(), Value::Bool(writemap))])),
+            settings: [("writemap", Value::Bool(writemap))].into(),
+            ..EngineConfig::new("lmdb")
         };
         let instance = Lmdb
             .open(dir.path(), &config, Schema::KeyValue(&[KeySpace { name: "rows", scan_prefix: 0, derived: false }]))

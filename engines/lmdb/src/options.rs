@@ -172,23 +172,16 @@ fn file_system_bytes(dir: &Path) -> Result<u64, EngineError> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use rumba_core::setting::{Settings, Value};
+    use rumba_core::setting::Value;
 
     use super::*;
 
     fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfig {
         EngineConfig {
-            name: "lmdb".into(),
-            engine: "lmdb".into(),
             cache: 1 << 20,
             durability,
-            compression: None,
-            library: None,
-            server: None,
-            limits: Default::default(),
-            settings: Settings(settings.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect::<BTreeMap<_, _>>()),
+            settings: settings.iter().cloned().collect(),
+            ..EngineConfig::new("lmdb")
         }
     }
 

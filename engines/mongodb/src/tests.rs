@@ -5,7 +5,7 @@ use std::path::Path;
 use rumba_core::bson::{Document, DocumentBuf, Documents};
 use rumba_core::document::{Command, DocumentSession, Done, Find};
 use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Instance, Place, Schema, Session};
-use rumba_core::setting::{Settings, Value};
+use rumba_core::setting::Value;
 use rumba_core::worker::block_on;
 use rumba_testkit::secantusdb::{SecantusDb, program};
 
@@ -15,15 +15,9 @@ use crate::brand::Brand;
 /// An engine as an experiment that says nothing more asks for it.
 pub fn config(brand: Brand) -> EngineConfig {
     EngineConfig {
-        name: brand.info().name.into(),
-        engine: brand.info().name.into(),
         cache: 64 << 20,
-        durability: Durability::NoSync,
-        compression: None,
-        library: None,
         server: (brand == Brand::SecantusDb).then(|| program().display().to_string()),
-        limits: Default::default(),
-        settings: Settings::default(),
+        ..EngineConfig::new(brand.info().name)
     }
 }
 

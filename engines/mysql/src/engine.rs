@@ -439,24 +439,13 @@ impl Engine for MySqlEngine {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::engine::Durability;
-    use rumba_core::setting::{Settings, Value};
+    use rumba_core::setting::Value;
 
     use super::*;
 
     fn nature(engine: MySqlEngine, settings: &[(&str, &str)]) -> Nature {
-        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), Value::Text((*value).to_owned())));
-        engine.nature(&EngineConfig {
-            name: "a".to_owned(),
-            engine: engine.info.name.to_owned(),
-            cache: 64 << 20,
-            durability: Durability::NoSync,
-            compression: None,
-            library: None,
-            server: None,
-            limits: Default::default(),
-            settings: Settings(settings.collect()),
-        })
+        let settings = settings.iter().map(|(name, value)| (*name, Value::Text((*value).to_owned()))).collect();
+        engine.nature(&EngineConfig { settings, ..EngineConfig::new(engine.info.name) })
     }
 
     #[test]

@@ -30,21 +30,17 @@ pub fn bytes(kind: &Kind, config: &EngineConfig) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use rumba_core::engine::Durability;
-    use rumba_core::setting::{Settings, Value};
+    use rumba_core::setting::Value;
 
     use super::*;
 
     fn config(server: Option<&str>, settings: impl IntoIterator<Item = (&'static str, Value)>) -> EngineConfig {
         EngineConfig {
-            name: "innodb".to_owned(),
-            engine: "innodb".to_owned(),
             cache: 1 << 30,
             durability: Durability::Sync,
-            compression: None,
-            library: None,
             server: server.map(str::to_owned),
-            limits: rumba_core::limits::Limits::default(),
-            settings: Settings(settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()),
+            settings: settings.into_iter().collect(),
+            ..EngineConfig::new("innodb")
         }
     }
 

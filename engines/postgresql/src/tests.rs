@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Place, Schema, Session};
-use rumba_core::setting::{Settings, Value};
+use rumba_core::engine::{Engine, EngineConfig, Instance, Place, Schema, Session};
+use rumba_core::setting::Value;
 use rumba_core::sql::SqlSession;
 use rumba_core::worker::block_on;
 use rustix::process::{Pid, Signal, kill_process};
@@ -12,17 +12,7 @@ use crate::PostgreSql;
 
 /// An engine as an experiment that says nothing more asks for it.
 pub fn config() -> EngineConfig {
-    EngineConfig {
-        name: "postgresql".into(),
-        engine: "postgresql".into(),
-        cache: 32 << 20,
-        durability: Durability::NoSync,
-        compression: None,
-        library: None,
-        server: Some("postgresql@15".into()),
-        limits: Default::default(),
-        settings: Settings::default(),
-    }
+    EngineConfig { cache: 32 << 20, server: Some("postgresql@15".into()), ..EngineConfig::new("postgresql") }
 }
 
 fn set(config: &mut EngineConfig, name: &str, value: &str) {

@@ -3,12 +3,11 @@
 //! The data fits the cache and the memtables, so that the figures are calls
 //! and not I/O. CPU is this thread's own; background threads are not in it.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Schema, Session};
+use rumba_core::engine::{Engine, EngineConfig, Schema, Session};
 use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
-use rumba_core::setting::{Settings, Value};
+use rumba_core::setting::Value;
 use rumba_engine_rocksdb::RocksDb;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -47,15 +46,11 @@ fn run(statistics: bool) -> Result<(), Box<dyn Error>> {
     println!("statistics = {statistics}");
     let dir = tempfile::tempdir()?;
     let config = EngineConfig {
-        name: "rocksdb".into(),
-        engine: "rocksdb".into(),
         cache: 512 << 20,
-        durability: Durability::NoSync,
         compression: Some("none".into()),
         library: std::env::args_os().nth(1).map(Into::into),
-        server: None,
-        limits: Default::default(),
-        settings: Settings(BTreeMap::from([("statistics".into(), Value::Bool(statistics))])),
+        settings: [("statistics", Value::Bool(statistics))].into(),
+        ..EngineConfig::new("rocksdb")
     };
     let spaces = [("link", false), ("index", true)].map(|(name, derived)| KeySpace { name, scan_prefix: 8, derived });
     let instance = RocksDb.open(dir.path(), &config, Schema::KeyValue(&spaces))?;

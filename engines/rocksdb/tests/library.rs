@@ -2,11 +2,10 @@
 //! a process of its own, and it goes through the cases in order.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Schema};
+use rumba_core::engine::{Asked, Engine, EngineConfig, Schema};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{Settings, Value};
 use rumba_engine_rocksdb::RocksDb;
@@ -14,17 +13,7 @@ use rumba_engine_rocksdb::RocksDb;
 const SPACES: [KeySpace; 1] = [KeySpace { name: "node", scan_prefix: 0, derived: false }];
 
 fn config(library: Option<&Path>) -> EngineConfig {
-    EngineConfig {
-        name: "rocksdb".into(),
-        engine: "rocksdb".into(),
-        cache: 8 << 20,
-        durability: Durability::NoSync,
-        compression: None,
-        library: library.map(Path::to_owned),
-        server: None,
-        limits: Default::default(),
-        settings: Settings::default(),
-    }
+    EngineConfig { cache: 8 << 20, library: library.map(Path::to_owned), ..EngineConfig::new("rocksdb") }
 }
 
 /// The installed library's file, without loading it.
@@ -70,7 +59,7 @@ fn the_library_named_is_the_one_that_runs_and_a_second_is_not_let_in() {
     let error = RocksDb.open(&data, &config(None), Schema::KeyValue(&SPACES)).err().unwrap();
     assert!(error.to_string().contains("a process of its own"), "{error}");
     RocksDb.check(&config(None)).unwrap();
-    let wrong = Settings(BTreeMap::from([("write_buffer_size".into(), Value::Text("8apples".into()))]));
+    let wrong = Settings::from([("write_buffer_size", Value::Text("8apples".into()))]);
     let error = RocksDb.check(&EngineConfig { settings: wrong, ..config(None) }).unwrap_err();
     assert_eq!(error.key, "write_buffer_size");
     let availability = RocksDb.availability(Asked { library: Some(&installed()), ..Asked::default() });

@@ -4,12 +4,11 @@
 
 use rumba_testkit::allocations::{self, Counting};
 use std::cell::Cell;
-use std::collections::BTreeMap;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Schema, Session};
+use rumba_core::engine::{Engine, EngineConfig, Schema, Session};
 use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
-use rumba_core::setting::{Settings, Value};
+use rumba_core::setting::Value;
 use rumba_engine_rocksdb::RocksDb;
 
 thread_local! {
@@ -48,15 +47,9 @@ fn everything(session: &mut dyn KvSession, other: &mut dyn KvSession, value: &mu
 fn nothing_on_the_load_path_allocates() {
     let dir = tempfile::tempdir().unwrap();
     let config = EngineConfig {
-        name: "rocksdb".into(),
-        engine: "rocksdb".into(),
         cache: 8 << 20,
-        durability: Durability::NoSync,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Default::default(),
-        settings: Settings(BTreeMap::from([("transaction_lock_timeout".into(), Value::Int(1))])),
+        settings: [("transaction_lock_timeout", Value::Int(1))].into(),
+        ..EngineConfig::new("rocksdb")
     };
     let spaces = [("link", false), ("index", true)].map(|(name, derived)| KeySpace { name, scan_prefix: 2, derived });
     let instance = RocksDb.open(dir.path(), &config, Schema::KeyValue(&spaces)).unwrap();

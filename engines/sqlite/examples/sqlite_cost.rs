@@ -4,12 +4,11 @@
 //! It prints what it measures and decides nothing.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Schema, Session};
-use rumba_core::setting::{Settings, Value};
+use rumba_core::engine::{Engine, EngineConfig, Schema, Session};
+use rumba_core::setting::Value;
 use rumba_core::sql::{Param, SqlSession, Statement, Visit};
 use rumba_engine_sqlite::Sqlite;
 use rustix::time::{ClockId, clock_gettime};
@@ -23,15 +22,9 @@ fn main() {
     for mmap_size in ["0", "1GiB"] {
         let dir = tempfile::tempdir().unwrap();
         let config = EngineConfig {
-            name: "sqlite".into(),
-            engine: "sqlite".into(),
             cache: 512 << 20,
-            durability: Durability::NoSync,
-            compression: None,
-            library: None,
-            server: None,
-            limits: Default::default(),
-            settings: Settings(BTreeMap::from([("mmap_size".to_owned(), Value::Text(mmap_size.to_owned()))])),
+            settings: [("mmap_size", Value::Text(mmap_size.to_owned()))].into(),
+            ..EngineConfig::new("sqlite")
         };
         let instance = Sqlite.open(dir.path(), &config, Schema::BySession).unwrap();
         let Ok(Session::Sql(mut session)) = instance.session() else { panic!("no SQL session") };

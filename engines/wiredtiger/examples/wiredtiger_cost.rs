@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, Schema, Session};
 use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
-use rumba_core::setting::Settings;
 use rumba_engine_wiredtiger::WiredTiger;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -24,17 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn measure(durability: Durability) -> Result<(), Box<dyn Error>> {
-    let config = EngineConfig {
-        name: "wiredtiger".into(),
-        engine: "wiredtiger".into(),
-        cache: 256 << 20,
-        durability,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Default::default(),
-        settings: Settings::default(),
-    };
+    let config = EngineConfig { cache: 256 << 20, durability, ..EngineConfig::new("wiredtiger") };
     let dir = tempfile::tempdir()?;
     let instance = WiredTiger.open(
         dir.path(),

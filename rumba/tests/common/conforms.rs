@@ -1,7 +1,6 @@
 //! Whether an engine answers the workloads' operations as oracles in memory do.
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Family, Form, Schema, Session};
-use rumba_core::setting::Settings;
+use rumba_core::engine::{Engine, EngineConfig, Family, Form, Schema, Session};
 use rumba_core::workload::Workload;
 use rumba_workload_linkbench as linkbench;
 use rumba_workload_tpcc as tpcc;
@@ -25,16 +24,11 @@ const WORKLOADS: [Tested; 3] = [
 pub fn config(engine: &dyn Engine, server: Option<&str>) -> EngineConfig {
     let name = engine.info().name;
     EngineConfig {
-        name: name.to_owned(),
-        engine: name.to_owned(),
         // The least that every server takes, and small enough that data goes to disk and comes back.
         cache: 8 << 20,
-        durability: Durability::NoSync,
         compression: Some("none".to_owned()),
-        library: None,
         server: server.map(str::to_owned),
-        limits: Default::default(),
-        settings: Settings::default(),
+        ..EngineConfig::new(name)
     }
 }
 

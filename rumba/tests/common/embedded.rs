@@ -3,7 +3,6 @@
 #![allow(dead_code)] // Each test file uses its part.
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, Form};
-use rumba_core::setting::Settings;
 
 #[path = "../../src/registry.rs"]
 mod registry;
@@ -45,19 +44,7 @@ pub fn have_transactions(names: &[&str]) -> bool {
 /// Whether its commits can be synced. An engine that never syncs refuses to promise it, and promises what is less.
 pub fn syncs(engine: &dyn Engine) -> bool {
     let name = engine.info().name;
-    let check = |durability| {
-        engine.check(&EngineConfig {
-            name: name.to_owned(),
-            engine: name.to_owned(),
-            cache: 8 << 20,
-            durability,
-            compression: None,
-            library: None,
-            server: None,
-            limits: Default::default(),
-            settings: Settings::default(),
-        })
-    };
+    let check = |durability| engine.check(&EngineConfig { cache: 8 << 20, durability, ..EngineConfig::new(name) });
     // One that refuses everything is not to be left out for that.
     check(Durability::NoSync).unwrap_or_else(|error| panic!("{name}: {error}"));
     check(Durability::Sync).is_ok()

@@ -2,7 +2,6 @@
 //! answers at once with zeros, and rows per second of the load.
 //! `cargo run --release -p rumba-workload-linkbench --example linkbench_cost`
 
-use std::collections::BTreeMap;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -10,7 +9,7 @@ use std::time::Instant;
 use rumba_core::engine::Session;
 use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
-use rumba_core::setting::{Settings, Value};
+use rumba_core::setting::Value;
 use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace};
 use rumba_core::workload::{Bound, Workload};
@@ -171,8 +170,7 @@ fn drive(client: &mut dyn Client, ops: u64) -> Result<Count, EngineError> {
 }
 
 fn bind(pairs: &[(&str, Value)]) -> Result<Box<dyn Bound>, rumba_core::setting::SettingError> {
-    let pairs: BTreeMap<String, Value> = pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-    LinkBench.bind(&Settings(pairs))
+    LinkBench.bind(&pairs.iter().cloned().collect())
 }
 
 const AT: ClientAddress = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };

@@ -97,7 +97,7 @@ mod tests {
     use rumba_core::setting::Value;
 
     fn with(pairs: &[(&str, i64)]) -> (Settings, Config, Graph) {
-        let settings = Settings(pairs.iter().map(|(name, value)| ((*name).to_owned(), Value::Int(*value))).collect());
+        let settings: Settings = pairs.iter().map(|(name, value)| (*name, Value::Int(*value))).collect();
         let config = Config::new(&settings).unwrap();
         let graph = Graph::new(&config);
         (settings, config, graph)

@@ -276,7 +276,7 @@ mod tests {
     use rumba_core::setting::Value;
 
     fn with(pairs: &[(&str, Value)]) -> Result<Config, SettingError> {
-        Config::new(&Settings(pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()))
+        Config::new(&pairs.iter().cloned().collect())
     }
 
     fn text(text: &str) -> Value {

@@ -106,16 +106,13 @@ fn scans(config: &Config) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::setting::{Settings, Value};
+    use rumba_core::setting::Value;
 
     use super::*;
 
     #[test]
     fn the_reader_is_told_the_mix_and_what_is_not_seen() {
-        let told = |pairs: &[(&str, Value)]| {
-            let settings = pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-            conditions(&Config::new(&Settings(settings.collect())).unwrap())
-        };
+        let told = |pairs: &[(&str, Value)]| conditions(&Config::new(&pairs.iter().cloned().collect()).unwrap());
         let of = |told: &[(String, String)], name: &str| {
             told.iter().find(|(known, _)| known == name).map(|(_, words)| words.clone())
         };

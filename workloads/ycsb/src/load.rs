@@ -131,14 +131,14 @@ fn explained(error: EngineError) -> EngineError {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::setting::{Settings, Value};
+    use rumba_core::setting::Value;
 
     use super::*;
     use crate::kv_store::KvStore;
     use crate::sql_store::SqlLoader;
 
     fn config(pairs: &[(&str, Value)]) -> Config {
-        Config::new(&Settings(pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect())).unwrap()
+        Config::new(&pairs.iter().cloned().collect()).unwrap()
     }
 
     #[test]

@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     fn with(pairs: &[(&str, Value)]) -> Result<Config, SettingError> {
-        Config::new(&Settings(pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()))
+        Config::new(&pairs.iter().cloned().collect())
     }
 
     fn text(text: &str) -> Value {
@@ -307,7 +307,7 @@ mod tests {
     fn several_profiles_are_tests_over_one_load() {
         let asked = |letters: &str| {
             let set = [("recordcount", Value::Int(500)), (PROFILES_OF, text(letters))];
-            super::tests(&Settings(set.map(|(name, value)| (name.to_owned(), value)).into()))
+            super::tests(&set.into())
         };
         let tests = asked("a, e").unwrap();
         let told = tests.iter().map(|test| (test.name.as_str(), Config::new(&test.settings).unwrap(), test.loads));

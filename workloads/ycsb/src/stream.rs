@@ -268,7 +268,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::future::Future;
 
-    use rumba_core::setting::{Settings, Value};
+    use rumba_core::setting::Value;
 
     use super::*;
     use crate::profile::PROFILES;
@@ -326,8 +326,7 @@ mod tests {
     }
 
     fn client_of(pairs: &[(&str, Value)], store: Nothing) -> (Stream<Nothing>, Tallies) {
-        let settings = pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-        let config = Arc::new(Config::new(&Settings(settings.collect())).unwrap());
+        let config = Arc::new(Config::new(&pairs.iter().cloned().collect()).unwrap());
         let inserted = Arc::new(Inserted::new(config.records));
         let tallies = Tallies::new(Watched::new(&config));
         let at = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };

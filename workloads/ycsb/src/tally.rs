@@ -319,13 +319,13 @@ impl Drop for Tally {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::setting::{Settings, Value};
+    use rumba_core::setting::Value;
 
     use super::*;
     use crate::settings::Config;
 
     fn tallies() -> Tallies {
-        let config = Config::new(&Settings([("recordcount".to_owned(), Value::Int(10))].into())).unwrap();
+        let config = Config::new(&[("recordcount", Value::Int(10))].into()).unwrap();
         Tallies::new(Watched::new(&config))
     }
 

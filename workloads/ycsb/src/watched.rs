@@ -181,12 +181,12 @@ pub fn lost(clients: &[&Marks], first: u32, slot: usize, field: usize, found: Au
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::setting::{Settings, Value};
+    use rumba_core::setting::Value;
 
     use super::*;
 
     fn config(records: i64) -> Config {
-        Config::new(&Settings([("recordcount".to_owned(), Value::Int(records))].into())).unwrap()
+        Config::new(&[("recordcount", Value::Int(records))].into()).unwrap()
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, EngineInfo, Family, Form, Missing};
 use rumba_core::engine_name;
-use rumba_core::limits::Limits;
 use rumba_core::memory::MemoryUse;
 use rumba_core::setting::{Settings, Value};
 use rumba_core::warning::Warning;
@@ -22,8 +21,6 @@ pub const COMMON_KEYS: &[&str] = &["cache", "durability", "compression", "server
 /// The keys of an `[[engine]]`.
 pub const ENGINE_KEYS: &[&str] =
     &["name", "use", "optional", "cache", "durability", "compression", "library", "server", "limits", "settings"];
-
-const DEFAULT_CACHE: u64 = 64 << 20;
 
 /// What to add where no engine is given.
 const ADD_ENGINE: &str = "[[engine]] with a line use = \"NAME\", one of those that `rumba engines` lists";
@@ -231,15 +228,16 @@ fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_
         Some(node) => take::settings(node.table("settings")?)?.as_described(engine.info().settings),
         None => Settings::default(),
     };
+    let plain = EngineConfig::new(registered);
     let mut config = EngineConfig {
         name,
-        engine: registered.to_owned(),
-        cache: table.get("cache").map_or(Ok(DEFAULT_CACHE), |node| take::bytes("cache", node, data_bytes))?,
-        durability: table.get("durability").map_or(Ok(Durability::default()), durability)?,
+        engine: plain.engine,
+        cache: table.get("cache").map_or(Ok(plain.cache), |node| take::bytes("cache", node, data_bytes))?,
+        durability: table.get("durability").map_or(Ok(plain.durability), durability)?,
         compression: table.get("compression").map(|node| compression(engine, node)).transpose()?,
         library: table.get("library").map(|node| library(engine, node)).transpose()?,
         server: table.get("server").map(|node| server(engine, node)).transpose()?,
-        limits: table.get("limits").map_or(Ok(Limits::default()), |node| limits::limits(node, data_bytes))?,
+        limits: table.get("limits").map_or(Ok(plain.limits), |node| limits::limits(node, data_bytes))?,
         settings: own,
     };
     has_adapter(engine, &config, workload, used, registry)?;

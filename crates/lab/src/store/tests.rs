@@ -20,17 +20,7 @@ mod planted;
 pub(crate) fn trial_plan() -> TrialPlan {
     TrialPlan {
         number: 1,
-        engine: EngineConfig {
-            name: "null".into(),
-            engine: "null".into(),
-            cache: 1,
-            durability: Durability::None,
-            compression: None,
-            library: None,
-            server: None,
-            limits: Default::default(),
-            settings: Settings::default(),
-        },
+        engine: EngineConfig { cache: 1, durability: Durability::None, ..EngineConfig::new("null") },
         facts: None,
         workload: "linkbench".into(),
         workload_settings: Settings::default(),

@@ -15,11 +15,9 @@ mod settings;
 mod upkeep;
 mod upserts;
 
-use std::collections::BTreeMap;
-
 use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema};
 use rumba_core::kv::{Batch, KeySpace, KvSession};
-use rumba_core::setting::{Settings, Value};
+use rumba_core::setting::Value;
 use rumba_engine_fractal_tree::FractalTree;
 use rumba_testkit::key_value;
 use tempfile::TempDir;
@@ -30,18 +28,8 @@ const SPACES: &[KeySpace] = &[
 ];
 
 fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfig {
-    let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-    EngineConfig {
-        name: "fractal-tree".into(),
-        engine: "fractal-tree".into(),
-        cache: 32 << 20,
-        durability,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Default::default(),
-        settings: Settings(settings.collect::<BTreeMap<_, _>>()),
-    }
+    let settings = settings.iter().cloned().collect();
+    EngineConfig { cache: 32 << 20, durability, settings, ..EngineConfig::new("fractal-tree") }
 }
 
 /// Nodes that are small enough for a test to have inner ones.

@@ -1,12 +1,11 @@
 //! What the tests of this engine share: an instance in a directory of its own.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema};
 use rumba_core::kv::KeySpace;
-use rumba_core::setting::{Settings, Value};
+use rumba_core::setting::Value;
 use rumba_engine_lmdb::Lmdb;
 #[allow(unused_imports)] // Each test file uses its part.
 pub use rumba_testkit::key_value::{get, session};
@@ -21,15 +20,10 @@ pub const SPACES: [KeySpace; 2] = [
 
 pub fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfig {
     EngineConfig {
-        name: "lmdb".into(),
-        engine: "lmdb".into(),
         cache: 64 << 20,
         durability,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Default::default(),
-        settings: Settings(settings.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect::<BTreeMap<_, _>>()),
+        settings: settings.iter().cloned().collect(),
+        ..EngineConfig::new("lmdb")
     }
 }
 

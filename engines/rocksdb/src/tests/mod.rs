@@ -11,7 +11,7 @@ use std::path::Path;
 
 use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Gauge, Instance, Schema};
 use rumba_core::kv::{Batch, KeySpace, KvSession};
-use rumba_core::setting::{Settings, Value};
+use rumba_core::setting::Value;
 use rumba_testkit::key_value::{self, get, put, scan, session};
 use tempfile::TempDir;
 
@@ -27,22 +27,11 @@ const SPACES: [KeySpace; 3] = [
 ];
 
 fn config() -> EngineConfig {
-    EngineConfig {
-        name: "rocksdb".into(),
-        engine: "rocksdb".into(),
-        cache: 8 << 20,
-        durability: Durability::NoSync,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Default::default(),
-        settings: Settings::default(),
-    }
+    EngineConfig { cache: 8 << 20, ..EngineConfig::new("rocksdb") }
 }
 
 fn config_with<const N: usize>(settings: [(&str, Value); N]) -> EngineConfig {
-    let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value));
-    EngineConfig { settings: Settings(BTreeMap::from_iter(settings)), ..config() }
+    EngineConfig { settings: settings.into(), ..config() }
 }
 
 fn text(text: &str) -> Value {

@@ -1,14 +1,13 @@
 //! What the tests of this engine share: an instance in a directory of its own.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
 use rumba_core::error::EngineError;
-use rumba_core::setting::{Settings, Value};
+use rumba_core::setting::Value;
 use rumba_core::sql::{Answer, Param, SqlSession, Statement, Visit};
 use rumba_engine_sqlite::Sqlite;
 use tempfile::TempDir;
@@ -18,15 +17,10 @@ pub type Sql = dyn SqlSession;
 
 pub fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfig {
     EngineConfig {
-        name: "sqlite".into(),
-        engine: "sqlite".into(),
         cache: 16 << 20,
         durability,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Default::default(),
-        settings: Settings(settings.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect::<BTreeMap<_, _>>()),
+        settings: settings.iter().cloned().collect(),
+        ..EngineConfig::new("sqlite")
     }
 }
 

@@ -14,7 +14,6 @@ mod session;
 mod settings;
 mod upkeep;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema};
@@ -31,21 +30,15 @@ const SPACES: &[KeySpace] = &[
 
 fn config() -> EngineConfig {
     EngineConfig {
-        name: "wiredtiger".into(),
-        engine: "wiredtiger".into(),
         cache: 64 << 20,
-        durability: Durability::NoSync,
-        compression: None,
-        library: None,
-        server: None,
-        limits: Default::default(),
         // Three log files of the usual 100 MB each are allocated otherwise, per test.
         settings: settings(&[("log.file_max", Value::Text("1MiB".into()))]),
+        ..EngineConfig::new("wiredtiger")
     }
 }
 
 fn settings(list: &[(&str, Value)]) -> Settings {
-    Settings(list.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect::<BTreeMap<_, _>>())
+    list.iter().cloned().collect()
 }
 
 fn unlogged() -> EngineConfig {

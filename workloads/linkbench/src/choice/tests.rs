@@ -4,11 +4,11 @@
 use super::*;
 use crate::profile::Existing;
 use rand::SeedableRng;
-use rumba_core::setting::{Settings, Value};
+use rumba_core::setting::Value;
 
 fn config(pairs: &[(&str, &str)]) -> Config {
     let value = |text: &str| text.parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Int);
-    Config::new(&Settings(pairs.iter().map(|(key, text)| ((*key).to_owned(), value(text))).collect())).unwrap()
+    Config::new(&pairs.iter().map(|(key, text)| (*key, value(text))).collect()).unwrap()
 }
 
 const BILLION: (&str, &str) = ("maxid1", "1000000001");

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::graph::{IndexStep, Node};
-use rumba_core::setting::{Settings, Value};
+use rumba_core::setting::Value;
 use rumba_core::worker::block_on;
 
 /// Conflicts so often, and then never again.
@@ -55,8 +55,7 @@ fn work(client: u32) -> Work {
 }
 
 fn work_of(client: u32, settings: &[(&str, Value)]) -> Work {
-    let settings = Settings(settings.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect());
-    let config = Arc::new(Config::new(&settings).unwrap());
+    let config = Arc::new(Config::new(&settings.iter().cloned().collect()).unwrap());
     Work {
         loaded: Arc::new(Graph::new(&config)),
         progress: Arc::default(),

@@ -4,7 +4,7 @@
 use super::*;
 use crate::graph::{VisitLink, VisitNode, Written};
 use crate::tally::{Sums, Tallies};
-use rumba_core::setting::{Settings, Value};
+use rumba_core::setting::Value;
 use rumba_core::worker::block_on;
 
 const THERE: Written = Written { there: true, growth: None };
@@ -94,8 +94,7 @@ fn client(pairs: &[(&str, &str)], at: u32) -> Requests<Recorder> {
 
 fn client_of(tallies: &Tallies, pairs: &[(&str, &str)], at: u32) -> Requests<Recorder> {
     let value = |text: &str| text.parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Int);
-    let settings = Settings(pairs.iter().map(|(key, text)| ((*key).to_owned(), value(text))).collect());
-    let config = Config::new(&settings).unwrap();
+    let config = Config::new(&pairs.iter().map(|(key, text)| (*key, value(text))).collect()).unwrap();
     let at = ClientAddress { host: 0, driver: 0, client: at, clients: 2 };
     Requests::new(Recorder::default(), &config, Arc::new(Graph::new(&config)), tallies.open(), at, 12)
 }

@@ -5,7 +5,6 @@ pub mod memory;
 pub mod server;
 pub mod sqlite;
 
-use std::collections::BTreeMap;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
@@ -78,7 +77,7 @@ pub fn address(client: u32, clients: u32) -> ClientAddress {
 
 pub fn settings(pairs: &[(&str, &str)]) -> Settings {
     let value = |text: &str| text.parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Int);
-    Settings(pairs.iter().map(|(key, text)| ((*key).to_owned(), value(text))).collect::<BTreeMap<_, _>>())
+    pairs.iter().map(|(key, text)| (*key, value(text))).collect()
 }
 
 pub fn bind(pairs: &[(&str, &str)]) -> Box<dyn Bound> {

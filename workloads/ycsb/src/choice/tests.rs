@@ -10,8 +10,7 @@ use crate::zipf::zeta;
 const DRAWS: u32 = 400_000;
 
 fn choice(pairs: &[(&str, Value)], inserted: u64) -> Choice {
-    let settings = pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-    let config = Config::new(&Settings(settings.collect())).unwrap();
+    let config = Config::new(&pairs.iter().cloned().collect()).unwrap();
     let there = Arc::new(Inserted::new(config.records));
     (0..inserted).for_each(|_| there.end(there.claim()));
     Choice::new(&config, there)
@@ -136,8 +135,7 @@ fn a_hot_spot_has_its_share_of_requests() {
 
 #[test]
 fn sequential_requests_take_turns_among_the_clients_that_work() {
-    let settings = of("sequential", 8).into_iter().map(|(name, value)| (name.to_owned(), value));
-    let config = Config::new(&Settings(settings.collect())).unwrap();
+    let config = Config::new(&of("sequential", 8).into_iter().collect()).unwrap();
     let there = Arc::new(Inserted::new(config.records));
     let [mut one, mut two] = [(); 2].map(|()| Choice::new(&config, there.clone()));
     let mut random = Random::seed_from_u64(1);
