@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// How many of what is wrong are told in words.
+pub const EXAMPLES: usize = 5;
+
 /// One proven (or disproven) property of the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
@@ -14,4 +17,39 @@ pub struct Check {
     pub wrong: u64,
     /// The first few that did, in words.
     pub examples: Vec<String>,
+}
+
+impl Check {
+    /// A property of which nothing has been looked at yet.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), examined: 0, wrong: 0, examples: Vec::new() }
+    }
+
+    /// One more thing broke the property, and this is how.
+    pub fn fail(&mut self, words: impl FnOnce() -> String) {
+        self.wrong += 1;
+        keep_example(&mut self.examples, words);
+    }
+}
+
+/// Puts one more of what is wrong in words, if it is among the first few.
+pub fn keep_example(examples: &mut Vec<String>, words: impl FnOnce() -> String) {
+    if examples.len() < EXAMPLES {
+        examples.push(words());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_wrong_is_counted_and_the_first_few_are_told() {
+        let mut check = Check::new("every row is there");
+        for row in 1..=7 {
+            check.fail(|| if row <= 5 { format!("row {row}") } else { panic!("words for row {row}") });
+        }
+        assert_eq!((check.examined, check.wrong), (0, 7));
+        assert_eq!(check.examples, ["row 1", "row 2", "row 3", "row 4", "row 5"]);
+    }
 }

@@ -1,4 +1,4 @@
-//! What clients of a database that is about to be killed note of their writes, and which of these are missing afterwards.
+//! What clients of a database that is about to be killed note of their writes, and which of these are lost.
 
 use std::time::Instant;
 
@@ -95,12 +95,12 @@ pub struct Noted<M> {
     pub ended_ns: Option<u64>,
 }
 
-/// Which of the acknowledged writes to a place are missing if this mark is found there.
+/// Which of the acknowledged writes to a place are lost if this mark is found there.
 ///
 /// Not one that another may have replaced: one that was acknowledged after it, that met it, or that was in doubt when the
 /// database was killed. Nor one that may have had nothing to do, because one in doubt had left the same there. A mark that
 /// none of them leaves was there before all of them.
-pub fn missed<'a, M: PartialEq>(writes: &'a [Noted<M>], found: &M) -> impl Iterator<Item = &'a Noted<M>> {
+pub fn lost<'a, M: PartialEq>(writes: &'a [Noted<M>], found: &M) -> impl Iterator<Item = &'a Noted<M>> {
     // From when on others have come after what is there: never, if that may itself have been the last.
     let own = writes.iter().filter(|write| write.mark == *found);
     let since = own.map(|write| write.ended_ns.unwrap_or(u64::MAX)).max().unwrap_or(0);
@@ -126,41 +126,41 @@ mod tests {
         Noted { mark, began_ns, ended_ns }
     }
 
-    fn missed_of(writes: &[Noted<char>], found: char) -> String {
-        missed(writes, &found).map(|write| write.mark).collect()
+    fn lost_of(writes: &[Noted<char>], found: char) -> String {
+        lost(writes, &found).map(|write| write.mark).collect()
     }
 
     #[test]
-    fn a_write_that_no_later_one_may_have_replaced_is_missed() {
+    fn a_write_that_no_later_one_may_have_replaced_is_lost() {
         // The third begins before the second has ended.
         let writes = [write('a', 10, Some(20)), write('b', 30, Some(50)), write('c', 40, Some(60))];
-        assert_eq!(missed_of(&writes, 'b'), "", "of two that met either may be last");
-        assert_eq!(missed_of(&writes, 'c'), "");
-        assert_eq!(missed_of(&writes, 'a'), "bc");
-        assert_eq!(missed_of(&writes, '-'), "abc", "what was there before");
+        assert_eq!(lost_of(&writes, 'b'), "", "of two that met either may be last");
+        assert_eq!(lost_of(&writes, 'c'), "");
+        assert_eq!(lost_of(&writes, 'a'), "bc");
+        assert_eq!(lost_of(&writes, '-'), "abc", "what was there before");
     }
 
     #[test]
-    fn what_is_in_doubt_may_be_the_last_and_is_never_missed() {
+    fn what_is_in_doubt_may_be_the_last_and_is_never_lost() {
         let writes = [write('a', 10, Some(20)), write('b', 12, None), write('c', 40, Some(60))];
-        assert_eq!(missed_of(&writes, 'b'), "");
-        assert_eq!(missed_of(&writes, 'a'), "c");
-        assert_eq!(missed_of(&writes, '-'), "ac");
+        assert_eq!(lost_of(&writes, 'b'), "");
+        assert_eq!(lost_of(&writes, 'a'), "c");
+        assert_eq!(lost_of(&writes, '-'), "ac");
     }
 
     #[test]
-    fn what_found_its_mark_there_by_one_in_doubt_is_not_missed() {
+    fn what_found_its_mark_there_by_one_in_doubt_is_not_lost() {
         let writes = [write('a', 10, None), write('a', 20, Some(30)), write('b', 5, Some(8))];
-        assert_eq!(missed_of(&writes, '-'), "b");
+        assert_eq!(lost_of(&writes, '-'), "b");
         // It had ended before the other began.
         let writes = [write('a', 20, Some(30)), write('a', 40, None)];
-        assert_eq!(missed_of(&writes, '-'), "a");
+        assert_eq!(lost_of(&writes, '-'), "a");
     }
 
     #[test]
     fn of_two_that_leave_the_same_the_later_may_be_there() {
         let writes = [write('a', 10, Some(20)), write('b', 30, Some(40)), write('a', 50, Some(60))];
-        assert_eq!(missed_of(&writes, 'a'), "");
-        assert_eq!(missed_of(&writes, 'b'), "a");
+        assert_eq!(lost_of(&writes, 'a'), "");
+        assert_eq!(lost_of(&writes, 'b'), "a");
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_core::acid::{Found, Journaled};
+use rumba_core::check::keep_example;
 use rumba_core::error::EngineError;
-use rumba_workload_kit::journal::{Noted, missed};
+use rumba_workload_kit::journal::{Noted, lost};
 
 use crate::graph::{GraphStore, LinkKey};
 use crate::journal::{Entered, Mark, Place, Write};
-use crate::verify::{EXAMPLES, Expected};
+use crate::verify::Expected;
 
 /// What a journal says of the rows that its clients wrote.
 struct Rows {
@@ -76,11 +77,9 @@ pub async fn recovered(
     let mut found = Found { acknowledged: journaled.acknowledged.len() as u64, ..Found::default() };
     for (place, writes) in &rows.writes {
         let mark = mark(graph, *place).await?;
-        for write in missed(writes, &mark) {
+        for write in lost(writes, &mark) {
             found.lost += 1;
-            if found.examples.len() < EXAMPLES {
-                found.examples.push(words(*place, write.mark, mark));
-            }
+            keep_example(&mut found.examples, || words(*place, write.mark, mark));
         }
         let (is_there, counted) = match place {
             Place::Link(_) => (mark != Mark::Absent, &mut expected.links),

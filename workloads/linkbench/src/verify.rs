@@ -19,8 +19,6 @@ pub use rows::Rows;
 
 /// Rows read at once.
 const PAGE: u64 = 1024;
-/// Broken things that are put in words.
-pub const EXAMPLES: usize = 5;
 
 /// What one table says about the links of one id and type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,7 +115,7 @@ impl Merge {
             counts: Groups::new(None),
             links: known.clone().map(|link_type| Groups::new(Some(before(link_type)))).collect(),
             entries: Groups::new(None),
-            types: check("every row has a known link type"),
+            types: Check::new("every row has a known link type"),
             known,
         }
     }
@@ -161,7 +159,7 @@ impl Merge {
                     if known.contains(&link.key.link_type) {
                         push(page, Group::of(link));
                     } else {
-                        note(types, || format!("the index entry {:?} has another link_type", link.key));
+                        types.fail(|| format!("the index entry {:?} has another link_type", link.key));
                     }
                 })
                 .await?;
@@ -185,7 +183,7 @@ impl Merge {
                         // A negative count becomes a huge one, which nothing equals.
                         push(page, Group { id1, link_type, visible: count.count as u64, ..Group::default() });
                     } else {
-                        note(types, || format!("the count of id1 {id1} has link_type {link_type}"));
+                        types.fail(|| format!("the count of id1 {id1} has link_type {link_type}"));
                     }
                 })
                 .await?;
@@ -208,21 +206,10 @@ impl Merge {
     }
 }
 
-fn note(check: &mut Check, wrong: impl FnOnce() -> String) {
-    check.wrong += 1;
-    if check.examples.len() < EXAMPLES {
-        check.examples.push(wrong());
-    }
-}
-
-fn check(name: &str) -> Check {
-    Check { name: name.to_owned(), examined: 0, wrong: 0, examples: Vec::new() }
-}
-
 /// A check that looked at nothing has proven nothing.
 fn not_empty(mut check: Check) -> Check {
     if check.examined == 0 && check.wrong == 0 {
-        note(&mut check, || "nothing was there to examine: the tables are empty".to_owned());
+        check.fail(|| "nothing was there to examine: the tables are empty".to_owned());
     }
     check
 }
@@ -253,8 +240,8 @@ pub async fn verify(graph: &mut impl GraphScan, expected: &Expected) -> Result<V
 /// with it.
 async fn tables(graph: &mut impl GraphScan, known: Range<u64>) -> Result<(u64, [Check; 3]), EngineError> {
     let mut found = 0;
-    let mut counts = check("every count equals its visible links");
-    let mut entries = check("the index entries of every id equal its links");
+    let mut counts = Check::new("every count equals its visible links");
+    let mut entries = Check::new("the index entries of every id equal its links");
     let mut merge = Merge::new(known.clone());
     merge.fill(graph).await?;
     while let Some(key) = merge.next() {
@@ -263,14 +250,14 @@ async fn tables(graph: &mut impl GraphScan, known: Range<u64>) -> Result<(u64, [
         found += links.links;
         counts.examined += 1;
         if count.unwrap_or_default().visible != links.visible {
-            note(&mut counts, || {
+            counts.fail(|| {
                 let says = count.map_or("is missing".to_owned(), |count| format!("says {}", count.visible as i64));
                 format!("id1 {id1}, link_type {link_type}: the count {says}, {} links are visible", links.visible)
             });
         }
         entries.examined += 1;
         if (links.links, links.hash) != (indexed.links, indexed.hash) {
-            note(&mut entries, || {
+            entries.fail(|| {
                 let (there, here) = (links.links, indexed.links);
                 let kind = if there == here { "other content" } else { "another number" };
                 format!("id1 {id1}, link_type {link_type}: {there} links, {here} index entries, {kind}")
@@ -291,7 +278,7 @@ async fn links_beyond(graph: &mut impl GraphScan, known: &Range<u64>, types: &mu
             .scan_links(after, 1, &mut |link| {
                 types.examined += 1;
                 if !known.contains(&link.key.link_type) {
-                    note(types, || format!("{:?} has another link_type", link.key));
+                    types.fail(|| format!("{:?} has another link_type", link.key));
                 }
             })
             .await?;

@@ -3,14 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use rumba_core::acid::{Entry, Journaled};
-use rumba_workload_kit::journal::{Noted, missed};
+use rumba_core::check::keep_example;
+use rumba_workload_kit::journal::{Noted, lost};
 
 use crate::journal::{Entered, Write as Kind};
 use crate::keys::KeyForm;
 use crate::value::Author;
-
-/// Losses that are told in words.
-const EXAMPLES: usize = 5;
 
 /// A write, by who has made it.
 type Write = Noted<Author>;
@@ -87,18 +85,19 @@ impl Left {
         let updates = self.updates.get(&(record, field as u32)).into_iter().flatten();
         self.writes.clear();
         self.writes.extend(self.inserts.get(&record).into_iter().chain(updates));
-        let missing: Vec<Author> = missed(&self.writes, &found).map(|write| write.mark).collect();
-        for author in missing {
-            self.miss(author, || {
+        let authors: Vec<Author> = lost(&self.writes, &found).map(|write| write.mark).collect();
+        for author in authors {
+            self.lose(author, || {
                 let Author { writer, version } = found;
                 format!("of record {record}, field {field}: writer {writer}'s write {version} is there")
             });
         }
     }
 
-    fn miss(&mut self, author: Author, what: impl FnOnce() -> String) {
-        if self.lost.insert(author) && self.examples.len() < EXAMPLES {
-            self.examples.push(format!("writer {}'s write {} {}", author.writer, author.version, what()));
+    fn lose(&mut self, author: Author, what: impl FnOnce() -> String) {
+        if self.lost.insert(author) {
+            let Author { writer, version } = author;
+            keep_example(&mut self.examples, || format!("writer {writer}'s write {version} {}", what()));
         }
     }
 
@@ -107,7 +106,7 @@ impl Left {
         let missing: HashSet<u64> = self.missing.drain().map(|(_, record)| record).collect();
         for record in &missing {
             if let Some(insert) = self.inserts.get(record) {
-                self.miss(insert.mark, || format!("that inserted record {record}"));
+                self.lose(insert.mark, || format!("that inserted record {record}"));
             }
         }
         // What was written to them since is gone with them.
@@ -151,19 +150,19 @@ mod tests {
     }
 
     #[test]
-    fn an_update_is_missed_where_what_was_there_before_it_is_found() {
+    fn an_update_is_lost_where_what_was_there_before_it_is_found() {
         let (first, second, open) = (author(5, 1), author(6, 9), author(5, 2));
         let writes = vec![update(first, 10, 20), update(second, 30, 40)];
-        let missed = |found| {
+        let lost = |found| {
             let mut left = Left::new(&journaled(writes.clone(), &[update(open, 25, 0)]), FIRST, KEYS);
             left.value(RECORD, 2, found);
             // Another field has other writes.
             left.value(RECORD, 3, LOADED);
             left.end().1
         };
-        assert_eq!((missed(second), missed(first), missed(LOADED)), (0, 1, 2));
-        assert_eq!(missed(open), 0, "it was in doubt");
-        assert_eq!(missed(author(4, 1000)), 2, "what was written before the kill's process");
+        assert_eq!((lost(second), lost(first), lost(LOADED)), (0, 1, 2));
+        assert_eq!(lost(open), 0, "it was in doubt");
+        assert_eq!(lost(author(4, 1000)), 2, "what was written before the kill's process");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Instant;
 use rumba_core::workload::State;
 
 use crate::value::Author;
-use crate::watched::{Marks, Watched, Write, lost};
+use crate::watched::{Marks, Watched, Write, why_lost};
 
 /// A number of one writer; it wraps, so that it can also fall.
 #[derive(Debug, Default)]
@@ -193,10 +193,10 @@ impl Tallies {
     }
 
     /// Which acknowledged write to a field of a watched record is lost, if this is what was found there.
-    pub fn lost(&self, slot: usize, field: usize, found: Author) -> Option<String> {
+    pub fn why_lost(&self, slot: usize, field: usize, found: Author) -> Option<String> {
         let writers = all(&self.writers);
         let marks: Vec<&Marks> = writers.iter().map(|log| &log.marks).collect();
-        lost(&marks, self.earlier.first_writer.load(Relaxed), slot, field, found)
+        why_lost(&marks, self.earlier.first_writer.load(Relaxed), slot, field, found)
     }
 }
 
@@ -368,20 +368,20 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_missed_unless_it_was_in_doubt() {
+    fn a_write_is_lost_unless_it_was_in_doubt() {
         let tallies = tallies();
         let mut client = tallies.client();
         let acknowledged = client.author();
         client.writes(3, 0..10);
         client.wrote(0);
         let slot = tallies.watched().slot(3).unwrap();
-        assert_eq!(tallies.lost(slot, 7, acknowledged), None);
-        assert!(tallies.lost(slot, 7, Author::LOADER).unwrap().contains("writer 1's write 1 is gone"));
+        assert_eq!(tallies.why_lost(slot, 7, acknowledged), None);
+        assert!(tallies.why_lost(slot, 7, Author::LOADER).unwrap().contains("writer 1's write 1 is gone"));
         let in_doubt = client.author();
         client.writes(3, 7..8);
         drop(client);
         for found in [acknowledged, in_doubt] {
-            assert_eq!(tallies.lost(slot, 7, found), None);
+            assert_eq!(tallies.why_lost(slot, 7, found), None);
         }
     }
 }

@@ -13,8 +13,6 @@ use crate::value::{Author, Told, told};
 
 /// Records that are read at once.
 const PAGE: u64 = 1000;
-/// Faults that are told in words.
-const EXAMPLES: usize = 5;
 
 /// What must be there.
 pub struct Expected<'a> {
@@ -23,17 +21,6 @@ pub struct Expected<'a> {
     pub tallies: &'a Tallies,
     /// The first record that nobody has inserted; `None` where it is not known, after a kill.
     pub next_record: Option<u64>,
-}
-
-fn check(name: &str) -> Check {
-    Check { name: name.to_owned(), examined: 0, wrong: 0, examples: Vec::new() }
-}
-
-fn note(check: &mut Check, words: impl FnOnce() -> String) {
-    check.wrong += 1;
-    if check.examples.len() < EXAMPLES {
-        check.examples.push(words());
-    }
 }
 
 /// The checks, as they are added up.
@@ -63,9 +50,9 @@ pub fn verify(
         expected,
         left,
         records: 0,
-        keys: check("every record has the key of a number that was loaded or inserted, and all fields"),
-        values: check("every value was written to its field by whom it names"),
-        updates: check("no acknowledged update of a watched field is lost"),
+        keys: Check::new("every record has the key of a number that was loaded or inserted, and all fields"),
+        values: Check::new("every value was written to its field by whom it names"),
+        updates: Check::new("no acknowledged update of a watched field is lost"),
         previous: Vec::new(),
         scratch: Vec::new(),
     };
@@ -85,7 +72,7 @@ impl Proof<'_> {
         // One that came twice would stand for another that is lost.
         if self.records > 1 && key <= self.previous.as_slice() {
             let previous = shown(&self.previous);
-            note(&mut self.keys, || format!("{} comes after {previous}", shown(key)));
+            self.keys.fail(|| format!("{} comes after {previous}", shown(key)));
         }
         self.previous.clear();
         self.previous.extend_from_slice(key);
@@ -94,11 +81,11 @@ impl Proof<'_> {
         }
         let config = self.expected.config;
         let Some(scatter) = scatter_of(config, key) else {
-            return note(&mut self.keys, || format!("{} is no key of this workload's", shown(key)));
+            return self.keys.fail(|| format!("{} is no key of this workload's", shown(key)));
         };
         if fields.count() != config.fields {
             let words = || format!("{} has {} fields and not {}", shown(key), fields.count(), config.fields);
-            return note(&mut self.keys, words);
+            return self.keys.fail(words);
         }
         let mut number = None;
         for field in 0..config.fields {
@@ -109,7 +96,7 @@ impl Proof<'_> {
         if let Some(number) = number
             && (self.expected.next_record.is_some_and(|next| number >= next) || config.keys.key(number).bytes() != key)
         {
-            note(&mut self.keys, || format!("{} holds record {number}, which is not its", shown(key)));
+            self.keys.fail(|| format!("{} holds record {number}, which is not its", shown(key)));
         }
     }
 
@@ -121,22 +108,20 @@ impl Proof<'_> {
             Told::By(number, author) => (number, author),
             Told::Short => return None,
             Told::Foreign => {
-                note(&mut self.values, || format!("{} holds what nobody wrote there", place()));
+                self.values.fail(|| format!("{} holds what nobody wrote there", place()));
                 return None;
             }
         };
         if !self.is_possible(number, author) {
             let Author { writer, version } = author;
-            note(&mut self.values, || {
-                format!("{} names writer {writer}'s write {version}, which there was not", place())
-            });
+            self.values.fail(|| format!("{} names writer {writer}'s write {version}, which there was not", place()));
         }
         if let Some(left) = &mut self.left {
             left.value(number, field, author);
         } else if let Some(slot) = self.expected.tallies.watched().slot(number) {
             self.updates.examined += 1;
-            if let Some(why) = self.expected.tallies.lost(slot, field, author) {
-                note(&mut self.updates, || format!("{}: {why}", place()));
+            if let Some(why) = self.expected.tallies.why_lost(slot, field, author) {
+                self.updates.fail(|| format!("{}: {why}", place()));
             }
         }
         Some(number)
@@ -184,7 +169,7 @@ fn shown(key: &[u8]) -> String {
 
 /// Whether clients found what they asked for, by whatever way they asked: the proof reads all records in order.
 fn asked(sums: Sums) -> Check {
-    let mut check = check("every loaded record that a client asked for was found");
+    let mut check = Check::new("every loaded record that a client asked for was found");
     (check.examined, check.wrong) = (sums.asked, sums.missing);
     if sums.missing > 0 {
         check.examples.push(format!("{} of {} operations found nothing", sums.missing, sums.asked));
@@ -194,7 +179,7 @@ fn asked(sums: Sums) -> Check {
 
 /// Compares the number of records with what was loaded and inserted.
 fn count(loaded: u64, sums: Sums, found: u64) -> Check {
-    let mut check = check("the records are as many as loaded and inserted");
+    let mut check = Check::new("the records are as many as loaded and inserted");
     let Sums { inserted, inserts_in_doubt, .. } = sums;
     if inserts_in_doubt > 0 {
         // The trial has failed for another reason; this must not name a false one.

@@ -6,6 +6,8 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use rumba_workload_kit::journal::{Noted, lost};
+
 use crate::choice::hottest;
 use crate::settings::Config;
 use crate::value::Author;
@@ -115,6 +117,13 @@ impl Marks {
         self.marks.get(slot * self.fields + field)
     }
 
+    /// The last acknowledged write to a field, if there is one; the client has this number.
+    fn last(&self, slot: usize, field: usize, writer: u32) -> Option<Noted<Author>> {
+        let mark = self.mark(slot, field)?;
+        let [version, began_ns, ended_ns] = [&mark.version, &mark.began, &mark.ended].map(|of| of.load(Relaxed));
+        (version > 0).then_some(Noted { mark: Author { writer, version }, began_ns, ended_ns: Some(ended_ns) })
+    }
+
     /// The write was acknowledged.
     pub fn acknowledged(&self, write: Write, ended_ns: u64) {
         for field in write.fields.0..write.fields.1 {
@@ -142,40 +151,26 @@ impl Marks {
 
 /// Holds what was found in a field of a watched record against what all clients remember; why an acknowledged write is lost,
 /// in words. Clients have numbers from `first` on.
-pub fn lost(clients: &[&Marks], first: u32, slot: usize, field: usize, found: Author) -> Option<String> {
-    let marks = || clients.iter().zip(first..).filter_map(|(marks, writer)| Some((marks.mark(slot, field)?, writer)));
-    let of = |mark: &Mark| (mark.version.load(Relaxed), mark.began.load(Relaxed), mark.ended.load(Relaxed));
-    let finder = found.writer.checked_sub(first).and_then(|place| clients.get(place as usize));
-    if finder.is_some_and(|marks| marks.doubts(slot, field, found.version)) {
-        // It may have been carried out at any time.
-        return None;
+pub fn why_lost(clients: &[&Marks], first: u32, slot: usize, field: usize, found: Author) -> Option<String> {
+    let Author { writer, version } = found;
+    if let Some(finder) = writer.checked_sub(first).and_then(|place| clients.get(place as usize)) {
+        if finder.doubts(slot, field, version) {
+            // It may have been carried out at any time.
+            return None;
+        }
+        match finder.last(slot, field, writer).map(|own| own.mark.version) {
+            Some(own) if own == version => {}
+            Some(own) if own > version => {
+                return Some(format!("writer {writer}'s write {own} is gone, its write {version} is there"));
+            }
+            _ => return Some(format!("writer {writer}'s write {version} is there, which it was told has failed")),
+        }
     }
-    let own = finder.and_then(|marks| marks.mark(slot, field)).map(of).filter(|own| own.0 > 0);
-    // From when on others' writes have come after it: always, if it was there before all of them.
-    let since = match own {
-        Some((version, _, ended)) if version == found.version => ended,
-        Some((version, ..)) if version > found.version => {
-            return Some(format!(
-                "writer {}'s write {version} is gone, its write {} is there",
-                found.writer, found.version
-            ));
-        }
-        _ if finder.is_some() => {
-            return Some(format!(
-                "writer {}'s write {} is there, which it was told has failed",
-                found.writer, found.version
-            ));
-        }
-        _ => 0,
-    };
-    let later = marks().find(|(mark, writer)| {
-        let (version, began, _) = of(mark);
-        *writer != found.writer && version > 0 && began > since
-    });
-    later.map(|(mark, writer)| {
-        let version = mark.version.load(Relaxed);
-        format!("writer {writer}'s write {version} is gone, what was there before it is writer {}'s", found.writer)
-    })
+    // What a client wrote before its last write, that write has replaced.
+    let last = clients.iter().zip(first..).filter_map(|(marks, writer)| marks.last(slot, field, writer));
+    let last: Vec<Noted<Author>> = last.collect();
+    let Author { writer: other, version } = lost(&last, &found).next()?.mark;
+    Some(format!("writer {other}'s write {version} is gone, what was there before it is writer {writer}'s"))
 }
 
 #[cfg(test)]
@@ -215,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_a_later_one_did_not_replace_is_missed() {
+    fn a_write_that_a_later_one_did_not_replace_is_lost() {
         let watched = Watched::new(&config(10));
         // Writers 5, 6 and 7; the second begins before the first has ended, the third after both.
         let clients = [
@@ -224,7 +219,7 @@ mod tests {
             client(&watched, &[]),
         ];
         let all: Vec<&Marks> = clients.iter().collect();
-        let lost = |writer, version| lost(&all, 5, SLOT, FIELD, Author { writer, version });
+        let lost = |writer, version| why_lost(&all, 5, SLOT, FIELD, Author { writer, version });
         assert_eq!(lost(5, 4), None, "of two that meet either may be last");
         assert_eq!(lost(6, 9), None);
         assert!(lost(5, 1).unwrap().contains("write 4 is gone"));
@@ -235,11 +230,11 @@ mod tests {
         assert!(lost_of(&clients, 6, 9).unwrap().contains("writer 5's write 5 is gone"));
         assert_eq!(lost_of(&clients, 5, 5), None);
         // Another field has other writes.
-        assert_eq!(super::lost(&all, 5, SLOT, FIELD + 1, Author::LOADER), None);
+        assert_eq!(why_lost(&all, 5, SLOT, FIELD + 1, Author::LOADER), None);
     }
 
     fn lost_of(clients: &[Marks], writer: u32, version: u64) -> Option<String> {
-        lost(&clients.iter().collect::<Vec<_>>(), 5, SLOT, FIELD, Author { writer, version })
+        why_lost(&clients.iter().collect::<Vec<_>>(), 5, SLOT, FIELD, Author { writer, version })
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use rumba_core::acid::{Journal, Note};
-use rumba_core::check::Check;
+use rumba_core::check::{Check, EXAMPLES};
 use rumba_core::worker::block_on;
 use rumba_workload_kit::journal::Notes;
 
@@ -194,7 +194,7 @@ fn what_is_there_is_found() {
 }
 
 #[test]
-fn each_kind_of_write_that_is_gone_is_missed() {
+fn each_kind_of_write_that_is_gone_is_lost() {
     let cases: [(&str, u64, Damage); 8] = [
         ("link 1 to 2 of type 123456789 was written, it is not there", 1, |graph| drop(graph.links.remove(&key(2)))),
         ("link 1 to 3 of type 123456789 was written, something else is there", 1, |graph| {

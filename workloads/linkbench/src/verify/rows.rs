@@ -3,7 +3,7 @@
 use rumba_core::check::Check;
 use rumba_core::error::EngineError;
 
-use super::{PAGE, check, note};
+use super::PAGE;
 use crate::graph::{GraphScan, NODE_TYPE};
 
 /// How many rows a table must have.
@@ -24,7 +24,7 @@ pub struct Rows {
 impl Rows {
     /// Compares with the rows that were found.
     pub fn check(&self, name: &str, found: u64) -> Check {
-        let mut check = check(name);
+        let mut check = Check::new(name);
         let Self { loaded, added, deleted, adds_in_doubt, deletes_in_doubt } = *self;
         if adds_in_doubt + deletes_in_doubt > 0 {
             // The trial has failed for another reason; this must not name a false one.
@@ -49,7 +49,7 @@ impl Rows {
 
 /// Reads every node: how many there are, and whether each looks like one that was written.
 pub async fn nodes(graph: &mut impl GraphScan, expected: &Rows) -> Result<[Check; 2], EngineError> {
-    let mut content = check("every node has the type and a version that were written");
+    let mut content = Check::new("every node has the type and a version that were written");
     let mut after = None;
     loop {
         let rows = graph
@@ -58,7 +58,7 @@ pub async fn nodes(graph: &mut impl GraphScan, expected: &Rows) -> Result<[Check
                 content.examined += 1;
                 // 1 as loaded or added, 2 as updated.
                 if node.node_type != NODE_TYPE || !(1..=2).contains(&node.version) {
-                    note(&mut content, || {
+                    content.fail(|| {
                         format!("node {} has the type {} and the version {}", node.id, node.node_type, node.version)
                     });
                 }

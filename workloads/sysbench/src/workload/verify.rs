@@ -7,9 +7,6 @@ use rumba_core::worker::block_on;
 
 use super::asked::Tables;
 
-/// Shown of what is wrong.
-const EXAMPLES: usize = 5;
-
 /// What events do to the number of rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
@@ -59,34 +56,23 @@ pub(super) fn verify(
     tables: Tables,
 ) -> Result<Vec<Check>, EngineError> {
     let change = Change::of(script, is_transactional);
-    let mut rows = check("every table has the rows that its events leave, without holes in their ids");
-    let mut index = check("the index on k holds every row, each with its k");
+    let mut rows = Check::new("every table has the rows that its events leave, without holes in their ids");
+    let mut index = Check::new("the index on k holds every row, each with its k");
     for table in 1..=tables.tables {
         let by_rows = sums(session, table, Way::Rows)?;
         rows.examined += 1;
         if !change.allows(by_rows, tables.rows) {
-            wrong(&mut rows, format!("sbtest{table}: {by_rows:?}, and {} were loaded", tables.rows));
+            rows.fail(|| format!("sbtest{table}: {by_rows:?}, and {} were loaded", tables.rows));
         }
         if tables.has_k_index {
             let by_index = sums(session, table, Way::Index)?;
             index.examined += by_rows.rows;
             if by_index != by_rows {
-                wrong(&mut index, format!("sbtest{table}: {by_rows:?} by its rows, {by_index:?} by its index"));
+                index.fail(|| format!("sbtest{table}: {by_rows:?} by its rows, {by_index:?} by its index"));
             }
         }
     }
     Ok(if tables.has_k_index { vec![rows, index] } else { vec![rows] })
-}
-
-fn check(name: &str) -> Check {
-    Check { name: name.to_owned(), examined: 0, wrong: 0, examples: Vec::new() }
-}
-
-fn wrong(check: &mut Check, example: String) {
-    check.wrong += 1;
-    if check.examples.len() < EXAMPLES {
-        check.examples.push(example);
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 
 use rumba_core::acid::{Found, Journaled};
-use rumba_core::check::Check;
+use rumba_core::check::{Check, keep_example};
 use rumba_core::error::EngineError;
 
 use super::Inspect;
 use crate::data_set::DataSet;
 use crate::entry::{Entered, Payment, of_kind, time};
-use crate::proof::EXAMPLES;
 use crate::tally::{Sums, Tallies, Write};
 
 /// How much of a transaction is there.
@@ -34,8 +33,7 @@ pub fn recovered<I: Inspect>(
     inspector: impl Fn(DataSet) -> Result<I, EngineError>,
 ) -> Result<Found, EngineError> {
     let mut found = Found::default();
-    let name = "a delivery that was acknowledged is there as a whole, or not at all".to_owned();
-    let mut halves = Check { name, examined: 0, wrong: 0, examples: Vec::new() };
+    let mut halves = Check::new("a delivery that was acknowledged is there as a whole, or not at all");
     for set in DataSet::all(sets) {
         let (inspector, sums) = (inspector(set)?, in_doubt(journaled, set));
         let mut search = Search { inspector, sums, found: &mut found, halves: &mut halves };
@@ -86,9 +84,7 @@ impl<I: Inspect> Search<'_, I> {
                 Left::Half => (&mut self.halves.wrong, &mut self.halves.examples),
             };
             *count += 1;
-            if examples.len() < EXAMPLES {
-                examples.push(words(entered));
-            }
+            keep_example(examples, || words(entered));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 mod book;
 mod stock;
 
-use rumba_core::check::Check;
+use rumba_core::check::{Check, EXAMPLES, keep_example};
 use rumba_core::error::EngineError;
 
 use book::Book;
@@ -15,9 +15,6 @@ use crate::load::PAID;
 use crate::scale::{DISTRICTS, Scale};
 use crate::tables::Table;
 use crate::tally::Sums;
-
-/// How many of what is wrong are shown.
-pub const EXAMPLES: usize = 3;
 
 /// What holds, by the number of its clause less one.
 const CLAUSES: [&str; 12] = [
@@ -52,9 +49,7 @@ impl Wrong {
     fn if_not(&mut self, holds: bool, told: impl FnOnce() -> String) {
         if !holds {
             self.count += 1;
-            if self.examples.len() < EXAMPLES {
-                self.examples.push(told());
-            }
+            keep_example(&mut self.examples, told);
         }
     }
 
