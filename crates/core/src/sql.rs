@@ -65,6 +65,60 @@ pub trait Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement(pub usize);
 
+/// What a session keeps of its prepared statements, each by its number. That of one that was closed is given again.
+#[derive(Debug)]
+pub struct Statements<P>(Vec<Option<P>>);
+
+impl<P> Default for Statements<P> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<P> Statements<P> {
+    /// The number of the next that is kept.
+    pub fn next_number(&self) -> usize {
+        self.0.iter().position(Option::is_none).unwrap_or(self.0.len())
+    }
+
+    /// Keeps one, and gives its number.
+    pub fn keep(&mut self, prepared: P) -> usize {
+        let number = self.next_number();
+        match self.0.get_mut(number) {
+            Some(closed) => *closed = Some(prepared),
+            None => self.0.push(Some(prepared)),
+        }
+        number
+    }
+
+    /// One that is kept.
+    #[inline]
+    pub fn get(&self, number: usize) -> Option<&P> {
+        self.0.get(number)?.as_ref()
+    }
+
+    /// One that is kept.
+    #[inline]
+    pub fn get_mut(&mut self, number: usize) -> Option<&mut P> {
+        self.0.get_mut(number)?.as_mut()
+    }
+
+    /// All that are kept.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut P> {
+        self.0.iter_mut().flatten()
+    }
+
+    /// Keeps it no longer: from here on its number may be another's.
+    pub fn close(&mut self, number: usize) -> Option<P> {
+        self.0.get_mut(number)?.take()
+    }
+
+    /// Why none is kept under a number.
+    pub fn why_none(&self, number: usize) -> &'static str {
+        if number < self.0.len() { "the statement was closed" } else { "a statement of another session" }
+    }
+}
+
 /// What a statement did, in numbers; its rows were visited as they came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
@@ -240,5 +294,23 @@ impl dyn SqlSession + '_ {
     /// Whatever the engine said.
     pub fn answer(&mut self, visit: Visit<'_>) -> impl Future<Output = Result<Answer, EngineError>> {
         poll_fn(|context| self.poll_answer(context, visit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_given_again_only_after_its_statement_was_closed() {
+        let mut statements = Statements::default();
+        assert_eq!(["a", "b", "c"].map(|text| statements.keep(text)), [0, 1, 2]);
+        assert_eq!((statements.close(1), statements.close(1), statements.close(3)), (Some("b"), None, None));
+        assert_eq!((statements.get(0), statements.get(1), statements.get(3)), (Some(&"a"), None, None));
+        assert_eq!(statements.why_none(1), "the statement was closed");
+        assert_eq!(statements.why_none(3), "a statement of another session");
+        assert_eq!(statements.iter_mut().count(), 2);
+        assert_eq!((statements.next_number(), statements.keep("d"), statements.keep("e")), (1, 1, 3));
+        assert_eq!(statements.get_mut(1), Some(&mut "d"));
     }
 }

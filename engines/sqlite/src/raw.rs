@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use rumba_core::error::{EngineError, ErrorCode};
-use rumba_core::sql::{Answer, Param, Row, Visit};
+use rumba_core::sql::{Answer, Param, Row, Statements, Visit};
 use rumba_core::value::SqlValue;
 use rusqlite::{Connection, OpenFlags, ffi};
 
@@ -42,7 +42,7 @@ const PREPARE: &str = "sqlite3_prepare_v3";
 /// A connection and its prepared statements. One thread uses it at a time.
 pub(crate) struct Handle {
     // Fields drop in this order: statements are finalised before the connection is closed.
-    statements: Vec<Option<Prepared>>,
+    statements: Statements<Prepared>,
     /// What the bound parameters of the submitted statement point into, and where each of them ends.
     arguments: Vec<u8>,
     ends: Vec<usize>,
@@ -76,7 +76,7 @@ impl Handle {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(file, flags)
             .map_err(|error| EngineError::failed("sqlite3_open_v2", error.to_string()))?;
-        Ok(Self { statements: Vec::new(), arguments: Vec::new(), ends: Vec::new(), connection })
+        Ok(Self { statements: Statements::default(), arguments: Vec::new(), ends: Vec::new(), connection })
     }
 
     /// Waits for other writers in short pauses, for about as long as `timeout_ms`, and
@@ -187,24 +187,17 @@ impl Handle {
         if !is_nothing(rest) {
             return Err(EngineError::failed(PREPARE, format!("one statement at a time; what follows is `{rest}`")));
         }
-        let position = self.statements.iter().position(Option::is_none).unwrap_or(self.statements.len());
-        match self.statements.get_mut(position) {
-            Some(closed) => *closed = Some(prepared),
-            None => self.statements.push(Some(prepared)),
-        }
-        Ok(position)
+        Ok(self.statements.keep(prepared))
     }
 
     /// Forgets a statement.
     pub fn close(&mut self, position: usize) {
-        if let Some(statement) = self.statements.get_mut(position) {
-            *statement = None;
-        }
+        self.statements.close(position);
     }
 
     fn prepared(&self, position: usize) -> Result<&Prepared, EngineError> {
-        let closed = || EngineError::failed("sqlite3_step", "the statement was closed, or is another session's");
-        self.statements.get(position).and_then(Option::as_ref).ok_or_else(closed)
+        let none = || EngineError::failed("sqlite3_step", self.statements.why_none(position));
+        self.statements.get(position).ok_or_else(none)
     }
 
     /// Prepares the first statement of a text, if one is in it, and tells what follows it.

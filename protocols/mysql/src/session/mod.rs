@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU64;
 use std::task::{Context, Poll};
 
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Statements, Visit};
 use rumba_transport::{Link, OnLost, Target, give_back, lent};
 
 use crate::codec::answer::NO_BACKSLASH_ESCAPES;
@@ -92,7 +92,7 @@ pub struct WireSession {
     options: SessionOptions,
     connection: Connection,
     link: Link,
-    statements: Vec<Plan>,
+    statements: Statements<Plan>,
     /// Statements sent or about to be, in the order of their answers.
     queue: Queue,
     outbox: Outbox,
@@ -128,7 +128,7 @@ impl WireSession {
             options: options.clone(),
             connection,
             link: Link::Up,
-            statements: Vec::new(),
+            statements: Statements::default(),
             queue: Queue::with_capacity(PIPELINE),
             outbox: Outbox::default(),
             groups: false,
@@ -187,9 +187,8 @@ impl WireSession {
                 Kind::Text
             }
             Some(Plan::Rows(_)) => return Err(call_failed("submit", "this is for rows: submit_rows")),
-            Some(Plan::Closed) => return Err(call_failed("submit", "the statement was closed")),
             Some(_) => return Err(call_failed("submit", "not as many parameters as the statement has")),
-            None => return Err(call_failed("submit", "a statement of another session")),
+            None => return Err(call_failed("submit", self.statements.why_none(statement.0))),
         };
         self.submitted(statement, kind);
         Ok(())
@@ -218,20 +217,6 @@ impl WireSession {
     fn submitted(&mut self, statement: Statement, kind: Kind) {
         let end = self.outbox.end(&self.connection.send);
         self.queue.push(Pending { statement: statement.0, end, kind, last: true, grouped: false });
-    }
-
-    /// Gives a plan a number, which may be that of one that was closed.
-    fn keep(&mut self, plan: Plan) -> Statement {
-        match self.statements.iter().position(|plan| matches!(plan, Plan::Closed)) {
-            Some(free) => {
-                self.statements[free] = plan;
-                Statement(free)
-            }
-            None => {
-                self.statements.push(plan);
-                Statement(self.statements.len() - 1)
-            }
-        }
     }
 }
 
@@ -265,7 +250,7 @@ impl SqlSession for WireSession {
     fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
         self.idle("prepare")?;
         match Plan::prepare(&mut self.connection, sql, &self.options) {
-            Ok(plan) => Ok(self.keep(plan)),
+            Ok(plan) => Ok(Statement(self.statements.keep(plan))),
             Err(error) => Err(self.blocked_call_failed("prepare", error, sql)),
         }
     }
@@ -273,7 +258,7 @@ impl SqlSession for WireSession {
     fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
         self.idle("prepare_rows")?;
         match load::Rows::prepare(&mut self.connection, &self.options, table, columns) {
-            Ok(rows) => Ok(self.keep(Plan::Rows(Box::new(rows)))),
+            Ok(rows) => Ok(Statement(self.statements.keep(Plan::Rows(Box::new(rows))))),
             Err(error) => Err(self.blocked_call_failed("prepare_rows", error, table.as_bytes())),
         }
     }
@@ -323,10 +308,9 @@ impl SqlSession for WireSession {
     }
 
     fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
-        let Some(plan) = self.statements.get_mut(statement.0) else {
-            return Err(call_failed("close", "a statement of another session"));
+        let Some(plan) = self.statements.close(statement.0) else {
+            return Err(call_failed("close", self.statements.why_none(statement.0)));
         };
-        let plan = std::mem::replace(plan, Plan::Closed);
         if self.link.is_up() {
             plan.write_close(&mut self.connection.send);
         }

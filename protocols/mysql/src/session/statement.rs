@@ -83,8 +83,6 @@ pub(super) enum Plan {
     Text(Arc<Template>),
     /// Rows to be loaded.
     Rows(Box<Rows>),
-    /// None any more.
-    Closed,
 }
 
 impl Plan {
@@ -113,7 +111,7 @@ impl Plan {
         match self {
             Plan::Binary(binary) => **binary = Binary::prepare(connection, &binary.sql, deadline)?,
             Plan::Rows(rows) => rows.prepare_again(connection, deadline)?,
-            Plan::Text(_) | Plan::Closed => {}
+            Plan::Text(_) => {}
         }
         Ok(())
     }
@@ -124,7 +122,6 @@ impl Plan {
             Plan::Binary(binary) => &binary.sql,
             Plan::Text(template) => &template.sql,
             Plan::Rows(rows) => rows.sql(),
-            Plan::Closed => b"",
         }
     }
 
@@ -136,7 +133,7 @@ impl Plan {
                 Some(id) => id,
                 None => return,
             },
-            Plan::Text(_) | Plan::Closed => return,
+            Plan::Text(_) => return,
         };
         let at = frame::start(out);
         out.push(CLOSE);

@@ -74,7 +74,7 @@ impl PgSession {
         let deadline = Some(Instant::now() + CONNECT);
         let mut anew = || {
             let mut connection = enter(&self.target, &self.options)?;
-            for statement in &mut self.statements {
+            for statement in self.statements.iter_mut() {
                 statement.prepare_again(&mut connection, deadline)?;
             }
             Ok(connection)

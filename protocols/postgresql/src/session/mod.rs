@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicU64;
 use std::task::{Context, Poll};
 
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Statements, Visit};
 use rumba_transport::{Link, OnLost, Target};
 
 use crate::codec::message::Transaction;
@@ -83,7 +83,7 @@ pub struct PgSession {
     options: SessionOptions,
     connection: Connection,
     link: Link,
-    statements: Vec<Plan>,
+    statements: Statements<Plan>,
     queue: Queue,
     /// The position in the stream of the send buffer's first byte.
     base: u64,
@@ -119,7 +119,7 @@ impl PgSession {
             options: options.clone(),
             connection,
             link: Link::Up,
-            statements: Vec::new(),
+            statements: Statements::default(),
             queue: Queue::with_capacity(PIPELINE),
             base: 0,
             modest: 0,
@@ -172,9 +172,8 @@ impl PgSession {
                 Ok(())
             }
             Some(Plan::Rows(_)) => Err(call_failed("submit", "this is for rows: submit_rows")),
-            Some(Plan::Closed) => Err(call_failed("submit", "the statement was closed")),
             Some(_) => Err(call_failed("submit", "not as many parameters as the statement has")),
-            None => Err(call_failed("submit", "a statement of another session")),
+            None => Err(call_failed("submit", self.statements.why_none(statement.0))),
         }
     }
 
@@ -208,21 +207,6 @@ impl PgSession {
             self.connection.send.drain(at - SYNC.len()..at);
         }
     }
-
-    /// The number of the next statement, which may be that of one that was closed.
-    fn next_number(&self) -> usize {
-        self.statements.iter().position(|plan| matches!(plan, Plan::Closed)).unwrap_or(self.statements.len())
-    }
-
-    /// Keeps a plan under [`PgSession::next_number`].
-    fn keep(&mut self, plan: Plan) -> Statement {
-        let number = self.next_number();
-        match self.statements.get_mut(number) {
-            Some(closed) => *closed = plan,
-            None => self.statements.push(plan),
-        }
-        Statement(number)
-    }
 }
 
 impl SqlSession for PgSession {
@@ -254,9 +238,9 @@ impl SqlSession for PgSession {
 
     fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
         self.idle("prepare")?;
-        let number = self.next_number();
+        let number = self.statements.next_number();
         match Plan::prepare(&mut self.connection, number, sql, self.options.text) {
-            Ok(plan) => Ok(self.keep(plan)),
+            Ok(plan) => Ok(Statement(self.statements.keep(plan))),
             Err(error) => Err(self.blocked_call_failed("prepare", error, sql)),
         }
     }
@@ -264,7 +248,7 @@ impl SqlSession for PgSession {
     fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
         self.idle("prepare_rows")?;
         match load::Rows::prepare(&mut self.connection, table, columns) {
-            Ok(rows) => Ok(self.keep(Plan::Rows(rows))),
+            Ok(rows) => Ok(Statement(self.statements.keep(Plan::Rows(rows)))),
             Err(error) => Err(self.blocked_call_failed("prepare_rows", error, table.as_bytes())),
         }
     }
@@ -313,15 +297,14 @@ impl SqlSession for PgSession {
     fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
         let is_binary = match self.statements.get(statement.0) {
             Some(plan) => matches!(plan, Plan::Binary(_)),
-            None => return Err(call_failed("close", "a statement of another session")),
+            None => return Err(call_failed("close", self.statements.why_none(statement.0))),
         };
         let tells_server = self.link.is_up() && is_binary;
         if tells_server {
             self.idle("close")?;
         }
         // From here on its number, and the name that the server knows it by, can be another's.
-        let plan = std::mem::replace(&mut self.statements[statement.0], Plan::Closed);
-        if tells_server {
+        if let Some(plan) = self.statements.close(statement.0).filter(|_| tells_server) {
             plan.write_close(&mut self.connection.send);
         }
         Ok(())

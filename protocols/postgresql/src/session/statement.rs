@@ -60,8 +60,6 @@ pub(super) enum Plan {
     Text(Template, Control),
     /// Rows to be loaded.
     Rows(Rows),
-    /// None any more.
-    Closed,
 }
 
 impl Plan {
@@ -93,7 +91,6 @@ impl Plan {
             Plan::Binary(binary) => &binary.sql,
             Plan::Text(template, _) => &template.sql,
             Plan::Rows(rows) => rows.sql().as_bytes(),
-            Plan::Closed => b"",
         }
     }
 
@@ -112,7 +109,7 @@ impl Plan {
         match self {
             Plan::Binary(binary) => binary.control,
             Plan::Text(_, control) => *control,
-            Plan::Rows(_) | Plan::Closed => Control::Nothing,
+            Plan::Rows(_) => Control::Nothing,
         }
     }
 }
