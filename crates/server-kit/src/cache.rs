@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use std::{env, fs, io};
 
 use rumba_core::error::EngineError;
@@ -208,6 +208,13 @@ pub fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A text that differs between any two builds of a program: its path, size and time of change.
+pub fn stamp(program: &Path) -> String {
+    let meta = fs::metadata(program).ok();
+    let time = meta.as_ref().and_then(|meta| meta.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+    format!("{} {:?} {time:?}", program.display(), meta.map(|meta| meta.len()))
 }
 
 /// A number for a text, the same in every process: FNV-1a of 64 bits.

@@ -13,6 +13,7 @@ pub mod process;
 pub mod profile;
 pub mod readback;
 pub mod reading;
+pub mod template;
 pub mod version;
 pub mod wait;
 pub mod watch;

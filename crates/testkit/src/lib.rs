@@ -20,6 +20,7 @@
 #![allow(clippy::test_attr_in_doctest)] // The test of the example is run.
 
 pub mod allocations;
+pub mod certificate;
 pub mod corpus;
 pub mod crash;
 pub mod full;

@@ -2,7 +2,6 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -33,13 +32,11 @@ impl Installed {
     #[allow(clippy::new_without_default)] // It starts a program.
     pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("rumba-mariadb-").tempdir().expect("a directory");
-        template::provide(&template_key(), &dir.path().join("data"), || {
+        template::provide(&template::key("mariadb", Path::new(PROGRAM)), &dir.path().join("data"), || {
             let mut install = Command::new("mariadb-install-db");
             install.arg("--no-defaults").args(common(dir.path()));
             install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]).stdin(Stdio::null());
-            let made = install.output().expect("mariadb-install-db");
-            let said = [made.stdout, made.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-            assert!(made.status.success(), "mariadb-install-db: {said}");
+            process::output_of(&mut install);
         });
         Self { dir }
     }
@@ -172,12 +169,6 @@ fn common(dir: &Path) -> Vec<String> {
     // The usual 96 MiB would be written for every server.
     let log = "--innodb-log-file-size=16M".to_owned();
     [data, temporary, log].into_iter().chain(user).collect()
-}
-
-/// What tells one server's data directories from another's: its size and time.
-fn template_key() -> String {
-    let program = fs::metadata(PROGRAM).expect(PROGRAM);
-    format!("mariadb-{}-{}", program.size(), program.mtime())
 }
 
 fn spawn(dir: &Path, options: &[String]) -> Child {

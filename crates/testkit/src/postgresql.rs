@@ -2,7 +2,6 @@
 
 use std::fs::{self, OpenOptions};
 use std::net::TcpListener;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -45,14 +44,12 @@ impl PostgreSql {
             std::os::unix::fs::chown(dir.path(), Some(user), Some(group)).expect("to give the directory away");
         }
         let data = dir.path().join("data");
-        template::provide(&template_key(identity), &data, || {
-            let made = program("initdb", identity)
-                .args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C", "--username", SUPERUSER])
-                .arg("--pgdata")
-                .arg(&data)
-                .output()
-                .expect("initdb");
-            assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+        // Whose they are tells one directory from another, too.
+        let server = template::key("postgresql", &Path::new(PROGRAMS).join("postgres"));
+        template::provide(&format!("{server}-{identity:?}"), &data, || {
+            let mut install = program("initdb", identity);
+            install.args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C", "--username", SUPERUSER]);
+            process::output_of(install.arg("--pgdata").arg(&data));
         });
         let lines = ["local all all trust"].iter().chain(hba).map(|line| format!("{line}\n")).collect::<String>();
         fs::write(data.join("pg_hba.conf"), lines).expect("pg_hba.conf");
@@ -201,12 +198,6 @@ fn identity() -> Option<(u32, u32)> {
         Some((fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?))
     };
     Some(of("postgres").unwrap_or((65534, 65534)))
-}
-
-/// What tells one server's data directories from another's: its size and time, and whose they are.
-fn template_key(identity: Option<(u32, u32)>) -> String {
-    let program = fs::metadata(Path::new(PROGRAMS).join("postgres")).expect("postgres");
-    format!("postgresql-{}-{}-{identity:?}", program.size(), program.mtime())
 }
 
 fn program(name: &str, identity: Option<(u32, u32)>) -> Command {

@@ -19,6 +19,18 @@ pub fn with_test(test: &str) -> Command {
     command
 }
 
+/// Runs a program to its end; what it prints.
+///
+/// # Panics
+/// It cannot be run, or does not end well: what it says is told.
+pub fn output_of(command: &mut Command) -> Vec<u8> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().unwrap_or_else(|error| panic!("{name}: {error}"));
+    let said = || [&output.stderr, &output.stdout].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat();
+    assert!(output.status.success(), "{name}: {}", said());
+    output.stdout
+}
+
 /// Starts a process that gets a signal when this one ends, however this one ends. The kernel watches the thread that
 /// started it, so that thread must never end.
 ///

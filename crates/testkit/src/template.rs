@@ -1,11 +1,14 @@
 //! Directories that take a program seconds to make, and that many tests begin with: made once for a build, and copied.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use crate::process::output_of;
+
 /// Has at `to`, which is not there yet, what `make` makes there, or a copy of what it made before under this key: the
-/// program's version, and whatever else makes one differ from another.
+/// program's ([`key`]), and whatever else makes one differ from another.
 ///
 /// # Panics
 /// It cannot be copied.
@@ -22,10 +25,18 @@ pub fn provide(key: &str, to: &Path, make: impl FnOnce()) {
     let _ = fs::rename(&made, &template);
 }
 
+/// A key for what this program makes: its size and time tell it from another version.
+///
+/// # Panics
+/// There is no such program.
+pub fn key(name: &str, program: &Path) -> String {
+    let file = fs::metadata(program).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+    format!("{name}-{}-{}", file.size(), file.mtime())
+}
+
 /// With owners and modes.
 fn copy(from: &Path, to: &Path) {
-    let copied = Command::new("cp").args(["-a", "--reflink=auto"]).args([from, to]).output().expect("cp");
-    assert!(copied.status.success(), "cp: {}", String::from_utf8_lossy(&copied.stderr));
+    output_of(Command::new("cp").args(["-a", "--reflink=auto"]).args([from, to]));
 }
 
 /// Below Cargo's directory of what is built, as this program is.

@@ -2,14 +2,15 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use rumba_core::error::EngineError;
 
-use rumba_server_kit::cache::{self, Draft};
+use rumba_server_kit::cache;
 use rumba_server_kit::failure::full_or_failed;
 use rumba_server_kit::process::{Signals, dies_with_us};
+use rumba_server_kit::template;
 use rumba_server_kit::version::Version;
 
 use crate::failure::LOG_WORDS;
@@ -38,41 +39,12 @@ pub fn is_at_install(name: &str) -> bool {
 /// # Errors
 /// What the server said that should have made it; a full device.
 pub fn provide(software: &Software, settings: &[(String, String)], data: &Path) -> Result<(), EngineError> {
-    let template = template(software, settings)?;
-    cache::copy_tree(&template, data)
-        .map_err(|error| EngineError::failed("copy of an empty data directory", words(&error)))
-}
-
-/// The system's words; those for a full device begin with what `EngineError` looks for.
-fn words(error: &io::Error) -> String {
-    if error.kind() == io::ErrorKind::StorageFull {
-        format!("no space left on device: {error}")
-    } else {
-        error.to_string()
-    }
-}
-
-fn template(software: &Software, settings: &[(String, String)]) -> Result<PathBuf, EngineError> {
-    let failed = |error: io::Error| EngineError::failed("template of a data directory", words(&error));
     let mut key = software.build();
     for (name, value) in settings {
         key.push_str(&format!("\n{name}={value}"));
     }
     key.push_str(RECIPE);
-    let name = format!("{}-{:016x}", software.short_name(), cache::number_of(&key));
-    let place = cache::root()?.join("templates").join(name);
-    if place.is_dir() {
-        return Ok(place);
-    }
-    let draft = Draft::new(&place).map_err(failed)?;
-    // The log is beside the data directory, which has to be empty when a server makes its own; as that one, it is found
-    // and removed by the next draft if this process is killed.
-    let beside = Draft::new(&place).map_err(failed)?;
-    let (log, temporary) = (beside.path().join("log"), beside.path().join("tmp"));
-    cache::make_private(&temporary).map_err(failed)?;
-    initialise(software, settings, draft.path(), &temporary, &log)?;
-    draft.settle().map_err(failed)?;
-    Ok(place)
+    template::provide(&software.short_name(), &key, data, |data, beside| initialise(software, settings, data, beside))
 }
 
 /// Changes with the recipes below, so that templates made by older ones are not used.
@@ -82,9 +54,11 @@ fn initialise(
     software: &Software,
     settings: &[(String, String)],
     data: &Path,
-    temporary: &Path,
-    log: &Path,
+    beside: &Path,
 ) -> Result<(), EngineError> {
+    let failed = |error: io::Error| full_or_failed("initialise", error.to_string());
+    let (log, temporary) = (beside.join("log"), beside.join("tmp"));
+    cache::make_private(&temporary).map_err(failed)?;
     let has_own_way = software.brand == Brand::MySql && software.version >= Version(5, 7, 0);
     let sql = if has_own_way { None } else { Some(bootstrap_sql(software)?) };
     let mut command = software.command();
@@ -96,12 +70,11 @@ fn initialise(
     options.extend(small_log(software));
     options.extend(settings.iter().cloned());
     if sql.is_some() {
-        cache::make_private(&data.join("mysql")).map_err(|error| EngineError::failed("initialise", words(&error)))?;
+        cache::make_private(&data.join("mysql")).map_err(failed)?;
         options.push(("max_allowed_packet".into(), "8M".into()));
     }
     command.args(options.iter().map(|(name, value)| format!("--{}={value}", name.replace('_', "-"))));
-    let failed = |error: io::Error| EngineError::failed("initialise", words(&error));
-    let file = File::create(log).map_err(failed)?;
+    let file = File::create(&log).map_err(failed)?;
     command.stdout(file.try_clone().map_err(failed)?).stderr(file);
     command.stdin(if sql.is_some() { Stdio::piped() } else { Stdio::null() });
     dies_with_us(&mut command, Signals::ONE_PROCESS.abort);

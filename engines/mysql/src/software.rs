@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::UNIX_EPOCH;
 
+use rumba_server_kit::cache::stamp;
 use rumba_server_kit::loader::{Loader, library_directories};
 use rumba_server_kit::version::{self, Version};
 use serde::{Deserialize, Serialize};
@@ -245,11 +245,6 @@ impl Software {
     /// A text that differs between any two builds: the program's path, size and
     /// time of change, and the plugins beside it.
     pub fn build(&self) -> String {
-        let stamp = |path: &Path| {
-            let meta = fs::metadata(path).ok();
-            let time = meta.as_ref().and_then(|meta| meta.modified().ok()?.duration_since(UNIX_EPOCH).ok());
-            format!("{} {:?} {:?}", path.display(), meta.map(|meta| meta.len()), time)
-        };
         let plugins = rumba_server_kit::install::Software::beside(self);
         std::iter::once(&self.program).chain(&plugins).map(|path| stamp(path)).collect::<Vec<_>>().join("\n")
     }

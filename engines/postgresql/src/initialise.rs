@@ -2,13 +2,13 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rumba_core::error::EngineError;
-use rumba_server_kit::cache::{self, Draft};
 use rumba_server_kit::failure::full_or_failed;
 use rumba_server_kit::identity::Identity;
 use rumba_server_kit::process::dies_with_us;
+use rumba_server_kit::template;
 
 use crate::failure::LOG_WORDS;
 use crate::launch::{SIGNALS, SUPERUSER};
@@ -28,32 +28,9 @@ pub fn provide(
     identity: Option<&Identity>,
     data: &Path,
 ) -> Result<(), EngineError> {
-    let template = template(software, checksums, identity)?;
-    cache::copy_tree(&template, data).map_err(|error| failed("copy of an empty data directory", &error))
-}
-
-fn failed(call: &'static str, error: &io::Error) -> EngineError {
-    full_or_failed(call, error.to_string())
-}
-
-fn template(software: &Software, checksums: Option<bool>, identity: Option<&Identity>) -> Result<PathBuf, EngineError> {
-    let failed = |error: io::Error| failed("template of a data directory", &error);
     let key = format!("{}\n{checksums:?}{RECIPE}", software.build());
-    let name = format!("{}-{:016x}", software.short_name(), cache::number_of(&key));
-    let place = cache::root()?.join("templates").join(name);
-    if place.is_dir() {
-        return Ok(place);
-    }
-    let draft = Draft::new(&place).map_err(failed)?;
-    if let Some(identity) = identity {
-        identity.own(draft.path()).map_err(failed)?;
-    }
-    // The log is beside the data directory, which has to be empty; as that one, it is found and removed by the next draft
-    // if this process is killed.
-    let beside = Draft::new(&place).map_err(failed)?;
-    initialise(software, checksums, identity, draft.path(), &beside.path().join("log"))?;
-    draft.settle().map_err(failed)?;
-    Ok(place)
+    let make = |data: &Path, beside: &Path| initialise(software, checksums, identity, data, &beside.join("log"));
+    template::provide(&software.short_name(), &key, data, make)
 }
 
 /// A cluster in which every byte but zero is a character, and text sorts by its bytes, as the published runs have it.
@@ -64,7 +41,10 @@ fn initialise(
     data: &Path,
     log: &Path,
 ) -> Result<(), EngineError> {
-    let failed = |error: io::Error| failed("initdb", &error);
+    let failed = |error: io::Error| full_or_failed("initdb", error.to_string());
+    if let Some(identity) = identity {
+        identity.own(data).map_err(failed)?;
+    }
     let mut command = command(&software.initdb);
     command.args(["--no-sync", "--auth=peer", "--encoding=LATIN1", "--locale=C", "--username", SUPERUSER]);
     match checksums {

@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::UNIX_EPOCH;
 
 use rumba_core::error::EngineError;
+use rumba_server_kit::cache::stamp;
 use rumba_server_kit::loader::wrap_programs;
 use rumba_server_kit::version::{self, Version};
 
@@ -142,9 +142,7 @@ impl Software {
 
     /// A text that differs between any two builds: the program's path, size and time of change.
     pub fn build(&self) -> String {
-        let meta = fs::metadata(&self.program).ok();
-        let time = meta.as_ref().and_then(|meta| meta.modified().ok()?.duration_since(UNIX_EPOCH).ok());
-        format!("{} {:?} {time:?}", self.program.display(), meta.map(|meta| meta.len()))
+        stamp(&self.program)
     }
 
     /// A short name for messages and file names: `postgresql-15.18`.

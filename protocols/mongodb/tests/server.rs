@@ -6,8 +6,7 @@
 extern crate rumba_testkit;
 rumba_testkit::main!();
 
-use std::path::{Path, PathBuf};
-use std::process::Command as Process;
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use rumba_core::document::{Command, DocumentSession, Done, Find, Update};
 use rumba_core::error::EngineError;
 use rumba_core::worker::block_on;
 use rumba_protocol_mongodb::{Address, Admin, MongoSession, OnLost, Secret, SessionOptions, Target, Tls};
+use rumba_testkit::certificate;
 use rumba_testkit::secantusdb::SecantusDb;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -227,38 +227,11 @@ fn a_server_that_is_killed_is_lost_and_one_that_starts_again_is_found() {
     assert_eq!((options.counts.connections_lost.load(Relaxed), options.counts.reconnects.load(Relaxed)), (1, 1));
 }
 
-/// A certificate that signs itself, for 127.0.0.1, and its key.
-fn certify(dir: &Path) -> [PathBuf; 2] {
-    let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| dir.join(name));
-    let output = Process::new("openssl")
-        .args([
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=test server",
-        ])
-        .args(["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
-        .arg(&key)
-        .arg("-out")
-        .arg(&certificate)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    [certificate, key]
-}
-
 #[test]
 #[needs(SecantusDb, Openssl)]
 fn an_encrypted_connection_is_as_good_as_another_and_verified_where_asked_for() {
     let dir = tempfile::tempdir().unwrap();
-    let [certificate, key] = certify(dir.path());
+    let [certificate, key] = certificate::of_server(dir.path());
     let path = |path: &Path| path.display().to_string();
     let server = SecantusDb::start(&["--tls-cert-file", &path(&certificate), "--tls-key-file", &path(&key)]);
     let ca = Some(certificate);

@@ -1,9 +1,11 @@
 //! caching_sha2_password, MySQL's default, which MariaDB does not have: step by
 //! step, against values that Python's hashlib computed.
 
-use crate::support::run;
+use std::process::Command;
+
 use rumba_protocol_mysql::WireError;
 use rumba_protocol_mysql::handshake::{Agreed, Caller, Login, Step, greeting};
+use rumba_testkit::process::output_of;
 
 const NONCE: &[u8; 20] = b"ABCDEFGHIJKLMNOPQRST";
 /// SHA256(p) xor SHA256(SHA256(SHA256(p)) + nonce), p = sesame.
@@ -78,15 +80,16 @@ fn the_whole_password_goes_only_where_nobody_listens() {
 fn in_the_open_the_password_goes_under_the_servers_key() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name).display().to_string();
-    run("openssl", ["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", &at("key")]);
-    let public = run("openssl", ["pkey", "-in", &at("key"), "-pubout"]);
+    let openssl = |words: &[&str]| output_of(Command::new("openssl").args(words));
+    openssl(&["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", &at("key")]);
+    let public = openssl(&["pkey", "-in", &at("key"), "-pubout"]);
     let (mut login, _) = start("caching_sha2_password", caller("sesame", false, false));
     login.step(&[1, 4]).unwrap();
     let Step::Send(hidden) = login.step(&[&[1], &public[..]].concat()).unwrap() else { panic!("nothing is sent") };
     std::fs::write(at("hidden"), hidden).unwrap();
     let decrypt =
         ["pkeyutl", "-decrypt", "-inkey", &at("key"), "-in", &at("hidden"), "-pkeyopt", "rsa_padding_mode:oaep"];
-    let shown: Vec<u8> = run("openssl", decrypt).iter().zip(NONCE).map(|(byte, nonce)| byte ^ nonce).collect();
+    let shown: Vec<u8> = openssl(&decrypt).iter().zip(NONCE).map(|(byte, nonce)| byte ^ nonce).collect();
     assert_eq!(shown, b"sesame\0");
 }
 

@@ -1,6 +1,5 @@
 //! A MariaDB of the tests' own: private directory, Unix socket, a port on loopback, TLS.
 
-use std::ffi::OsStr;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +10,9 @@ use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Param, SqlSession, Statement};
 use rumba_core::worker::block_on;
 use rumba_protocol_mysql::{Address, Admin, Secret, SessionOptions, Target, Tls, WireSession};
+use rumba_testkit::certificate;
 use rumba_testkit::mariadb::{Installed, MariaDb};
+use rumba_testkit::process::output_of;
 use rustix::process::Signal;
 
 pub const TIMEOUT: Duration = Duration::from_secs(30);
@@ -176,73 +177,13 @@ pub fn load(session: &mut WireSession, rows: Statement, values: &[Param<'_>]) ->
 /// An authority, the server's certificate from it, and an authority that has nothing to do with it.
 fn certify(dir: &Path) {
     let at = |name: &str| dir.join(name).display().to_string();
-    let authority = |name: &str| {
-        run(
-            "openssl",
-            [
-                "req",
-                "-x509",
-                "-newkey",
-                "ec",
-                "-pkeyopt",
-                "ec_paramgen_curve:P-256",
-                "-nodes",
-                "-days",
-                "2",
-                "-subj",
-                "/CN=test authority",
-                "-keyout",
-                &at(&format!("{name}.key")),
-                "-out",
-                &at(&format!("{name}.pem")),
-            ],
-        );
-    };
-    authority("ca");
-    authority("stranger");
+    certificate::of_authority(dir, "ca");
+    certificate::of_authority(dir, "stranger");
     std::fs::write(at("names"), "subjectAltName=IP:127.0.0.1,DNS:localhost\nbasicConstraints=CA:FALSE\n").unwrap();
-    run(
-        "openssl",
-        [
-            "req",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
-            "-nodes",
-            "-subj",
-            "/CN=test server",
-            "-keyout",
-            &at("server.key"),
-            "-out",
-            &at("server.csr"),
-        ],
-    );
-    run(
-        "openssl",
-        [
-            "x509",
-            "-req",
-            "-days",
-            "2",
-            "-in",
-            &at("server.csr"),
-            "-CA",
-            &at("ca.pem"),
-            "-CAkey",
-            &at("ca.key"),
-            "-CAcreateserial",
-            "-extfile",
-            &at("names"),
-            "-out",
-            &at("server.pem"),
-        ],
-    );
-}
-
-pub fn run<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(program: &str, arguments: I) -> Vec<u8> {
-    let output = Command::new(program).args(arguments).output().unwrap();
-    let said = || String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{program}: {}{}", said(), String::from_utf8_lossy(&output.stdout));
-    output.stdout
+    let mut request = Command::new("openssl");
+    request.args(["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=test server"]);
+    output_of(request.args(["-keyout", &at("server.key"), "-out", &at("server.csr")]));
+    let mut sign = Command::new("openssl");
+    sign.args(["x509", "-req", "-days", "2", "-in", &at("server.csr"), "-CA", &at("ca.pem"), "-CAkey", &at("ca.key")]);
+    output_of(sign.args(["-CAcreateserial", "-extfile", &at("names"), "-out", &at("server.pem")]));
 }

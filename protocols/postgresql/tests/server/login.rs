@@ -1,10 +1,10 @@
 //! Being let in, or not.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rumba_core::sql::{Param, SqlSession};
 use rumba_protocol_postgresql::{Address, Admin, PgError, PgSession, Secret, SessionOptions, Target, Tls};
+use rumba_testkit::certificate;
 use rumba_testkit::postgresql::PostgreSql;
 
 use crate::support::{TIMEOUT, admin, ask, local, shared, tcp};
@@ -76,28 +76,7 @@ fn more_clients_than_there_is_room_for_are_told_what_to_do() {
 /// A certificate that signs itself, for 127.0.0.1.
 fn certify(server: &PostgreSql) -> std::path::PathBuf {
     let made = tempfile::tempdir().unwrap();
-    let (key, certificate) = (made.path().join("key"), made.path().join("certificate"));
-    let output = Command::new("openssl")
-        .args([
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=test server",
-        ])
-        .args(["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
-        .arg(&key)
-        .arg("-out")
-        .arg(&certificate)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let [certificate, key] = certificate::of_server(made.path());
     server.keep("key.pem", &std::fs::read(key).unwrap());
     server.keep("certificate.pem", &std::fs::read(certificate).unwrap())
 }
