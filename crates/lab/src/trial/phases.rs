@@ -63,7 +63,7 @@ impl Trial<'_> {
             return Ok(());
         }
         let operated = self.operate()?;
-        self.work_and_sync(PhaseKind::Drain, operated.as_ref(), |instance| instance.drain())?;
+        self.work_and_sync(PhaseKind::Drain, Some(&operated), |instance| instance.drain())?;
         self.warn_unpaid();
         self.verify(PhaseKind::Verify)?;
         if self.job.plan.run.crash_s.is_none() || !self.job.engine.info().keeps_data {
@@ -136,10 +136,11 @@ impl Trial<'_> {
     }
 
     /// Warmup and loops: the clients run through, each span begins where the one before ended. Gives the last.
-    fn operate(&mut self) -> Step<Option<Span>> {
+    fn operate(&mut self) -> Step<Span> {
         let run = self.job.plan.run.clone();
-        let phases = spans(&run);
-        self.phase = phases[0].0;
+        let ((mut phase, mut seconds), following) = spans(&run);
+        let mut following = following.into_iter();
+        self.phase = phase;
         let seed = of_probe(choices(run.seed, self.job.plan.repeat), self.job.plan.probe);
         let ops = self.bound.ops();
         let schedule = self.schedule(seed);
@@ -147,28 +148,24 @@ impl Trial<'_> {
             bound.client(session, at, seed)
         })?;
         // To begin a span takes a while: what clients did meanwhile would be counted in it, and not its time.
-        let mut first = Some(self.begin(phases[0].0));
+        let mut span = self.begin(phase);
         let mut running = made.start();
         self.begin_looking();
         let mut shaped = run.arrivals.clone().map(Arc::new);
         let mut all: Option<Span> = None;
-        let mut before: Option<Span> = None;
-        let (mut end, mut complete, mut backlog) = (Ok(()), true, None);
-        for (number, (phase, seconds)) in phases.iter().copied().enumerate() {
+        let (mut end, mut complete);
+        let mut backlog = None;
+        let mut last = loop {
             self.phase = phase;
             self.emit(Event::PhaseStarted { phase, seconds: Some(seconds), rows: None });
-            let mut span = match (first.take(), &before) {
-                (Some(first), _) => first,
-                (None, Some(before)) => self.begin_after(before, phase),
-                (None, None) => self.begin(phase),
-            };
+            let next = following.next();
             if let Some(arrivals) = shaped.take_if(|_| phase != PhaseKind::Warmup) {
                 running.shape(&arrivals, span.started());
             }
             let until = span.started() + Duration::from_secs_f64(seconds);
             // A warmup may go on until the engine is steady.
             span.planned_s = Some(seconds).filter(|_| phase != PhaseKind::Warmup || run.warmup_most_s.is_none());
-            span.is_last = number + 1 == phases.len();
+            span.is_last = next.is_none();
             end = match phase {
                 PhaseKind::Warmup => self.warm_up(&mut span, &mut running, &ops, until),
                 _ => self.follow(&mut span, &mut running, &ops, Some(until)),
@@ -188,14 +185,16 @@ impl Trial<'_> {
                     None => measured.clone(),
                 });
             }
-            before = Some(measured);
             if !complete {
                 self.warn_cut_off(phase);
-                break;
+                break measured;
             }
-        }
+            let Some(next) = next else { break measured };
+            (phase, seconds) = next;
+            span = self.begin_after(&measured, phase);
+        };
         if let Some(backlog) = backlog {
-            before = Some(self.end(backlog, end.is_ok(), Vec::new()));
+            last = self.end(backlog, end.is_ok(), Vec::new());
         }
         if let Some(all) = all {
             self.end_loops(&all, complete);
@@ -205,7 +204,7 @@ impl Trial<'_> {
             self.end_looking();
             self.end_asking();
         }
-        end.and(finished).map(|()| before)
+        end.and(finished).map(|()| last)
     }
 
     /// When the operations of the mix are due.
@@ -339,10 +338,12 @@ pub(super) fn of_probe(seed: u64, probe: Option<u32>) -> u64 {
     probe.map_or(seed, |number| seed_of(seed, u64::from(number)))
 }
 
-/// The phases through which clients run, with the seconds that each is to last.
-pub(super) fn spans(run: &RunPlan) -> Vec<(PhaseKind, f64)> {
-    let loops = (1..=run.loops).map(|number| (PhaseKind::Loop(number), run.loop_s));
-    std::iter::once((PhaseKind::Warmup, run.warmup_s)).chain(loops).filter(|(_, seconds)| *seconds > 0.0).collect()
+/// The phases through which clients run, with the seconds that each is to last: the first, and those that follow it. There
+/// is a loop in every plan.
+pub(super) fn spans(run: &RunPlan) -> ((PhaseKind, f64), Vec<(PhaseKind, f64)>) {
+    let of_loop = |number| (PhaseKind::Loop(number), run.loop_s);
+    let loops_from = |first| -> Vec<_> { (first..=run.loops).map(of_loop).collect() };
+    if run.warmup_s > 0.0 { ((PhaseKind::Warmup, run.warmup_s), loops_from(1)) } else { (of_loop(1), loops_from(2)) }
 }
 
 /// Who serves the arrivals. A client of a server waits for it, and another that is free can serve meanwhile; over an

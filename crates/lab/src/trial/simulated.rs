@@ -226,7 +226,8 @@ fn run(plan: &RunPlan, mut clients: Simulation) -> Outcome {
     let (interval, start) = (Duration::from_secs_f64(plan.interval_s), clients.start);
     let (mut intervals, mut phases, mut ended) = (Vec::new(), Vec::new(), start);
     let mut last = Counts::new(OPS.len());
-    let spans = spans(plan);
+    let (first, following) = spans(plan);
+    let spans: Vec<_> = std::iter::once(first).chain(following).collect();
     let mut shaped = plan.arrivals.clone().map(Arc::new);
     for (number, (phase, seconds)) in spans.iter().copied().enumerate() {
         if let Some(arrivals) = shaped.take_if(|_| phase != PhaseKind::Warmup) {

@@ -220,19 +220,29 @@ impl Trial<'_> {
     pub(super) fn begin(&mut self, phase: PhaseKind) -> Span {
         let debt_start = debt(&self.instance);
         self.take_in_processes();
-        let switches = [self.switches(phase), Err(CUT_OFF.to_owned())];
-        let strangers = [self.meters.strangers(), Err(CUT_OFF.to_owned())];
+        let (switches, strangers) = (self.switches(phase), self.meters.strangers());
         let first = self.meters.read();
-        let now = Instant::now();
-        let last = first.clone();
+        self.begun(phase, Instant::now(), first, switches, strangers, debt_start)
+    }
+
+    /// A span that began at this time, with what was read then.
+    fn begun(
+        &self,
+        phase: PhaseKind,
+        started: Instant,
+        first: Reading,
+        switches: Result<ThreadSwitches, String>,
+        strangers: Result<Strangers, String>,
+        debt_start: Vec<Gauge>,
+    ) -> Span {
         Span {
             phase,
-            started: now,
-            ended: now,
+            started,
+            ended: started,
+            last: first.clone(),
             first,
-            last,
-            switches,
-            strangers,
+            switches: [switches, Err(CUT_OFF.to_owned())],
+            strangers: [strangers, Err(CUT_OFF.to_owned())],
             debt_start,
             data_start: self.data_bytes.clone(),
             debt_end: Vec::new(),
@@ -259,27 +269,9 @@ impl Trial<'_> {
         // Those of the server were looked for before the last reading of the one before: a process that this one found
         // anew would bring what it used in that one.
         self.watch_processes();
-        Span {
-            phase,
-            started: before.ended,
-            ended: before.ended,
-            first: before.last.clone(),
-            last: before.last.clone(),
-            switches: [before.switches[1].clone(), Err(CUT_OFF.to_owned())],
-            strangers: [before.strangers[1].clone(), Err(CUT_OFF.to_owned())],
-            data_start: self.data_bytes.clone(),
-            // Of a backlog there is none: what it waits for may keep the engine from answering.
-            debt_start: before.debt_end.clone(),
-            debt_end: Vec::new(),
-            parts: Vec::new(),
-            planned_s: None,
-            suspended: None,
-            is_last: false,
-            looked_s: 0.0,
-            asks_engine: true,
-            tail: None,
-            size: None,
-        }
+        let ([_, switches], [_, strangers]) = (before.switches.clone(), before.strangers.clone());
+        // Of a backlog there is no debt: what it waits for may keep the engine from answering.
+        self.begun(phase, before.ended, before.last.clone(), switches, strangers, before.debt_end.clone())
     }
 
     /// Begins what is no operation of clients where a span has ended, or now: what the engine does between the last look at
