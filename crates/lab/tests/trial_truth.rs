@@ -19,12 +19,12 @@ use rumba_core::engine::{
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
 use rumba_core::kv::{KvSession, Scan, SpaceId};
-use rumba_core::record::{PhaseKind, PhaseRecord, TrialPart, TrialPlan};
+use rumba_core::record::{DriverKind, PhaseKind, PhaseRecord, RunPlan, TrialPart, TrialPlan};
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
 use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Worker};
 use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, State, Workload};
 use rumba_lab::trial::{Act, Job};
-use rumba_testkit::process;
+use rumba_testkit::{process, records};
 
 const SOCKET: &str = "RUMBA_TEST_SOCKET";
 const SESSION: &str = "RUMBA_TEST_SESSION";
@@ -342,24 +342,22 @@ fn told(engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec<Event> {
     let dir = tempfile::tempdir().unwrap();
     let data_dir = dir.path().join("data");
     std::fs::create_dir(&data_dir).unwrap();
-    let run = serde_json::json!({
-        "load_clients": CLIENTS, "driver": "threads", "warmup_s": 0.0, "loops": 1, "loop_s": 1.0, "rate": rate, "seed": 1,
-        "verify": false, "keep_data": false, "interval_s": 0.25, "stall_s": 0.0,
-    });
-    let config = EngineConfig { cache: 1, ..EngineConfig::new("fake") };
+    let run = RunPlan {
+        load_clients: CLIENTS,
+        driver: DriverKind::Threads,
+        rate,
+        verify: false,
+        interval_s: 0.25,
+        stall_s: 0.0,
+        ..records::run_plan()
+    };
     let plan = TrialPlan {
-        number: 1,
-        engine: config,
-        facts: None,
+        engine: EngineConfig::new("fake"),
         workload: "load".to_owned(),
-        workload_settings: Settings::default(),
-        test: None,
         clients: CLIENTS,
-        repeat: 1,
         part,
-        loaded_by: None,
-        probe: None,
-        run: serde_json::from_value(run).unwrap(),
+        run,
+        ..records::trial_plan()
     };
     let mut events = Vec::new();
     rumba_lab::trial::run(Job {

@@ -155,9 +155,8 @@ async fn result(State(served): State<Arc<Served>>, Path(name): Path<String>) -> 
     apart(move || {
         let directory = served.library.directory(&name).ok_or(Refused::Missing)?;
         if store::is_being_written(&directory) {
-            let data = format!("{}/data", pages::escaped(&name));
-            let live = LivePage { data: &data, events: None, stop: None, library: "../" };
-            return Ok(Html(View::open(&directory)?.page(&live)).into_response());
+            let view = View::open(&directory)?;
+            return Ok(Html(of_growing(&name, |live| view.page(live))).into_response());
         }
         let results = store::read(&directory)?;
         let summary = rumba_statistics::summarise(&results);
@@ -176,14 +175,18 @@ async fn result_data(State(served): State<Arc<Served>>, Path(name): Path<String>
             Some(view) => view,
             None => View::open(&directory)?,
         };
-        let data = format!("{}/data", pages::escaped(&name));
-        let live = LivePage { data: &data, events: None, stop: None, library: "../" };
-        let made = view.data(&live, !goes_on)?;
+        let made = of_growing(&name, |live| view.data(live, !goes_on))?;
         // Of one that has ended nobody asks again.
         goes_on.then(|| views.insert(directory, view));
         Ok(growing(&made, goes_on))
     })
     .await
+}
+
+/// Makes something of the page that shows a result of this name while another process writes it.
+fn of_growing<T>(name: &str, make: impl FnOnce(&LivePage<'_>) -> T) -> T {
+    let data = format!("{}/data", pages::escaped(name));
+    make(&LivePage { data: &data, events: None, stop: None, library: "../" })
 }
 
 /// Data of a page that grows: when there will be more, and whether there will.

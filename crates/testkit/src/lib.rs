@@ -33,6 +33,7 @@ pub mod postgresql;
 mod probe;
 pub mod process;
 pub mod queueing;
+pub mod records;
 mod runner;
 pub mod secantusdb;
 mod template;

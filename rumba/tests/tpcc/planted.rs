@@ -11,13 +11,14 @@ use rumba_core::engine::{Family, Schema, Session};
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
 use rumba_core::kv::{KvSession, Scan, SpaceId};
-use rumba_core::record::{PhaseKind, TrialPart, TrialPlan};
+use rumba_core::record::{PhaseKind, RunPlan, TrialPart, TrialPlan};
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
 use rumba_core::worker::{Client, ClientAddress};
 use rumba_core::workload::{Bound, LoadStage, Ops, State, Workload};
 use rumba_engine_lmdb::Lmdb;
 use rumba_engine_sqlite::Sqlite;
 use rumba_lab::trial::{Act, Job};
+use rumba_testkit::records;
 use rumba_workload_tpcc::TpcC;
 
 use super::{Worked, config, settings};
@@ -503,23 +504,13 @@ fn told(part: TrialPart) -> Vec<Event> {
     let data_dir = dir.path().join("data");
     std::fs::create_dir(&data_dir).unwrap();
     let small = [("warehouses", 1), ("customers", 20), ("items", 200)];
-    let run = serde_json::json!({
-        "load_clients": 1, "warmup_s": 0.0, "loops": 1, "loop_s": 0.2, "rate": null, "seed": 1, "verify": true,
-        "keep_data": false, "interval_s": 1.0, "stall_s": 0.0,
-    });
     let plan = TrialPlan {
-        number: 1,
         engine: config("sqlite"),
-        facts: None,
         workload: "tpcc".to_owned(),
         workload_settings: settings(&small),
-        test: None,
-        clients: 1,
-        repeat: 1,
         part,
-        loaded_by: None,
-        probe: None,
-        run: serde_json::from_value(run).unwrap(),
+        run: RunPlan { loop_s: 0.2, stall_s: 0.0, ..records::run_plan() },
+        ..records::trial_plan()
     };
     let mut events = Vec::new();
     rumba_lab::trial::run(Job {

@@ -1,23 +1,15 @@
 //! The clock is told what time it is, and what a look would see.
 
-use rumba_core::engine::EngineConfig;
 use rumba_core::metric::Metric;
 use rumba_core::record::{RunPlan, Spent};
+use rumba_testkit::records;
 
 use super::snapshot::Process;
 use super::*;
 
 fn plan(stall_s: f64, rate: Option<f64>) -> TrialPlan {
-    let text = serde_json::json!({
-        "number": 1, "workload": "linkbench", "workload_settings": {}, "clients": 2, "repeat": 1,
-        "engine": { "name": "e", "engine": "e", "cache": 1, "durability": "no-sync", "compression": null,
-                    "library": null, "settings": {} },
-        "run": { "load_clients": 1, "warmup_s": 1.0, "loops": 2, "loop_s": 20.0, "rate": rate, "seed": 1,
-                 "verify": true, "keep_data": false, "interval_s": 1.0, "stall_s": stall_s },
-    });
-    let plan: TrialPlan = serde_json::from_value(text).unwrap();
-    let (_, _): (&EngineConfig, &RunPlan) = (&plan.engine, &plan.run);
-    plan
+    let run = RunPlan { warmup_s: 1.0, loops: 2, loop_s: 20.0, rate, stall_s, ..records::run_plan() };
+    TrialPlan { clients: 2, run, ..records::trial_plan() }
 }
 
 fn started(phase: PhaseKind) -> Event {
@@ -25,21 +17,8 @@ fn started(phase: PhaseKind) -> Event {
 }
 
 fn interval(phase: PhaseKind, ops: u64, written: f64) -> Event {
-    Event::Interval(Box::new(Interval {
-        start_s: 0.0,
-        seconds: 1.0,
-        phase,
-        ops,
-        errors: 0,
-        retries: 0,
-        statements: None,
-        counts: Default::default(),
-        p50_ms: Metric::absent("-"),
-        p99_ms: Metric::absent("-"),
-        max_ms: Metric::absent("-"),
-        suspended_s: 0.0,
-        spent: Spent { process_write_bytes: Metric::Value(written), ..Spent::default() },
-    }))
+    let spent = Spent { process_write_bytes: Metric::Value(written), ..Spent::default() };
+    Event::Interval(Box::new(Interval { ops, spent, ..records::interval(phase, 0.0) }))
 }
 
 /// A trial whose process has spent so many CPU seconds in its own code for each second that passed.
@@ -160,14 +139,11 @@ fn a_run_that_was_stopped_whole_and_goes_on_has_not_stalled() {
 #[test]
 fn a_loop_that_is_told_only_when_the_next_has_begun_ends_no_silence() {
     // Its engine was asked for its counters while it stood still.
-    let ended = serde_json::json!({
-        "phase": "loop 1", "start_s": 0.0, "seconds": 5.0, "complete": true, "ops": 0, "op_types": {},
-        "spent": Spent::default(), "debt_start": [], "debt_end": [], "counters": [],
-    });
+    let ended = records::phase(PhaseKind::Loop(1), 5.0);
     let mut trial = Trial::new(60.0, None);
     trial.take(0, &started(PhaseKind::Loop(1)));
     trial.take(5, &started(PhaseKind::Loop(2)));
-    assert_eq!(trial.take(6, &Event::PhaseEnded(Box::new(serde_json::from_value(ended).unwrap()))), None);
+    assert_eq!(trial.take(6, &Event::PhaseEnded(Box::new(ended))), None);
     assert_eq!(codes(&trial.silent(6..=12)), [(10, "told")]);
 }
 

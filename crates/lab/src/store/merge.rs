@@ -63,53 +63,21 @@ fn number_on(results: &mut Results, by: u32) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use rumba_core::metric::{Metric, Metrics};
-    use rumba_core::record::{FORMAT, Interval, PhaseKind, PhaseRecord, Record, Spent, Status, TrialPart, TrialPlan};
+    use rumba_core::record::{Interval, PhaseKind, PhaseRecord, TrialPart, TrialPlan};
     use rumba_core::results::Trial;
+    use rumba_testkit::records::{self, trial_plan};
 
     use super::*;
-    use crate::store::tests::trial_plan;
 
     fn phase(phase: PhaseKind, ops_per_s: f64) -> PhaseRecord {
-        PhaseRecord {
-            phase,
-            start_s: 0.0,
-            seconds: 20.0,
-            complete: true,
-            suspended: None,
-            ops: 20,
-            op_types: BTreeMap::new(),
-            conflicts: BTreeMap::new(),
-            backlog: None,
-            metrics: Metrics { ops_per_s: Metric::Value(ops_per_s), ..Metrics::default() },
-            spent: Spent::default(),
-            debt_start: Vec::new(),
-            debt_end: Vec::new(),
-            counters: Vec::new(),
-            checks: Vec::new(),
-            promises: Vec::new(),
-            recovery: None,
-        }
+        let metrics = Metrics { ops_per_s: Metric::Value(ops_per_s), ..Metrics::default() };
+        PhaseRecord { ops: 20, metrics, ..records::phase(phase, 20.0) }
     }
 
     fn second(second: u32) -> Interval {
-        Interval {
-            start_s: f64::from(second),
-            seconds: 1.0,
-            phase: PhaseKind::Loop(1),
-            ops: u64::from(100 + second * 3 % 7),
-            errors: 0,
-            retries: 0,
-            statements: None,
-            counts: BTreeMap::new(),
-            p50_ms: Metric::default(),
-            p99_ms: Metric::default(),
-            max_ms: Metric::default(),
-            suspended_s: 0.0,
-            spent: Spent::default(),
-        }
+        let ops = u64::from(100 + second * 3 % 7);
+        Interval { ops, ..records::interval(PhaseKind::Loop(1), f64::from(second)) }
     }
 
     fn trial(plan: TrialPlan, ops_per_s: f64) -> Trial {
@@ -117,20 +85,7 @@ mod tests {
             TrialPart::Load => (vec![PhaseKind::Load], 0),
             _ => (vec![PhaseKind::Loop(1), PhaseKind::Loops], 20),
         };
-        let record = Record {
-            format: FORMAT,
-            plan,
-            status: Status::Done,
-            started: "2024-01-01T00:00:00Z".to_owned(),
-            build: None,
-            version: None,
-            source: None,
-            effective_settings: Vec::new(),
-            conditions: BTreeMap::new(),
-            harness_cpu_us_per_op: Metric::default(),
-            phases: phases.into_iter().map(|kind| phase(kind, ops_per_s)).collect(),
-            warnings: Vec::new(),
-        };
+        let record = records::record(plan, phases.into_iter().map(|kind| phase(kind, ops_per_s)).collect());
         let intervals = (0..seconds).map(second).collect();
         Trial { directory: "trials/001".to_owned(), record, intervals, course: Default::default() }
     }
@@ -146,19 +101,8 @@ mod tests {
             ..trial_plan()
         };
         let plans = std::iter::once(load).chain((1..=3).map(repeat));
-        Results {
-            name: "bench".to_owned(),
-            source: None,
-            experiment: String::new(),
-            started: "2024-01-01T00:00:00Z".to_owned(),
-            rumba: "0.1.0".to_owned(),
-            build: None,
-            conditions: BTreeMap::new(),
-            warnings: Vec::new(),
-            claims: Vec::new(),
-            trials: plans.map(|plan| trial(plan, ops_per_s)).collect(),
-            missing: Vec::new(),
-        }
+        let trials = plans.map(|plan| trial(plan, ops_per_s)).collect();
+        Results { name: "bench".to_owned(), ..records::results(trials) }
     }
 
     fn both() -> Results {

@@ -12,7 +12,7 @@ mod read;
 mod resume;
 mod room;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 mod write;
 
 use std::collections::BTreeMap;

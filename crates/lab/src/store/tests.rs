@@ -5,54 +5,15 @@ use std::fs;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use rumba_core::engine::{Durability, EngineConfig};
 use rumba_core::event::Event;
 use rumba_core::looks::Look;
-use rumba_core::record::{Interval, PhaseKind, RunPlan, Spent, Status, TrialPlan};
-use rumba_core::setting::Settings;
+use rumba_core::record::{Interval, PhaseKind, Status, TrialPlan};
+use rumba_testkit::records::{self, trial_plan};
 
 use super::write::ENGINE;
 use super::*;
 
 mod planted;
-
-/// A trial of an engine that keeps nothing: one loop of a second.
-pub(crate) fn trial_plan() -> TrialPlan {
-    TrialPlan {
-        number: 1,
-        engine: EngineConfig { cache: 1, durability: Durability::None, ..EngineConfig::new("null") },
-        facts: None,
-        workload: "linkbench".into(),
-        workload_settings: Settings::default(),
-        test: None,
-        clients: 1,
-        repeat: 1,
-        part: Default::default(),
-        loaded_by: None,
-        probe: None,
-        run: RunPlan {
-            load_clients: 1,
-            driver: rumba_core::record::DriverKind::Auto,
-            age_s: None,
-            warmup_s: 0.0,
-            warmup_most_s: None,
-            loops: 1,
-            loop_s: 1.0,
-            rate: None,
-            arrivals: None,
-            search: None,
-            active_percent: None,
-            queue: None,
-            backlog_s: 30.0,
-            seed: 1,
-            verify: true,
-            crash_s: None,
-            keep_data: false,
-            interval_s: 1.0,
-            stall_s: 60.0,
-        },
-    }
-}
 
 /// The writer of a trial in a new directory.
 fn writer(directory: &Path) -> TrialWriter {
@@ -221,21 +182,8 @@ impl Written {
 }
 
 fn interval(second: u32) -> Interval {
-    Interval {
-        start_s: f64::from(second),
-        seconds: 1.0,
-        phase: PhaseKind::Loop(1),
-        ops: 10,
-        errors: 0,
-        retries: 0,
-        statements: None,
-        counts: BTreeMap::from([("get_node".to_owned(), 10)]),
-        p50_ms: Default::default(),
-        p99_ms: Default::default(),
-        max_ms: Default::default(),
-        suspended_s: 0.0,
-        spent: Spent::default(),
-    }
+    let counts = BTreeMap::from([("get_node".to_owned(), 10)]);
+    Interval { ops: 10, counts, ..records::interval(PhaseKind::Loop(1), f64::from(second)) }
 }
 
 #[test]

@@ -116,17 +116,9 @@ fn mean_response_us(loops: &PhaseRecord) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use rumba_core::record::PhaseKind;
+    use rumba_testkit::records::phase;
 
     use super::*;
-
-    /// A phase of this length in which nothing else was measured.
-    fn phase(phase: PhaseKind, seconds: f64) -> PhaseRecord {
-        let nothing = serde_json::json!({
-            "phase": phase.to_string(), "start_s": 0.0, "seconds": seconds, "complete": true, "ops": 0, "op_types": {},
-            "spent": rumba_core::record::Spent::default(), "debt_start": [], "debt_end": [], "counters": [],
-        });
-        serde_json::from_value(nothing).unwrap()
-    }
 
     #[test]
     fn clients_are_late_by_the_responses_that_are_known() {

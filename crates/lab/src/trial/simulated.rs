@@ -17,7 +17,7 @@ use quanta::{Clock, Mock};
 use rumba_core::arrivals::{Arrivals, RateShape};
 use rumba_core::error::EngineError;
 use rumba_core::metric::Metric;
-use rumba_core::record::{DriverKind, OpStats, PhaseKind, QueueKind, RunPlan};
+use rumba_core::record::{OpStats, PhaseKind, QueueKind, RunPlan};
 use rumba_core::search::{Found, Percentile, Probe, Purpose, Search};
 use rumba_core::wait::{Driver, Wait, drive_with, wait_for};
 use rumba_core::worker::{Client, Op, OpKind, Worker};
@@ -25,6 +25,7 @@ use rumba_core::workload::OpInfo;
 
 use rumba_statistics::Next;
 use rumba_testkit::queueing::highest_rate;
+use rumba_testkit::records;
 
 use super::phases::{of_probe, spans};
 use super::span::interval_end;
@@ -198,27 +199,8 @@ struct Outcome {
 }
 
 fn plan() -> RunPlan {
-    RunPlan {
-        load_clients: 1,
-        driver: DriverKind::Auto,
-        warmup_s: 1.0,
-        age_s: None,
-        warmup_most_s: None,
-        loops: 2,
-        loop_s: 1.0,
-        rate: None,
-        arrivals: None,
-        search: None,
-        active_percent: None,
-        queue: None,
-        backlog_s: BACKLOG.as_secs_f64(),
-        seed: 7,
-        verify: false,
-        crash_s: None,
-        keep_data: false,
-        interval_s: 0.3,
-        stall_s: 0.0,
-    }
+    let backlog_s = BACKLOG.as_secs_f64();
+    RunPlan { warmup_s: 1.0, loops: 2, backlog_s, seed: 7, interval_s: 0.3, ..records::run_plan() }
 }
 
 /// Takes the clients through all phases of a plan.

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use rumba_core::metric::Metric;
 use rumba_core::record::{Interval, PhaseKind, Spent};
+use rumba_testkit::records;
 
 use super::simulated::Noise;
 use super::*;
@@ -99,21 +100,8 @@ fn steps_are_found_where_they_are_and_a_line_is_none() {
 }
 
 fn interval(start_s: f64, seconds: f64, ops: u64, written: Metric) -> Interval {
-    Interval {
-        start_s,
-        seconds,
-        phase: PhaseKind::Loop(1),
-        ops,
-        errors: 0,
-        retries: 0,
-        statements: None,
-        counts: BTreeMap::new(),
-        p50_ms: Metric::default(),
-        p99_ms: Metric::default(),
-        max_ms: Metric::default(),
-        suspended_s: 0.0,
-        spent: Spent { device_write_bytes: written, ..Spent::default() },
-    }
+    let spent = Spent { device_write_bytes: written, ..Spent::default() };
+    Interval { seconds, ops, spent, ..records::interval(PhaseKind::Loop(1), start_s) }
 }
 
 /// Seconds from 100 s on, with these operations and KB written.

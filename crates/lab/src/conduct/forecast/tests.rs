@@ -1,10 +1,9 @@
 //! What is left is told from what is known, and as the least where something is not.
 
-use rumba_core::metric::Metric;
-use rumba_core::record::{Interval, PhaseRecord, RunPlan, Spent};
+use rumba_core::record::{Interval, PhaseRecord, RunPlan};
+use rumba_testkit::records::{self, trial_plan};
 
 use super::*;
-use crate::store::tests::trial_plan;
 
 /// Trials of these engines: a load, a warmup of 5 s, two loops of 10 s.
 fn plans(engines: &[&str]) -> Vec<TrialPlan> {
@@ -18,66 +17,18 @@ fn plans(engines: &[&str]) -> Vec<TrialPlan> {
     (1..).zip(engines).map(plan).collect()
 }
 
-fn took(phase: PhaseKind, seconds: f64) -> PhaseRecord {
-    PhaseRecord {
-        phase,
-        start_s: 0.0,
-        seconds,
-        complete: true,
-        suspended: None,
-        ops: 1,
-        op_types: BTreeMap::new(),
-        conflicts: BTreeMap::new(),
-        backlog: None,
-        metrics: Default::default(),
-        spent: Spent::default(),
-        debt_start: Vec::new(),
-        debt_end: Vec::new(),
-        counters: Vec::new(),
-        checks: Vec::new(),
-        promises: Vec::new(),
-        recovery: None,
-    }
-}
-
 /// A trial that loaded for so long, settled in 2 s, drained in 3, and was verified in 4.
 fn done(plan: &TrialPlan, load_s: f64) -> Record {
     let phases = [(PhaseKind::Load, load_s), (PhaseKind::Settle, 2.0), (PhaseKind::Warmup, 5.0)];
     let after = [(PhaseKind::Drain, 3.0), (PhaseKind::Verify, 4.0)];
     let loops = [(PhaseKind::Loop(1), 10.0), (PhaseKind::Loop(2), 10.0), (PhaseKind::Loops, 20.0)];
     let phases = phases.into_iter().chain(loops).chain(after);
-    Record {
-        format: 1,
-        plan: plan.clone(),
-        status: Status::Done,
-        started: String::new(),
-        build: None,
-        version: None,
-        source: None,
-        effective_settings: Vec::new(),
-        conditions: BTreeMap::new(),
-        harness_cpu_us_per_op: Metric::default(),
-        phases: phases.map(|(phase, seconds)| took(phase, seconds)).collect(),
-        warnings: Vec::new(),
-    }
+    let took = |(phase, seconds)| PhaseRecord { ops: 1, ..records::phase(phase, seconds) };
+    records::record(plan.clone(), phases.map(took).collect())
 }
 
 fn interval(phase: PhaseKind, ops: u64) -> Event {
-    Event::Interval(Box::new(Interval {
-        start_s: 0.0,
-        seconds: 1.0,
-        phase,
-        ops,
-        errors: 0,
-        retries: 0,
-        statements: None,
-        counts: BTreeMap::new(),
-        p50_ms: Metric::default(),
-        p99_ms: Metric::default(),
-        max_ms: Metric::default(),
-        suspended_s: 0.0,
-        spent: Spent::default(),
-    }))
+    Event::Interval(Box::new(Interval { ops, ..records::interval(phase, 0.0) }))
 }
 
 fn started(phase: PhaseKind, seconds: Option<f64>, rows: Option<u64>) -> Event {
