@@ -7,6 +7,8 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 mod common;
+#[path = "common/embedded.rs"]
+mod embedded;
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -100,7 +102,7 @@ fn after_a_kill_of_rumba_itself_the_results_are_readable_and_doctor_cleans_up() 
 #[test]
 #[needs(LoopDevice)]
 fn a_full_disk_fails_the_trial_with_its_cause_and_costs_no_measurement() {
-    for engine in ["rocksdb", "wiredtiger", "lmdb", "sqlite"] {
+    for engine in embedded::of_linkbench() {
         let place = Place::new();
         let disk = LoopDevice::at(&place.path("disk"), 96);
         // Results and data share the disk, and somebody fills it in mid-run.

@@ -61,9 +61,8 @@ fn assert_repeats_from_one_load(place: &Place, engines: &[&str], more: &[&str]) 
 
 #[test]
 fn repeats_of_embedded_engines_start_from_one_load_and_verify() {
-    let engines = embedded::here();
-    let with = embedded::names(&engines, |engine| engine.info().has_transactions);
-    let without = embedded::names(&engines, |engine| !engine.info().has_transactions);
+    let with = embedded::of_linkbench();
+    let without = embedded::names(&embedded::here(), |engine| !engine.info().has_transactions);
     assert!(!with.is_empty());
     // A run has one workload, and those without transactions need another.
     at_once([&with[..], &without[..]].into_iter().filter(|engines| !engines.is_empty()), of_embedded);

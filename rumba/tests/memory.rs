@@ -7,6 +7,8 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 mod common;
+#[path = "common/embedded.rs"]
+mod embedded;
 
 use std::process::Output;
 
@@ -67,7 +69,7 @@ fn a_load_of_hashed_keys_fits_a_small_cache() {
 
 #[test]
 fn the_memory_that_the_refusal_names_is_taken_without_a_word() {
-    for engine in ["rocksdb", "wiredtiger", "sqlite", "lmdb"] {
+    for engine in embedded::of_linkbench() {
         let place = Place::new();
         let output = run(&place, engine, "16MiB", "64MiB", &["--dry-run"]);
         assert_eq!(output.status.code(), Some(2), "{engine}: {}", text(&output));

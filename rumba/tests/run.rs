@@ -2,21 +2,23 @@
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 mod common;
+#[path = "common/embedded.rs"]
+mod embedded;
 
 use common::{Place, phase, text};
 use rumba_core::metric::METRICS;
 use serde_json::Value;
 
-const ENGINES: &str = "null,rocksdb,rocksdb.zstd,wiredtiger.snappy,lmdb,sqlite";
-
 #[test]
 fn every_engine_runs_from_load_to_verify_and_every_metric_is_there_or_absent_with_a_reason() {
     let place = Place::new();
-    let output = place.short_run(ENGINES, &[]).output().unwrap();
+    // One that keeps nothing, all that do, and two of them with a compression.
+    let engines = [&["null"][..], &embedded::of_linkbench(), &["rocksdb.zstd", "wiredtiger.snappy"]].concat();
+    let output = place.short_run(&engines.join(","), &[]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();
     let trials = report["trials"].as_array().unwrap();
-    assert_eq!(trials.len(), 6);
+    assert_eq!(trials.len(), engines.len());
     for trial in trials {
         let engine = trial["engine"].as_str().unwrap();
         assert_eq!(trial["status"], "done", "{engine}: {}", trial["failure"]);

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use rumba_core::engine::EngineConfig;
 use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{
-    BACKLOG_S, DriverKind, FORMAT, Interval, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPart, TrialPlan,
+    BACKLOG_S, DriverKind, FORMAT, Interval, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPart,
+    TrialPlan,
 };
 use rumba_core::results::{Results, Trial};
 use rumba_core::setting::Settings;

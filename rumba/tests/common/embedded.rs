@@ -35,6 +35,13 @@ pub fn names(engines: &[Box<dyn Engine>], which: impl Fn(&dyn Engine) -> bool) -
     engines.iter().filter(|engine| which(engine.as_ref())).map(|engine| engine.info().name).collect()
 }
 
+/// The names of those that are there wherever tests run and that LinkBench, whose operations are of several keys, runs over.
+pub fn of_linkbench() -> Vec<&'static str> {
+    let names = names(&here(), |engine| engine.info().has_transactions);
+    assert!(!names.is_empty(), "nothing is tested");
+    names
+}
+
 /// Whether all of these have transactions of several keys. A name that is not among the engines in the process counts
 /// as one that has: it is a server's, and those that tests name serve LinkBench.
 pub fn have_transactions(names: &[&str]) -> bool {
