@@ -37,6 +37,14 @@ pub fn during(work: impl FnOnce()) -> u64 {
     count() - before
 }
 
+/// Bytes that this thread has for each of so many things, from when it has made all of them on.
+pub fn bytes_of_each<T>(count: usize, make: impl FnMut() -> T) -> i64 {
+    let before = bytes();
+    let mut all = Vec::with_capacity(count);
+    all.resize_with(count, make);
+    (bytes() - before) / count as i64
+}
+
 // SAFETY: every call goes to the system's allocator as it came; counting touches numbers of the thread's alone.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

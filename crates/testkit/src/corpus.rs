@@ -1,6 +1,9 @@
 //! What a fuzzer does for long, every test run does a little: the seeds of a fuzz target, and mutations of them.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::thread::{self, JoinHandle};
 
 /// SplitMix64: the same mutations in every run.
 pub struct Random(pub u64);
@@ -48,6 +51,18 @@ pub fn mutate(bytes: &mut Vec<u8>, telling: &[u8], random: &mut Random) {
             }
         }
     }
+}
+
+/// A server that says each of these to one client after the other, whatever that says. It ends with the last.
+pub fn server(listener: UnixListener, said: Vec<Vec<u8>>) -> JoinHandle<()> {
+    thread::spawn(move || {
+        for bytes in said {
+            let (mut client, _) = listener.accept().expect("a client");
+            let _gone_before_the_end = client.write_all(&bytes);
+            let _ = client.shutdown(std::net::Shutdown::Write);
+            let _ = client.read_to_end(&mut Vec::new());
+        }
+    })
 }
 
 /// Hands each seed, and so many mutations of them, to a fuzz target's entry.

@@ -36,6 +36,7 @@ pub mod queueing;
 pub mod records;
 mod runner;
 pub mod secantusdb;
+pub mod sql;
 mod template;
 
 pub use inventory;

@@ -14,7 +14,7 @@ mod tls;
 pub use error::{TransportError, in_statement};
 pub use incoming::Incoming;
 pub use lent::{give_back, lent};
-pub use link::{CONNECT, CUT_OFF, Link, Loss, OnLost, Refused, insist, left_out};
+pub use link::{CONNECT, Link, Linked, Loss, OnLost, Refused, insist, left_out};
 pub use queue::Queue;
 pub use stream::{Ready, Stream};
 pub use target::{Address, Identified, Secret, Target, Tls};

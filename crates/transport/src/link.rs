@@ -118,7 +118,7 @@ pub struct Down {
 }
 
 /// What the client hears of a call whose connection was lost and made anew.
-pub const CUT_OFF: EngineError = EngineError::CutOff("what was under way may have been done or not");
+const CUT_OFF: EngineError = EngineError::CutOff("what was under way may have been done or not");
 
 /// What the client hears of a statement that the server has passed over.
 #[cold]
@@ -213,5 +213,57 @@ impl Link {
             ))
         };
         false
+    }
+}
+
+/// A session over a link, whatever its protocol: what it does about a connection that is lost.
+pub trait Linked {
+    /// Whether it has its connection.
+    fn link(&mut self) -> &mut Link;
+
+    /// Makes another connection, and has on it what the lost one had: that is tried once.
+    ///
+    /// # Errors
+    /// What kept it from being made.
+    fn connect_anew(&mut self) -> Result<(), Refused>;
+
+    /// Makes sure of a connection before something is submitted, blocking if one is being made.
+    ///
+    /// # Errors
+    /// There is none, and none could be made.
+    #[inline]
+    fn link_up(&mut self) -> Result<(), EngineError> {
+        if self.link().is_up() { Ok(()) } else { self.link_up_again() }
+    }
+
+    /// As [`Linked::link_up`], where there may be none.
+    ///
+    /// # Errors
+    /// There is none, and none could be made.
+    #[cold]
+    fn link_up_again(&mut self) -> Result<(), EngineError> {
+        let mut link = std::mem::take(self.link());
+        let restored = link.restore(&mut || self.connect_anew());
+        *self.link() = link;
+        restored
+    }
+
+    /// What the client hears while there is no connection, or of one that was lost.
+    #[cold]
+    fn without_link<T>(&mut self) -> Poll<Result<T, EngineError>> {
+        let mut link = std::mem::take(self.link());
+        let heard = link.poll_lost(&mut || self.connect_anew());
+        *self.link() = link;
+        heard.map(Err)
+    }
+
+    /// What the client hears of a call that blocked and has lost the connection: that is made anew before the next.
+    #[cold]
+    fn cut_off(&mut self) -> EngineError {
+        match self.link() {
+            // As all later calls tell it.
+            Link::Gone(why) => EngineError::Lost(why.clone()),
+            _ => self.link_up_again().err().unwrap_or(CUT_OFF),
+        }
     }
 }

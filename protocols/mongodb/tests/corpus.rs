@@ -5,7 +5,6 @@
 #[path = "../fuzz/entry.rs"]
 mod entry;
 
-use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 
 use rumba_core::bson::Document;
@@ -60,31 +59,22 @@ fn no_server_makes_a_session_panic_or_hang() {
     let listener = UnixListener::bind(&socket).unwrap();
     let answers = seeds("answers");
     let hello = answers.iter().find(|(name, _)| name == "hello").unwrap().1.clone();
-    let server = std::thread::spawn({
-        let mut random = Random(11);
-        let mut said = Vec::new();
-        for session in 0..SESSIONS {
-            let mut bytes = numbered(&hello, 1);
-            for question in 2..5 {
-                bytes.extend(numbered(&answers[random.below(answers.len())].1, question));
-            }
-            // Every other one is heard as it was meant, to its end.
-            if session % 2 == 0 {
-                let mut tail = bytes.split_off(if random.below(8) == 0 { 0 } else { hello.len() });
-                mutate(&mut tail, &mut random);
-                bytes.extend_from_slice(&tail);
-            }
-            said.push(bytes);
+    let mut random = Random(11);
+    let mut said = Vec::new();
+    for session in 0..SESSIONS {
+        let mut bytes = numbered(&hello, 1);
+        for question in 2..5 {
+            bytes.extend(numbered(&answers[random.below(answers.len())].1, question));
         }
-        move || {
-            for bytes in said {
-                let (mut client, _) = listener.accept().unwrap();
-                let _gone_before_the_end = client.write_all(&bytes);
-                let _ = client.shutdown(std::net::Shutdown::Write);
-                let _ = client.read_to_end(&mut Vec::new());
-            }
+        // Every other one is heard as it was meant, to its end.
+        if session % 2 == 0 {
+            let mut tail = bytes.split_off(if random.below(8) == 0 { 0 } else { hello.len() });
+            mutate(&mut tail, &mut random);
+            bytes.extend_from_slice(&tail);
         }
-    });
+        said.push(bytes);
+    }
+    let server = corpus::server(listener, said);
     let address = Address::Socket(socket);
     let target = Target::anonymous(address);
     let (mut entered, mut answered) = (0, 0);

@@ -6,15 +6,15 @@
 extern crate rumba_testkit;
 rumba_testkit::main!();
 
-use rumba_testkit::allocations::{self, Counting};
 use std::path::Path;
-use std::process::Command as Process;
 
 use rumba_core::bson::{Document, DocumentBuf, Documents};
 use rumba_core::document::{Command, DocumentSession, Find, Update};
 use rumba_core::worker::block_on;
 use rumba_null_server::{Config, Listen, NullServer, Protocol};
 use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
+use rumba_testkit::allocations::{self, Counting};
+use rumba_testkit::instructions::{self, Work};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -91,60 +91,37 @@ fn a_transaction_of_writes_allocates_nothing() {
 #[test]
 fn a_session_at_rest_is_small() {
     const MOST: i64 = 12 << 10;
-    const SESSIONS: usize = 100;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
-    let before = allocations::bytes();
-    let mut sessions = Vec::with_capacity(SESSIONS);
-    for _ in 0..SESSIONS {
+    let each = allocations::bytes_of_each(100, || {
         let (mut session, mut filter) = (session(dir.path()), DocumentBuf::default());
         for id in 0..10 {
             find(&mut session, &mut filter, id);
         }
-        sessions.push(session);
-    }
-    let each = (allocations::bytes() - before) / SESSIONS as i64;
+        session
+    });
     println!("a session takes {each} bytes");
     assert!(each <= MOST, "{each} bytes");
-}
-
-const DIRECTORY: &str = "RUMBA_TEST_DIRECTORY";
-const FINDS: &str = "RUMBA_TEST_FINDS";
-
-/// Instructions of this binary in user mode, with so many finds.
-fn instructions(dir: &Path, finds: u64) -> u64 {
-    let mut valgrind = Process::new("valgrind");
-    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(std::env::current_exe().unwrap());
-    valgrind.args(["--exact", "finds_of_the_environment", "--ignored", "--test-threads=1"]);
-    let output = valgrind.env(DIRECTORY, dir).env(FINDS, finds.to_string()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let collected = said.lines().find_map(|line| line.split_once("Collected : ")).unwrap();
-    collected.1.trim().replace(',', "").parse().unwrap()
 }
 
 /// In the build that tests are of; `scripts/instructions` counts in the release.
 #[test]
 #[needs(Valgrind)]
 fn a_find_by_id_takes_no_more_instructions_than_allowed() {
-    const FEW: u64 = 1000;
-    const MANY: u64 = 11_000;
     // 2477 are counted, in a build for debugging and with what counts allocations.
     const MOST: u64 = 2600;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
-    let each = (instructions(dir.path(), MANY) - instructions(dir.path(), FEW)) / (MANY - FEW);
-    println!("{each} user instructions per find by _id (allowed: {MOST})");
-    assert!(each <= MOST, "{each} instructions");
+    let finds = Work { test: "finds", directory: dir.path(), but_for: None };
+    finds.takes_at_most(MOST, 1_000..11_000, 1);
 }
 
 #[test]
 #[ignore = "run by the test above, under valgrind"]
-fn finds_of_the_environment() {
-    let Some(dir) = std::env::var_os(DIRECTORY) else { return };
-    let finds: i64 = std::env::var(FINDS).unwrap().parse().unwrap();
-    let (mut session, mut filter) = (session(Path::new(&dir)), DocumentBuf::default());
-    for id in 0..finds {
-        find(&mut session, &mut filter, id);
+fn finds() {
+    let Some(asked) = instructions::asked() else { return };
+    let (mut session, mut filter) = (session(&asked.directory), DocumentBuf::default());
+    for id in 0..asked.operations {
+        find(&mut session, &mut filter, id as i64);
     }
 }

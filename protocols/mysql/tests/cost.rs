@@ -58,20 +58,16 @@ fn a_point_select_allocates_nothing() {
 #[test]
 fn a_session_at_rest_is_small() {
     const MOST: i64 = 12 << 10;
-    const SESSIONS: usize = 100;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let options = SessionOptions::default();
-    let before = allocations::bytes();
-    let mut sessions = Vec::with_capacity(SESSIONS);
-    for _ in 0..SESSIONS {
+    let each = allocations::bytes_of_each(100, || {
         let (mut session, statement) = session(dir.path(), &options);
         for id in 0..10 {
             select(&mut session, statement, id);
         }
-        sessions.push(session);
-    }
-    let each = (allocations::bytes() - before) / SESSIONS as i64;
+        session
+    });
     println!("a session takes {each} bytes");
     assert!(each <= MOST, "{each} bytes");
 }

@@ -9,26 +9,12 @@ use rumba_core::engine::KEPT;
 use rumba_core::workload::State;
 
 use super::*;
-use crate::provision::{DataDir, Ledger, Owner};
+use crate::provision::tests::Host;
+use crate::provision::{DataDir, Owner};
 
 static GO: AtomicUsize = AtomicUsize::new(0);
 
-struct Host {
-    root: tempfile::TempDir,
-    ledger: Ledger,
-}
-
 impl Host {
-    fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
-        let ledger = Ledger::at(&root.path().join("state")).unwrap();
-        Self { root, ledger }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.root.path().canonicalize().unwrap().join(name)
-    }
-
     /// A data directory with what engines leave: small and large files, holes, directories, modes.
     fn loaded(&self) -> DataDir {
         let owner = Owner::this_process("test", 1).unwrap();

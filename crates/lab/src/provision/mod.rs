@@ -18,7 +18,7 @@ mod marker;
 mod owner;
 mod stray_processes;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod trust;
 
 pub use data_dir::{DataDir, KIND as DATA_DIRECTORY};

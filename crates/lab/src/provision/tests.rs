@@ -9,19 +9,20 @@ use std::process::{Command, Stdio};
 use super::marker::Marker;
 use super::*;
 
-struct Host {
+/// A directory with a ledger of its own.
+pub(crate) struct Host {
     root: tempfile::TempDir,
-    ledger: Ledger,
+    pub(crate) ledger: Ledger,
 }
 
 impl Host {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let ledger = Ledger::at(&root.path().join("state")).unwrap();
         Self { root, ledger }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.path().canonicalize().unwrap().join(name)
     }
 
@@ -52,7 +53,7 @@ fn owner() -> Owner {
 }
 
 /// An owner that has lived and ended.
-fn ended_owner() -> Owner {
+pub(crate) fn ended_owner() -> Owner {
     let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
     let process = ProcessId::of(child.id()).unwrap();
     child.kill().unwrap();

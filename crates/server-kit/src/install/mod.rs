@@ -302,6 +302,17 @@ pub fn available(software: &impl Software) -> Availability {
     Availability { beside: software.beside(), ..Availability::here(version, software.program().display().to_string()) }
 }
 
+/// Refuses an archive whose checksum is none of the catalogue's.
+fn require_checksum(found: &str, expected: &str, name: &str) -> Result<(), EngineError> {
+    if found == expected {
+        return Ok(());
+    }
+    let message = format!(
+        "{name} is not what the catalogue knows: its checksum is {found}, not {expected}; nothing was installed"
+    );
+    Err(EngineError::failed("install", message))
+}
+
 fn failed(place: &Path, error: &io::Error) -> EngineError {
     full_or_failed("install", format!("{}: {error}", place.display()))
 }

@@ -10,7 +10,7 @@ use rumba_core::error::EngineError;
 use serde::Deserialize;
 use sha2::{Digest, Sha512};
 
-use super::failed;
+use super::{failed, require_checksum};
 use crate::command::output_of;
 
 /// A package of npm's.
@@ -59,14 +59,7 @@ impl Package {
 }
 
 fn verify(archive: &[u8], expected: &str, name: &str) -> Result<(), EngineError> {
-    let found = format!("sha512-{}", BASE64_STANDARD.encode(Sha512::digest(archive)));
-    if found == expected {
-        return Ok(());
-    }
-    let message = format!(
-        "{name} is not what the catalogue knows: its checksum is {found}, not {expected}; nothing was installed"
-    );
-    Err(EngineError::failed("install", message))
+    require_checksum(&format!("sha512-{}", BASE64_STANDARD.encode(Sha512::digest(archive))), expected, name)
 }
 
 #[cfg(test)]

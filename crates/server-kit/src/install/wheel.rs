@@ -8,7 +8,7 @@ use rumba_core::error::EngineError;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::failed;
+use super::{failed, require_checksum};
 use crate::command::output_of;
 
 /// A wheel of PyPI's.
@@ -71,13 +71,7 @@ fn the_only_file(directory: &Path) -> std::io::Result<std::path::PathBuf> {
 
 fn verify(archive: &[u8], expected: &str, name: &str) -> Result<(), EngineError> {
     let found: String = Sha256::digest(archive).iter().map(|byte| format!("{byte:02x}")).collect();
-    if found == expected {
-        return Ok(());
-    }
-    let message = format!(
-        "{name} is not what the catalogue knows: its checksum is {found}, not {expected}; nothing was installed"
-    );
-    Err(EngineError::failed("install", message))
+    require_checksum(&found, expected, name)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use rumba_core::document::{Done, Visit};
 use rumba_core::error::EngineError;
-use rumba_transport::{Ready, TransportError};
+use rumba_transport::{Linked, Ready, TransportError};
 
 use super::failure::{call_failed, usual};
 use super::{AMPLE, MongoCounts, MongoSession, PATIENCE, Pending, Transaction};

@@ -1,13 +1,12 @@
 //! What happens when the connection is lost.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::Poll;
 use std::time::Instant;
 
 use rumba_core::bson::Document;
 use rumba_core::document::Done;
 use rumba_core::error::EngineError;
-use rumba_transport::{CONNECT, CUT_OFF, Link, Loss, Refused, Target};
+use rumba_transport::{CONNECT, Link, Linked, Loss, Refused, Target};
 
 use super::failure::{call_failed, usual};
 use super::{MongoSession, Transaction};
@@ -20,41 +19,10 @@ pub(super) fn enter(target: &Target) -> Result<Connection, MongoError> {
     Connection::open(target, Instant::now() + CONNECT)
 }
 
-impl MongoSession {
-    /// Makes sure of a connection before a command is submitted, blocking if one is being made.
+impl Linked for MongoSession {
     #[inline]
-    pub(super) fn link_up(&mut self) -> Result<(), EngineError> {
-        if self.link.is_up() { Ok(()) } else { self.link_up_again() }
-    }
-
-    #[cold]
-    fn link_up_again(&mut self) -> Result<(), EngineError> {
-        let mut link = std::mem::take(&mut self.link);
-        let restored = link.restore(&mut || self.connect_anew());
-        self.link = link;
-        restored
-    }
-
-    /// The connection is of no more use.
-    #[cold]
-    pub(super) fn lose(&mut self, error: &MongoError) {
-        self.options.counts.connections_lost.fetch_add(1, Relaxed);
-        let under_way = usize::from(self.pending.take().is_some());
-        let (to, on_lost) = (&self.target.address, self.options.on_lost);
-        self.link.lose(&Loss { to, error, is_lost: error.is_lost(), on_lost }, under_way);
-        self.connection.send.clear();
-        self.connection.sent = 0;
-        self.done = Done::default();
-        self.waited = false;
-    }
-
-    /// What the client hears while there is no connection, or of one that was lost.
-    #[cold]
-    pub(super) fn without_link(&mut self) -> Poll<Result<Done, EngineError>> {
-        let mut link = std::mem::take(&mut self.link);
-        let heard = link.poll_lost(&mut || self.connect_anew());
-        self.link = link;
-        heard.map(Err)
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
     }
 
     fn connect_anew(&mut self) -> Result<(), Refused> {
@@ -71,6 +39,21 @@ impl MongoSession {
         }
         self.options.counts.reconnects.fetch_add(1, Relaxed);
         Ok(())
+    }
+}
+
+impl MongoSession {
+    /// The connection is of no more use.
+    #[cold]
+    pub(super) fn lose(&mut self, error: &MongoError) {
+        self.options.counts.connections_lost.fetch_add(1, Relaxed);
+        let under_way = usize::from(self.pending.take().is_some());
+        let (to, on_lost) = (&self.target.address, self.options.on_lost);
+        self.link.lose(&Loss { to, error, is_lost: error.is_lost(), on_lost }, under_way);
+        self.connection.send.clear();
+        self.connection.sent = 0;
+        self.done = Done::default();
+        self.waited = false;
     }
 
     /// A call that blocked has failed; a connection that is lost is made anew before the next.
@@ -89,10 +72,6 @@ impl MongoSession {
             }
             _ => self.lose(error),
         }
-        match &self.link {
-            // As all later calls tell it.
-            Link::Gone(why) => EngineError::Lost(why.clone()),
-            _ => self.link_up_again().err().unwrap_or(CUT_OFF),
-        }
+        self.cut_off()
     }
 }

@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use rumba_core::bson::{Document, DocumentBuf};
 use rumba_core::document::{Command, DocumentSession, Done, Visit};
 use rumba_core::error::EngineError;
-use rumba_transport::{Link, OnLost, Target};
+use rumba_transport::{Link, Linked, OnLost, Target};
 
 use crate::Hello;
 use crate::connection::Connection;

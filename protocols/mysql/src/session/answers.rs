@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Visit};
-use rumba_transport::{Ready, TransportError, left_out};
+use rumba_transport::{Linked, Ready, TransportError, left_out};
 
 use super::failure::{call_failed, refused, usual};
 use super::outbox::{Kind, Pending};

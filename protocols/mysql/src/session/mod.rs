@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Statements, Visit};
-use rumba_transport::{Link, OnLost, Target, give_back, lent};
+use rumba_transport::{Link, Linked, OnLost, Target, give_back, lent};
 
 use crate::codec::answer::NO_BACKSLASH_ESCAPES;
 use crate::codec::frame;

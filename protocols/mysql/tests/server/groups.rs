@@ -1,10 +1,11 @@
 //! Statements that travel together.
 
 use crate::locks::{send, wait_for_a_lock};
-use crate::support::{Server, Values, answer, ask, ints};
+use crate::support::Server;
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession, Statement};
 use rumba_protocol_mysql::{OnLost, SessionOptions, WireSession};
+use rumba_testkit::sql::{Values, answer, ask, ints};
 
 fn text() -> SessionOptions {
     SessionOptions { text: true, ..SessionOptions::default() }

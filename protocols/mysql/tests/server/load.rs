@@ -1,9 +1,10 @@
 //! Loading rows in each of the ways.
 
-use crate::support::{Server, ints, load};
+use crate::support::Server;
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession};
 use rumba_protocol_mysql::{LoadWay, SessionOptions, WireSession};
+use rumba_testkit::sql::{ints, load};
 
 const WAYS: [LoadWay; 3] = [LoadWay::BulkExecute, LoadWay::LoadData, LoadWay::Insert];
 

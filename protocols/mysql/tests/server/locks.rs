@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Waker};
 
-use crate::support::{Server, answer, ask, ints};
+use crate::support::Server;
 use rumba_core::sql::{Param, SqlSession};
 use rumba_core::wait::{Driver, Wait, drive_with};
 use rumba_protocol_mysql::{SessionOptions, WireCounts, WireSession};
+use rumba_testkit::sql::{answer, ask, ints};
 
 struct Deaf;
 

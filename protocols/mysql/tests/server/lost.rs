@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::support::{Server, answer, ask, ints};
+use crate::support::Server;
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession};
 use rumba_protocol_mysql::{OnLost, SessionOptions, Target, WireCounts, WireSession};
+use rumba_testkit::sql::{answer, ask, ints};
 
 fn options(on_lost: OnLost) -> SessionOptions {
     SessionOptions { on_lost, setup: vec!["SET @kept = 17".into()], ..SessionOptions::default() }

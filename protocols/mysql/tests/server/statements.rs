@@ -5,11 +5,12 @@ use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use crate::support::{Server, answer, ask, ints};
+use crate::support::Server;
 use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::sql::{Param, SqlSession};
 use rumba_core::wait::{Driver, Wait, drive_with};
 use rumba_protocol_mysql::{SessionOptions, Target, Tls, WireSession};
+use rumba_testkit::sql::{answer, ask, ints};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// What a value may be that a careless client would not bring through.

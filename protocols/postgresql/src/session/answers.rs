@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use rumba_core::error::{EngineError, SqlState};
 use rumba_core::sql::{Answer, Visit};
-use rumba_transport::{Ready, TransportError, left_out};
+use rumba_transport::{Linked, Ready, TransportError, left_out};
 
 use super::failure::{call_failed, refused, usual};
 use super::queue::{Kind, Pending, group_end};

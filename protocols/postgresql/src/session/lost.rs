@@ -1,12 +1,11 @@
 //! What happens when the connection is lost.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::Poll;
 use std::time::Instant;
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::Answer;
-use rumba_transport::{CONNECT, CUT_OFF, Link, Loss, Refused, Target, in_statement};
+use rumba_transport::{CONNECT, Link, Linked, Loss, Refused, Target, in_statement};
 
 use super::failure::{call_failed, usual};
 use super::{PgSession, SessionOptions};
@@ -29,21 +28,29 @@ pub(super) fn enter(target: &Target, options: &SessionOptions) -> Result<Connect
     Ok(connection)
 }
 
-impl PgSession {
-    /// Makes sure of a connection before a statement is submitted, blocking if one is being made.
+impl Linked for PgSession {
     #[inline]
-    pub(super) fn link_up(&mut self) -> Result<(), EngineError> {
-        if self.link.is_up() { Ok(()) } else { self.link_up_again() }
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
     }
 
-    #[cold]
-    fn link_up_again(&mut self) -> Result<(), EngineError> {
-        let mut link = std::mem::take(&mut self.link);
-        let restored = link.restore(&mut || self.connect_anew());
-        self.link = link;
-        restored
+    fn connect_anew(&mut self) -> Result<(), Refused> {
+        let deadline = Some(Instant::now() + CONNECT);
+        let mut anew = || {
+            let mut connection = enter(&self.target, &self.options)?;
+            for statement in self.statements.iter_mut() {
+                statement.prepare_again(&mut connection, deadline)?;
+            }
+            Ok(connection)
+        };
+        self.connection =
+            anew().map_err(|error: PgError| Refused { why: error.to_string(), may_pass: error.may_pass() })?;
+        self.options.counts.reconnects.fetch_add(1, Relaxed);
+        Ok(())
     }
+}
 
+impl PgSession {
     /// The connection is of no more use.
     #[cold]
     pub(super) fn lose(&mut self, error: &PgError) {
@@ -61,30 +68,6 @@ impl PgSession {
         self.waited = false;
     }
 
-    /// What the client hears while there is no connection, or of one that was lost.
-    #[cold]
-    pub(super) fn without_link(&mut self) -> Poll<Result<Answer, EngineError>> {
-        let mut link = std::mem::take(&mut self.link);
-        let heard = link.poll_lost(&mut || self.connect_anew());
-        self.link = link;
-        heard.map(Err)
-    }
-
-    fn connect_anew(&mut self) -> Result<(), Refused> {
-        let deadline = Some(Instant::now() + CONNECT);
-        let mut anew = || {
-            let mut connection = enter(&self.target, &self.options)?;
-            for statement in self.statements.iter_mut() {
-                statement.prepare_again(&mut connection, deadline)?;
-            }
-            Ok(connection)
-        };
-        self.connection =
-            anew().map_err(|error: PgError| Refused { why: error.to_string(), may_pass: error.may_pass() })?;
-        self.options.counts.reconnects.fetch_add(1, Relaxed);
-        Ok(())
-    }
-
     /// A call that blocked has failed; a connection that is lost is made anew before the next.
     #[cold]
     pub(super) fn blocked_call_failed(&mut self, call: &'static str, error: PgError, sql: &[u8]) -> EngineError {
@@ -98,10 +81,6 @@ impl PgSession {
             return usual(*sqlstate, &self.options.counts).unwrap_or_else(named);
         }
         self.lose(&error);
-        match &self.link {
-            // As all later calls tell it.
-            Link::Gone(why) => EngineError::Lost(why.clone()),
-            _ => self.link_up_again().err().unwrap_or(CUT_OFF),
-        }
+        self.cut_off()
     }
 }

@@ -21,7 +21,7 @@ use std::task::{Context, Poll};
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Statements, Visit};
-use rumba_transport::{Link, OnLost, Target};
+use rumba_transport::{Link, Linked, OnLost, Target};
 
 use crate::codec::message::Transaction;
 use crate::codec::row::{self, Column, PgRow};

@@ -4,8 +4,9 @@ use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::sql::{Param, SqlSession};
 use rumba_core::value::Decimal;
 
-use crate::support::{answer, ask, ints, load, session, sessions, shared};
+use crate::support::{session, sessions, shared};
 use rumba_protocol_postgresql::SessionOptions;
+use rumba_testkit::sql::{answer, ask, ints, load};
 
 #[test]
 #[needs(PostgreSql)]

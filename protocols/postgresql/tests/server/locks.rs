@@ -8,8 +8,9 @@ use rumba_core::sql::{Param, SqlSession};
 use rumba_core::wait::{Driver, Wait, drive_with};
 use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions};
 use rumba_testkit::postgresql::PostgreSql;
+use rumba_testkit::sql::{answer, ask, ints};
 
-use crate::support::{admin, answer, ask, ints, session, shared};
+use crate::support::{admin, session, shared};
 
 struct Deaf;
 

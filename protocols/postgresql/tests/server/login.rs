@@ -6,8 +6,9 @@ use rumba_core::sql::{Param, SqlSession};
 use rumba_protocol_postgresql::{Address, Admin, PgError, PgSession, Secret, SessionOptions, Target, Tls};
 use rumba_testkit::certificate;
 use rumba_testkit::postgresql::PostgreSql;
+use rumba_testkit::sql::ask;
 
-use crate::support::{TIMEOUT, admin, ask, local, shared, tcp};
+use crate::support::{TIMEOUT, admin, local, shared, tcp};
 
 fn refused(target: &Target) -> String {
     Admin::connect(target, TIMEOUT).err().unwrap().to_string()

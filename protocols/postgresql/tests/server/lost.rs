@@ -7,8 +7,9 @@ use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession};
 use rumba_protocol_postgresql::{OnLost, PgCounts, PgSession, SessionOptions, Target};
 use rumba_testkit::postgresql::PostgreSql;
+use rumba_testkit::sql::{answer, ask, ints, load};
 
-use crate::support::{admin, answer, ask, ints, load, local, session, shared};
+use crate::support::{admin, local, session, shared};
 
 fn options(on_lost: OnLost) -> SessionOptions {
     SessionOptions { on_lost, setup: vec!["SET rumba.kept = '17'".into()], ..SessionOptions::default() }

@@ -5,8 +5,9 @@ use rumba_core::sql::{Answer, Param, SqlSession};
 use rumba_core::worker::block_on;
 use rumba_protocol_postgresql::codec::message::Transaction;
 use rumba_protocol_postgresql::{PgSession, SessionOptions, Target};
+use rumba_testkit::sql::{answer, ask, ints};
 
-use crate::support::{admin, answer, ask, ints, local, session, sessions, shared, text};
+use crate::support::{admin, local, session, sessions, shared, text};
 
 /// What a value may be that a careless client would not bring through.
 const AWKWARD: &[u8] = b"it's \"q\" $1 \\ back\\\\slash\ttab\nline\r\x1a zero\0 percent% high\x80\xc3\xa4\xff";

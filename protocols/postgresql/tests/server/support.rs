@@ -3,9 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Param, SqlSession, Statement};
-use rumba_core::worker::block_on;
 use rumba_protocol_postgresql::{Address, Admin, PgSession, Secret, SessionOptions, Target, Tls};
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 
@@ -56,44 +53,4 @@ pub fn sessions(server: &PostgreSql) -> Vec<PgSession> {
         [local(server), tcp(server)].map(|target| PgSession::connect(&target, &options).unwrap())
     };
     [all(SessionOptions::default()), all(text())].into_iter().flatten().collect()
-}
-
-/// A row's columns as bytes.
-pub type Values = Vec<Vec<u8>>;
-
-/// Runs a statement; its rows are so many columns as bytes.
-pub fn ask(
-    session: &mut PgSession,
-    statement: Statement,
-    params: &[Param<'_>],
-    columns: usize,
-) -> Result<(Answer, Vec<Values>), EngineError> {
-    session.submit(statement, params)?;
-    answer(session, columns)
-}
-
-/// Takes an answer; its rows are so many columns as bytes.
-pub fn answer(session: &mut PgSession, columns: usize) -> Result<(Answer, Vec<Values>), EngineError> {
-    let session: &mut dyn SqlSession = session;
-    let mut rows = Vec::new();
-    let answer = block_on(session.answer(&mut |row| {
-        rows.push((0..columns).map(|column| row.bytes(column).to_vec()).collect());
-    }))?;
-    Ok((answer, rows))
-}
-
-/// Runs a statement and takes its rows' first columns as integers.
-pub fn ints(session: &mut PgSession, sql: &str) -> Result<Vec<i64>, EngineError> {
-    let statement = session.prepare(sql)?;
-    session.submit(statement, &[])?;
-    let session: &mut dyn SqlSession = session;
-    let mut found = Vec::new();
-    block_on(session.answer(&mut |row| found.push(row.int(0))))?;
-    Ok(found)
-}
-
-/// Loads rows.
-pub fn load(session: &mut PgSession, rows: Statement, values: &[Param<'_>]) -> Result<Answer, EngineError> {
-    let session: &mut dyn SqlSession = session;
-    block_on(session.load_rows(rows, values))
 }

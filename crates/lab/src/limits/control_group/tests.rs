@@ -4,15 +4,8 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use super::KIND;
-use crate::provision::{Ledger, Owner, ProcessId};
-
-fn ended_owner() -> Owner {
-    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-    let process = ProcessId::of(child.id()).unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    Owner { process, ..Owner::this_process("quickstart", 1).unwrap() }
-}
+use crate::provision::Ledger;
+use crate::provision::tests::ended_owner;
 
 #[test]
 fn a_plain_directory_is_no_control_group_whatever_is_written_there() {

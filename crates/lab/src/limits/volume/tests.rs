@@ -2,18 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::{Command, Stdio};
 
 use super::{KIND, LoopDevice, THROTTLES, Throttled};
-use crate::provision::{Ledger, Marker, Owner, ProcessId};
-
-fn ended_owner() -> Owner {
-    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-    let process = ProcessId::of(child.id()).unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    Owner { process, ..Owner::this_process("quickstart", 1).unwrap() }
-}
+use crate::provision::tests::ended_owner;
+use crate::provision::{Ledger, Marker};
 
 #[test]
 fn a_note_of_what_is_no_loop_device_is_refused_and_nothing_is_written() {

@@ -1,0 +1,54 @@
+//! What tests ask sessions over SQL.
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::{Answer, Param, SqlSession, Statement};
+use rumba_core::worker::block_on;
+
+/// A row's columns as bytes.
+pub type Values = Vec<Vec<u8>>;
+
+/// Runs a statement; its rows are so many columns as bytes.
+///
+/// # Errors
+/// Whatever the engine said.
+pub fn ask(
+    session: &mut dyn SqlSession,
+    statement: Statement,
+    params: &[Param<'_>],
+    columns: usize,
+) -> Result<(Answer, Vec<Values>), EngineError> {
+    session.submit(statement, params)?;
+    answer(session, columns)
+}
+
+/// Takes an answer; its rows are so many columns as bytes.
+///
+/// # Errors
+/// Whatever the engine said.
+pub fn answer(session: &mut dyn SqlSession, columns: usize) -> Result<(Answer, Vec<Values>), EngineError> {
+    let mut rows = Vec::new();
+    let answer = block_on(session.answer(&mut |row| {
+        rows.push((0..columns).map(|column| row.bytes(column).to_vec()).collect());
+    }))?;
+    Ok((answer, rows))
+}
+
+/// Runs a statement and takes its rows' first columns as integers.
+///
+/// # Errors
+/// Whatever the engine said.
+pub fn ints(session: &mut dyn SqlSession, sql: &str) -> Result<Vec<i64>, EngineError> {
+    let statement = session.prepare(sql)?;
+    session.submit(statement, &[])?;
+    let mut found = Vec::new();
+    block_on(session.answer(&mut |row| found.push(row.int(0))))?;
+    Ok(found)
+}
+
+/// Loads rows.
+///
+/// # Errors
+/// Whatever the engine said.
+pub fn load(session: &mut dyn SqlSession, rows: Statement, values: &[Param<'_>]) -> Result<Answer, EngineError> {
+    block_on(session.load_rows(rows, values))
+}
