@@ -65,6 +65,15 @@ function written(context: Context): Column[] {
   return names.map((metric) => ({ head: metric.replace(/_kb_per_op$/, "").replaceAll("_", " "), metric, share: true }));
 }
 
+/** What the rates that the workload's specification reports leave on disk: for each operation, and in eight hours. */
+function growth(context: Context): Column[] {
+  const rates = context.data.metrics.map(({ name }) => name).filter((name) => /^tpm[A-Za-z0-9]+$/.test(name));
+  return rates.flatMap((rate) => [
+    { head: `for ${rate}`, metric: `${rate}_growth_bytes_per_op` },
+    { head: "in 8 hours", metric: `${rate}_growth_bytes_per_8h`, unit: "on disk" },
+  ]);
+}
+
 interface Part {
   needs: Key[];
   render: (context: Context) => HTMLElement | null;
@@ -131,6 +140,7 @@ function costSection(context: Context): HTMLElement {
     saveButtons(context, "cost", "the table"),
     figureTable(context, "cost", costColumns(context), (row) => row.run),
     spreadTable(context, COST, (row) => row.run),
+    growthTable(context),
     writtenTable(context),
     debtTable(context),
   );
@@ -154,6 +164,19 @@ function rates(context: Context): HTMLElement | null {
     "p",
     { class: "about rates" },
     `What is said of ${listed} is wrong in at most 5 of 100 cases each. All other columns bear a false discovery rate of 5% together: on average no more than one in twenty of those that are said to differ do not.`,
+  );
+}
+
+/** By how much the database grows, where the workload's specification reports a rate. */
+function growthTable(context: Context): HTMLElement | null {
+  const columns = growth(context);
+  if (columns.length === 0) return null;
+  return h(
+    "details",
+    { class: "growth" },
+    h("summary", {}, "By how much the database grows"),
+    h("p", { class: "about" }, "From the end of the settle to the end of the drain, logs not counted: per operation of the rate in warmup, loops and backlog, and what eight hours at that rate would add."),
+    figureTable(context, "growth", columns, (row) => row.run),
   );
 }
 

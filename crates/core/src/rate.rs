@@ -1,8 +1,10 @@
-//! Metrics by rule: the rate that a workload's specification reports, under its own name.
+//! Metrics by rule: the rate that a workload's specification reports, under its own name, and by how much the database
+//! grows with it.
 //!
 //! A type of operation that has a [`Rate`] makes the metric of that name, operations per minute; where the workload's
-//! own pace allows no more than so many, a second one beside it, `…_percent`, tells how much of that was reached. Their
-//! names begin with `tpm`, as such rates have been called since TPC-C's.
+//! own pace allows no more than so many, a second one beside it, `…_percent`, tells how much of that was reached. Two more
+//! tell what such operations leave on disk: `…_growth_bytes_per_op`, and `…_growth_bytes_per_8h`, which is what eight hours
+//! at that rate would add. Their names begin with `tpm`, as such rates have been called since TPC-C's.
 
 use std::borrow::Cow;
 
@@ -27,6 +29,26 @@ pub const RATE_PERCENT: MetricInfo = MetricInfo {
     help: "The rate tpmX in percent of the most that the workload's own pace, its think times, allows.",
 };
 
+/// What any growth of the data for each operation of a rate means.
+pub const RATE_GROWTH: MetricInfo = MetricInfo {
+    name: "tpmX_growth_bytes_per_op",
+    unit: "B/op",
+    better: Better::Less,
+    help: "Bytes by which the data grew on disk, logs not counted, from the end of the settle to that of the drain, per operation of the rate tpmX in warmup, loops and backlog.",
+};
+
+/// What any growth of the data in eight hours means.
+pub const RATE_GROWTH_8H: MetricInfo = MetricInfo {
+    name: "tpmX_growth_bytes_per_8h",
+    unit: "B",
+    better: Better::Neither,
+    help: "Bytes that eight hours at the rate tpmX would add to the data: tpmX_growth_bytes_per_op times tpmX times 480 minutes.",
+};
+
+/// What stands behind the rate's name in the names of the metrics beside it.
+const BESIDE: [(&str, &MetricInfo); 3] =
+    [("_percent", &RATE_PERCENT), ("_growth_bytes_per_op", &RATE_GROWTH), ("_growth_bytes_per_8h", &RATE_GROWTH_8H)];
+
 /// The rate of one type of operation, operations per minute, under the name by which it is reported.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
@@ -40,16 +62,34 @@ pub struct Rate {
 impl Rate {
     /// The name of the metric that tells how much of the most was reached.
     pub fn percent(&self) -> String {
-        format!("{}_percent", self.name)
+        self.beside(0)
+    }
+
+    /// The name of the metric that tells by how much the data grew for each of its operations.
+    pub fn growth_per_op(&self) -> String {
+        self.beside(1)
+    }
+
+    /// The name of the metric that tells how much eight hours at this rate would add.
+    pub fn growth_per_8h(&self) -> String {
+        self.beside(2)
+    }
+
+    /// The names of all metrics that it makes.
+    pub fn metrics(&self) -> impl Iterator<Item = String> {
+        let percent = self.most.map(|_| self.percent());
+        [self.name.to_string(), self.growth_per_op(), self.growth_per_8h()].into_iter().chain(percent)
+    }
+
+    fn beside(&self, place: usize) -> String {
+        format!("{}{}", self.name, BESIDE[place].0)
     }
 }
 
 /// The description of a metric of this kind; `None` for other metrics.
 pub fn rate_info(metric: &str) -> Option<&'static MetricInfo> {
-    let (name, info) = match metric.strip_suffix("_percent") {
-        Some(name) => (name, &RATE_PERCENT),
-        None => (metric, &RATE),
-    };
+    let beside = BESIDE.iter().find_map(|(suffix, info)| Some((metric.strip_suffix(*suffix)?, *info)));
+    let (name, info) = beside.unwrap_or((metric, &RATE));
     let what = name.strip_prefix("tpm")?;
     (!what.is_empty() && what.bytes().all(|byte| byte.is_ascii_alphanumeric())).then_some(info)
 }
@@ -60,12 +100,23 @@ mod tests {
     use crate::metric::METRICS;
 
     #[test]
-    fn a_rate_and_its_share_are_told_apart_and_nothing_else_is_taken_for_one() {
+    fn a_rate_and_what_stands_beside_it_are_told_apart_and_nothing_else_is_taken_for_one() {
         let unit = |name| rate_info(name).map(|info| info.unit);
         assert_eq!((unit("tpmC"), unit("tpmC_percent")), (Some("1/min"), Some("%")));
-        for other in ["tpm", "tpm_percent", "tps", "tpm C", "host_cpu_percent"] {
+        assert_eq!((unit("tpmC_growth_bytes_per_op"), unit("tpmC_growth_bytes_per_8h")), (Some("B/op"), Some("B")));
+        for other in ["tpm", "tpm_percent", "tps", "tpm C", "host_cpu_percent", "growth_bytes_per_op"] {
             assert_eq!(unit(other), None, "{other}");
         }
         assert!(METRICS.iter().all(|info| rate_info(info.name).is_none()));
+    }
+
+    #[test]
+    fn a_rate_makes_metrics_that_are_known_each_by_its_rule() {
+        let rate = Rate { name: "tpmC".into(), most: Some(128.6) };
+        let described: Vec<&str> = rate.metrics().filter_map(|name| Some(rate_info(&name)?.name)).collect();
+        let expected = ["tpmX", "tpmX_growth_bytes_per_op", "tpmX_growth_bytes_per_8h", "tpmX_percent"];
+        assert_eq!(described, expected);
+        let boundless = Rate { most: None, ..rate };
+        assert!(boundless.metrics().all(|name| name != boundless.percent()));
     }
 }

@@ -502,8 +502,7 @@ impl Record {
     /// The metrics that rates of operations make ([`crate::rate`]).
     pub fn rates(&self) -> BTreeSet<String> {
         let ops = self.phases.iter().flat_map(|phase| phase.op_types.values());
-        let rates = ops.filter_map(|op| op.rate.as_ref());
-        rates.flat_map(|rate| [Some(rate.name.to_string()), rate.most.map(|_| rate.percent())]).flatten().collect()
+        ops.filter_map(|op| op.rate.as_ref()).flat_map(Rate::metrics).collect()
     }
 
     /// All that transactions were promised and how that was kept.

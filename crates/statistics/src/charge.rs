@@ -67,19 +67,66 @@ pub fn charged_run(record: &Record) -> Charged {
     charged
 }
 
-/// The rates that the workload reports.
+/// The rates that the workload reports, and by how much the database grows with them.
 fn rates(record: &Record) -> Charged {
     let Some(loops) = ended(record, PhaseKind::Loops) else { return Vec::new() };
     let mut all = Vec::new();
-    for op in loops.op_types.values() {
+    for (name, op) in &loops.op_types {
         let Some(rate) = &op.rate else { continue };
         let per_minute = Metric::Value(60.0 * op.count as f64).per(loops.seconds, "time passed");
         if let Some(most) = rate.most {
             all.push((rate.percent(), per_minute.map(|per_minute| 100.0 * per_minute).per(most, "rate allowed")));
         }
+        let growth = growth(record, name);
+        all.push((rate.growth_per_8h(), times(&growth, &per_minute).map(|bytes| MINUTES_OF_8H * bytes)));
+        all.push((rate.growth_per_op(), growth));
         all.push((rate.name.to_string(), per_minute));
     }
     all
+}
+
+/// A day's work, by the specification that reports such rates.
+const MINUTES_OF_8H: f64 = 480.0;
+
+/// What is told of a database of which as much is on disk as before.
+const NOT_GROWN: &str = "the files have not grown: an engine extends them in pieces, or writes where it had freed; run \
+                         longer loops";
+
+/// By how many bytes the data grew on disk for each operation of a type. Both ends are of the same kind, with nothing put
+/// off: that of the last settle before the warmup, and that of the drain. Logs are in neither: they come and go.
+fn growth(record: &Record, op: &str) -> Metric {
+    let (working, drain) = match spans(record) {
+        Ok(spans) => spans,
+        Err(reason) => return Metric::absent(reason),
+    };
+    let is_settled = |phase: &&PhaseRecord| matches!(phase.phase, PhaseKind::Settle | PhaseKind::VerifyLoad);
+    let Some(settled) = before_work(record).filter(is_settled) else {
+        return Metric::absent("the record lacks the settle before the warmup, and with it the size of the data then");
+    };
+    let grown = less(&data_bytes(drain), &data_bytes(settled));
+    if grown.value() == Some(0.0) {
+        return Metric::absent(NOT_GROWN);
+    }
+    let counts = working.iter().filter_map(|phase| phase.op_types.get(op)).map(|op| op.count as f64);
+    grown.per(counts.sum(), "operations of this type")
+}
+
+/// What the data takes on disk at the end of a phase, without logs.
+fn data_bytes(phase: &PhaseRecord) -> Metric {
+    less(&phase.metrics.size_bytes, &phase.metrics.log_bytes)
+}
+
+/// The difference; absent as soon as one of both is.
+fn less(whole: &Metric, part: &Metric) -> Metric {
+    whole.plus(&part.map(|part| -part))
+}
+
+/// The product; absent as soon as one of both is.
+fn times(one: &Metric, other: &Metric) -> Metric {
+    match other.value() {
+        Some(factor) => one.map(|value| value * factor),
+        None => other.clone(),
+    }
 }
 
 /// What a counter of the engine's own grew by for each operation, from the end of the settle to that of the drain. One that
@@ -191,6 +238,63 @@ mod tests {
         assert_eq!(charged["tpmG_percent"], Metric::Value(80.0));
         loops_cut_off(&mut record);
         assert!(!charged_run(&record).iter().any(|(name, _)| name.starts_with("tpm")), "half a run has no rate");
+    }
+
+    /// What all takes on disk at the end of a phase, and what of it is logs.
+    fn takes(record: &mut Record, kind: PhaseKind, size: f64, logs: f64) {
+        let phase = record.phases.iter_mut().find(|phase| phase.phase == kind).unwrap();
+        (phase.metrics.size_bytes, phase.metrics.log_bytes) = (Metric::Value(size), Metric::Value(logs));
+    }
+
+    /// Twenty thousand operations of a type that has a rate in the warmup, as many in each of two loops of ten seconds; 900
+    /// MB of data before and 1,020 MB after, and logs that were 5 MB and are 300.
+    fn grown() -> Record {
+        let mut record = record("a", 8, 1);
+        record.phases.insert(1, phase(PhaseKind::Settle, 1.0, 0, 0.0));
+        let rated = record.phases.iter_mut().filter_map(|phase| phase.op_types.get_mut("get_node"));
+        rated.for_each(|op| op.rate = Some(Rate { name: "tpmG".into(), most: None }));
+        takes(&mut record, PhaseKind::Settle, 905e6, 5e6);
+        takes(&mut record, PhaseKind::Drain, 1320e6, 300e6);
+        // Before the drain more was on disk.
+        takes(&mut record, PhaseKind::Loops, 1500e6, 400e6);
+        record
+    }
+
+    /// The growth for each operation of the rate, and of eight hours.
+    fn growth_of(record: &Record) -> [Metric; 2] {
+        let charged: std::collections::BTreeMap<_, _> = charged_run(record).into_iter().collect();
+        ["tpmG_growth_bytes_per_op", "tpmG_growth_bytes_per_8h"].map(|name| charged[name].clone())
+    }
+
+    #[test]
+    fn a_database_grows_from_the_settle_to_the_drain_for_the_operations_between_and_in_eight_hours_by_its_rate() {
+        let mut record = grown();
+        // 120 MB over 60,000 operations; at 40,000 in 20 s there are 120,000 a minute, of 480.
+        assert_eq!(growth_of(&record), [2000.0, 2000.0 * 120_000.0 * 480.0].map(Metric::Value));
+        takes(&mut record, PhaseKind::Drain, 1194e6, 300e6);
+        assert_eq!(growth_of(&record)[0], Metric::Value(-100.0), "more was freed than added");
+    }
+
+    #[test]
+    fn a_growth_that_is_not_known_is_absent_with_its_reason_and_never_nothing() {
+        let absent = |change: &dyn Fn(&mut Record)| {
+            let mut record = grown();
+            change(&mut record);
+            growth_of(&record).map(|metric| metric.reason().unwrap().to_owned())
+        };
+        let changes: [(&str, &dyn Fn(&mut Record)); 4] = [
+            ("the files have not grown", &|record| takes(record, PhaseKind::Drain, 1200e6, 300e6)),
+            ("before its debt was drained", &|record| record.phases.retain(|phase| phase.phase != PhaseKind::Drain)),
+            ("lacks the settle", &|record| record.phases.retain(|phase| phase.phase != PhaseKind::Settle)),
+            ("elsewhere", &|record| {
+                let drain = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Drain).unwrap();
+                drain.metrics.size_bytes = Metric::absent("the server runs elsewhere");
+            }),
+        ];
+        for (why, change) in changes {
+            let told = absent(change);
+            assert!(told.iter().all(|reason| reason.contains(why)), "{why}: {told:?}");
+        }
     }
 
     fn loops_cut_off(record: &mut Record) {

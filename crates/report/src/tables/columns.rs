@@ -172,22 +172,44 @@ pub fn transactions(rows: &[Row], pick: Pick) -> Vec<Column> {
     columns
 }
 
+/// The operations of which the workload reports a rate, by what that is called.
+fn rated(rows: &[Row]) -> BTreeMap<&str, (&str, &OpFigures, &Rate)> {
+    let types = rows.iter().filter_map(|row| row.run.as_ref()).flat_map(|run| &run.op_types);
+    let rated = types.filter_map(|(op, figures)| {
+        let rate = figures.rate.as_ref()?;
+        Some((&*rate.name, (op.as_str(), figures, rate)))
+    });
+    rated.collect()
+}
+
 /// The rates that the workload reports of its operations.
 fn rates(rows: &[Row]) -> Vec<Column> {
-    let types = || rows.iter().filter_map(|row| row.run.as_ref()).flat_map(|run| &run.op_types);
-    let known: BTreeMap<String, (&String, &Rate)> = types()
-        .filter_map(|(op, figures)| figures.rate.as_ref().map(|rate| (rate.name.to_string(), (op, rate))))
-        .collect();
     let mut columns = Vec::new();
-    for (name, (op, rate)) in known {
-        let counted = Source::Counted(name.clone());
-        columns.push(Column::new(&name, counted, Digits::Fixed(0), &format!("{op} operations per minute, all loops")));
+    for (name, (op, _, rate)) in rated(rows) {
+        let counted = Source::Counted(name.to_owned());
+        columns.push(Column::new(name, counted, Digits::Fixed(0), &format!("{op} operations per minute, all loops")));
         if rate.most.is_some() {
             let legend = format!("{name} in percent of the most that the workload's think times allow");
             columns.push(Column::new("%most", Source::Counted(rate.percent()), Digits::Fixed(1), &legend));
         }
     }
     columns
+}
+
+/// By how much the data grows with the rates that the workload reports; nothing where it reports none.
+pub fn growth(rows: &[Row], pick: Pick) -> Vec<Column> {
+    let of_rate = |(name, (op, figures, rate)): (&str, (&str, &OpFigures, &Rate))| {
+        let short = figures.short.as_ref().map_or(op, |short| &short.name);
+        let (each, of_8h) = (rate.growth_per_op(), rate.growth_per_8h());
+        let unit = unit_of(rows, pick, &of_8h);
+        let grown = format!("bytes that the data grew by from settle to drain, per {op} of warmup, loops and backlog");
+        let added = format!("what eight hours at this {name} would add; MB = 1024 KB = 1024² bytes");
+        [
+            Column::new(&format!("B/{short}"), Source::Counted(each), Digits::Fixed(0), &grown),
+            Column::new(&format!("{}/8h", unit.name), Source::Counted(of_8h), Digits::Size(unit), &added),
+        ]
+    };
+    rated(rows).into_iter().flat_map(of_rate).collect()
 }
 
 /// Of each type of operation whose time is limited, how many kept it.

@@ -12,11 +12,11 @@ use rumba_core::results::Results;
 use super::columns::{self, Column, Pick};
 use super::comparison::{change_word, clients, comparison_table, outline, part_word, unit_of, written};
 use super::grid::Footnotes;
-use super::{TableOptions, name_cells, name_heads, row_name, tables};
+use super::{GROWTH, TableOptions, name_cells, name_heads, row_name, tables};
 use crate::format::ratio;
 use crate::verdict::verdict_line;
 
-/// A run: its verdicts, its claims, what ended otherwise than planned, and two tables.
+/// A run: its verdicts, its claims, what ended otherwise than planned, and the tables that everybody asks for.
 pub fn markdown(results: &Results, summary: &Summary, options: &TableOptions) -> String {
     let mut text = format!("### {}\n\n", escaped(&results.name));
     for line in verdict_line(summary).lines() {
@@ -36,6 +36,7 @@ pub fn markdown(results: &Results, summary: &Summary, options: &TableOptions) ->
     let run: Pick = |row| row.run.as_ref();
     text.push_str(&section("Transactions", summary, &columns::transactions(&summary.rows, run)));
     text.push_str(&section("Cost per operation", summary, &columns::cost(&summary.rows, run)));
+    text.push_str(&section(GROWTH, summary, &columns::growth(&summary.rows, run)));
     text.push_str(&folded("All tables", &tables(results, summary, options)));
     text
 }
@@ -118,7 +119,7 @@ fn claims(summary: &Summary) -> String {
     list("Claims", summary.claims.iter().map(line))
 }
 
-/// A table of the loops' medians.
+/// A table of the loops' medians; nothing without columns.
 fn section(title: &str, summary: &Summary, columns: &[Column]) -> String {
     let names = name_heads(summary);
     let heads: Vec<String> = names.iter().cloned().chain(columns.iter().map(|column| column.head.clone())).collect();
@@ -134,7 +135,7 @@ fn section(title: &str, summary: &Summary, columns: &[Column]) -> String {
         let names = name_cells(summary, row, &[row.clients]);
         rows.push(names.iter().map(|name| escaped(name)).chain(cells).collect());
     }
-    if rows.is_empty() {
+    if columns.is_empty() || rows.is_empty() {
         return String::new();
     }
     let notes: String = footnotes.render().lines().map(|line| item(line.trim_start_matches([' ', '-']))).collect();

@@ -93,6 +93,9 @@ impl TableOptions {
     }
 }
 
+/// The title of the table of [`columns::growth`].
+const GROWTH: &str = "Database growth, logs not counted";
+
 /// All of a run's tables, ready to print: what ran, load, transactions, cost,
 /// spread and shared trend of the repeats, warnings with remedies, what failed and what is missing.
 pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> String {
@@ -103,39 +106,17 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
     let (load, run): (Pick, Pick) = (|row| row.load.as_ref(), |row| row.run.as_ref());
     section(&mut text, "Load", summary, load, &columns::load(&summary.rows, load), loaded);
     section(&mut text, "Transactions", summary, run, &columns::transactions(&summary.rows, run), ran);
-    let limits = columns::limits(&summary.rows, run);
-    if !limits.is_empty() {
-        section(
-            &mut text,
-            "Within the response times that the workload's specification allows",
-            summary,
-            run,
-            &limits,
-            ran,
-        );
-    }
+    let within = "Within the response times that the workload's specification allows";
+    section(&mut text, within, summary, run, &columns::limits(&summary.rows, run), ran);
     section(&mut text, "Hardware per transaction", summary, run, &columns::efficiency(&summary.rows, run), ran);
     section(&mut text, "Cost per operation", summary, run, &columns::cost(&summary.rows, run), ran);
-    let written = columns::written(&summary.rows, run);
-    if !written.is_empty() {
-        section(
-            &mut text,
-            "KB written per operation by the engine's own counters, drain charged",
-            summary,
-            run,
-            &written,
-            ran,
-        );
-    }
-    let waited = columns::waited(&summary.rows, run);
-    if !waited.is_empty() {
-        let title = "Microseconds waited per operation by the engine's own counters";
-        section(&mut text, title, summary, run, &waited, ran);
-    }
-    let statements = columns::statements(&summary.rows, run);
-    if !statements.is_empty() {
-        let title = "Statements per operation, those of retries included";
-        section(&mut text, title, summary, run, &statements, ran);
+    for (title, columns) in [
+        (GROWTH, columns::growth(&summary.rows, run)),
+        ("KB written per operation by the engine's own counters, drain charged", columns::written(&summary.rows, run)),
+        ("Microseconds waited per operation by the engine's own counters", columns::waited(&summary.rows, run)),
+        ("Statements per operation, those of retries included", columns::statements(&summary.rows, run)),
+    ] {
+        section(&mut text, title, summary, run, &columns, ran);
     }
     text.push_str(&searches::section(summary));
     text.push_str(&relative::relative(summary, options.baseline.as_deref()));
@@ -245,13 +226,13 @@ impl Marked<'_> {
     }
 }
 
-/// A titled table with its footnotes and legend.
+/// A titled table with its footnotes and legend; nothing without columns or figures.
 fn section(text: &mut String, title: &str, summary: &Summary, pick: Pick, columns: &[Column], marked: Marked<'_>) {
     // A load that several numbers of clients started from is one load.
     let clients = |row: &Row| if marked.of_loops { vec![row.clients] } else { summary.clients_of_load(row) };
     let rows = summary.rows.iter().filter(|row| clients(row).first() == Some(&row.clients));
     let with_figures: Vec<(&Row, &PhaseFigures)> = rows.filter_map(|row| Some((row, pick(row)?))).collect();
-    if with_figures.is_empty() {
+    if columns.is_empty() || with_figures.is_empty() {
         return;
     }
     let mut grid = Grid::new(columns.iter().map(|column| marked.head(column)).chain(name_heads(summary)).collect());
