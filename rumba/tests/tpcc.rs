@@ -15,6 +15,8 @@ mod planted_on_servers;
 #[allow(dead_code)] // Of it, the engines alone are wanted here.
 #[path = "../src/registry.rs"]
 mod registry;
+#[path = "tpcc/rolled_back.rs"]
+mod rolled_back;
 #[path = "tpcc/serializable.rs"]
 mod serializable;
 

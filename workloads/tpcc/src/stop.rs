@@ -14,6 +14,8 @@ pub enum Point {
     Newest,
     /// All is done but the commit.
     End,
+    /// A new order has looked for an item that does not exist, and all is done but the rollback (2.4.2.3).
+    Rollback,
 }
 
 /// What a transaction is to do there.

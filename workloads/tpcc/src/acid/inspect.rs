@@ -55,6 +55,10 @@ pub trait Inspect {
     /// Lets them wait again.
     fn put_back(&mut self, place: [u32; 2], orders: &[u32]) -> Result<(), EngineError>;
 
+    /// What is left of a warehouse's item, how many were taken, by how many lines, and by how many of these for another
+    /// warehouse.
+    fn stock(&mut self, place: [u32; 2]) -> Result<[i64; 4], EngineError>;
+
     /// An item's price in cents.
     fn price(&mut self, item: u32) -> Result<i64, EngineError>;
 

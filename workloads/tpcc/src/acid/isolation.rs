@@ -10,6 +10,7 @@ use rumba_core::error::EngineError;
 use rumba_core::worker::block_on;
 
 use super::meeting::{How, Met, Stand, meet, until_it_ends};
+use super::traces::Traces;
 use super::{Inspect, Lab};
 use crate::draw::{Delivery, Line, NewOrder, OrderStatus, Payment, Who, now};
 use crate::stop::{Point, Word, is_rolled_back};
@@ -22,12 +23,12 @@ const CENTS: i64 = 12_345;
 /// Items of the orders; the last two are those whose price changes.
 const ITEMS: [u32; 5] = [11, 12, 13, 14, 15];
 
-/// Runs all tests.
+/// Runs all tests; `unused` is the number of an item that does not exist.
 ///
 /// # Errors
 /// Whatever the engine said; a promise that is not kept is none.
-pub fn isolation<L: Lab>(lab: &L) -> Result<Vec<Promise>, EngineError> {
-    let tests = Tests { lab };
+pub fn isolation<L: Lab>(lab: &L, unused: u32) -> Result<Vec<Promise>, EngineError> {
+    let tests = Tests { lab, unused };
     Ok(vec![
         tests.atomicity(Word::GoOn)?,
         tests.atomicity(Word::RollBack)?,
@@ -46,9 +47,9 @@ pub fn isolation<L: Lab>(lab: &L) -> Result<Vec<Promise>, EngineError> {
 /// What each test of clause 3.4.2 is about, by its number less one.
 const NAMES: [&str; 9] = [
     "an order status does not see an order before it is committed",
-    "an order status does not see an order that is rolled back",
+    "an order status does not see an order that is rolled back, and nothing of it is left",
     "of two new orders in a district the second follows the first",
-    "of two new orders in a district the second takes the number of a first that is rolled back",
+    "of two new orders in a district the second takes the number of a first that is rolled back and leaves nothing",
     "a payment and a delivery both reach a customer's balance",
     "a payment alone reaches a customer's balance when the delivery is rolled back",
     "a new order finds the same prices while they are changed",
@@ -99,6 +100,7 @@ fn or_none(number: Option<u32>) -> String {
 
 struct Tests<'a, L> {
     lab: &'a L,
+    unused: u32,
 }
 
 impl<L: Lab> Tests<'_, L> {
@@ -152,26 +154,43 @@ impl<L: Lab> Tests<'_, L> {
         Ok(Promise { name, short, outcome, how: how.to_owned(), seen })
     }
 
+    /// What a customer, whose number is that of the district, orders first, and where that stands still: before its commit,
+    /// or before the rollback that an item makes of it which does not exist, the last that is entered (2.4.1.5).
+    fn standing(&self, number: u32, end: Word) -> (NewOrder, Stand) {
+        let [one, two, three, four, five] = ITEMS;
+        match end {
+            Word::RollBack => {
+                (order_of(number, number, &[one, two, three, four, self.unused]), Stand::at(Point::Rollback))
+            }
+            _ => (order_of(number, number, &[one, two, three, four, five]), Stand::at(Point::End)),
+        }
+    }
+
+    /// What there is of an order of this number, or else of the next.
+    fn traces(&self, order: &NewOrder, number: Option<u32>) -> Result<Traces, EngineError> {
+        let last = self.status(order.district, order.customer)?.order;
+        Traces::of(&mut self.inspector()?, order, number, last)
+    }
+
     /// 3.4.2.1 and 2: an order status while a new order of the same customer is not committed.
     fn status_and_order(&self, number: u32, end: Word) -> Result<Promise, EngineError> {
-        let (district, customer) = (number, number);
-        let before = self.status(district, customer)?.order;
-        let order = order_of(district, customer, &ITEMS);
-        let met = meet(
-            self.lab,
-            Stand::at_end(end),
-            |actor| block_on(actor.new_order(&order)),
-            || self.status(district, customer),
-        )?;
+        let whole = order_of(number, number, &ITEMS);
+        let before = self.traces(&whole, None)?;
+        let (order, stand) = self.standing(number, end);
+        let met = meet(self.lab, stand, |actor| block_on(actor.new_order(&order)), || self.status(number, number))?;
         let Met { first, second, how, .. } = met;
-        let ordered = number_of(first)?.map(i64::from);
+        let ordered = number_of(first)?;
+        let after = before.after(u32::from(ordered.is_some()), &whole);
+        let unlike = self.traces(&whole, Some(before.next))?.unlike(&after);
         // Who waited may see either; who did not has seen what there was.
-        let holds = second.order == before || (how != How::WentOn && Some(second.order) == ordered);
+        let saw_its_end = how != How::WentOn && Some(second.order) == ordered.map(i64::from);
+        let holds = (second.order == before.last || saw_its_end) && unlike.is_empty();
         let seen = format!(
-            "a new order stood still before its end, and an order status {}; the last order was {before}, the new one was \
-             {}, and the status told {}",
+            "a new order stood still before its end, and an order status {}; the last order was {}, the new one was {}, and \
+             the status told {}{unlike}",
             how.told(),
-            or_none(ordered.map(|number| number as u32)),
+            before.last,
+            or_none(ordered),
             second.order
         );
         Ok(kept_if(holds, number, how, seen))
@@ -179,24 +198,26 @@ impl<L: Lab> Tests<'_, L> {
 
     /// 3.4.2.3 and 4: two new orders of one customer.
     fn two_orders(&self, number: u32, end: Word) -> Result<Promise, EngineError> {
-        let (district, customer) = (number, number);
-        let place = [WAREHOUSE, district];
-        let before = self.inspector()?.next_order(place)?;
-        let (one, other) = (order_of(district, customer, &ITEMS), order_of(district, customer, &ITEMS));
-        let met = meet(self.lab, Stand::at_end(end), |actor| block_on(actor.new_order(&one)), || self.order(&other))?;
+        let whole = order_of(number, number, &ITEMS);
+        let before = self.traces(&whole, None)?;
+        let (one, stand) = self.standing(number, end);
+        let met = meet(self.lab, stand, |actor| block_on(actor.new_order(&one)), || self.order(&whole))?;
         let Met { first, second, how, .. } = met;
         let (first, second) = (number_of(first)?, number_of(Ok(second))?);
-        let next = self.inspector()?.next_order(place)?;
         let mut numbers: Vec<u32> = first.into_iter().chain(second).collect();
         numbers.sort_unstable();
-        let expected: Vec<u32> = (before..).take(numbers.len()).collect();
-        let holds = second.is_some() && numbers == expected && next == before + numbers.len() as u32;
+        let expected: Vec<u32> = (before.next..).take(numbers.len()).collect();
+        let after = self.traces(&whole, Some(before.next))?;
+        let unlike = after.unlike(&before.after(numbers.len() as u32, &whole));
+        let holds = second.is_some() && numbers == expected && unlike.is_empty();
         let seen = format!(
-            "a new order stood still before its end, and another {}; the next number was {before}: the first was {}, the \
-             second {}, and the next number is {next}",
+            "a new order stood still before its end, and another {}; the next number was {}: the first was {}, the second {}, \
+             and the next number is {}{unlike}",
             how.told(),
+            before.next,
             or_none(first),
-            or_none(second)
+            or_none(second),
+            after.next
         );
         Ok(kept_if(holds, number, how, seen))
     }

@@ -91,9 +91,10 @@ fn is_sql(sessions: Sessions<'_>) -> Result<bool, EngineError> {
 
 impl Acid for TpcCBound {
     fn isolation(&self, sessions: Sessions<'_>) -> Result<Vec<Promise>, EngineError> {
+        let unused = self.config().scale.items + 1;
         match is_sql(sessions)? {
-            true => isolation(&SqlLab { bound: self, sessions }),
-            false => isolation(&KvLab { bound: self, sessions, clients: AtomicU32::new(IN_TESTS) }),
+            true => isolation(&SqlLab { bound: self, sessions }, unused),
+            false => isolation(&KvLab { bound: self, sessions, clients: AtomicU32::new(IN_TESTS) }, unused),
         }
     }
 

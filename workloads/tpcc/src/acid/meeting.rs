@@ -63,9 +63,14 @@ pub struct Stand {
 }
 
 impl Stand {
+    /// There, and then it goes on.
+    pub fn at(at: Point) -> Self {
+        Self { at, then: Word::GoOn, end: |_| Word::GoOn }
+    }
+
     /// At the end, and then so.
     pub fn at_end(then: Word) -> Self {
-        Self { at: Point::End, then, end: |_| Word::GoOn }
+        Self { then, ..Self::at(Point::End) }
     }
 }
 

@@ -8,6 +8,7 @@ mod meeting;
 mod recovered;
 #[cfg(test)]
 mod tests;
+mod traces;
 
 pub use inspect::{Inspect, Line, Order};
 use isolation::isolation;

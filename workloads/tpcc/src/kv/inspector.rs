@@ -112,6 +112,15 @@ impl Inspect for KvInspector {
         })
     }
 
+    fn stock(&mut self, place: [u32; 2]) -> Result<[i64; 4], EngineError> {
+        let columns = [column::S_QUANTITY, column::S_YTD, column::S_ORDER_CNT, column::S_REMOTE_CNT];
+        let mut stock = [0; 4];
+        for (number, column) in stock.iter_mut().zip(columns) {
+            *number = self.number(Table::Stock, &key2(place), column)?;
+        }
+        Ok(stock)
+    }
+
     fn price(&mut self, item: u32) -> Result<i64, EngineError> {
         self.number(Table::Item, &item.to_be_bytes(), column::I_PRICE)
     }

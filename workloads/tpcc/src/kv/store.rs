@@ -73,6 +73,7 @@ impl KvStore {
         self.session.begin()?;
         let ended = body(self).and_then(|answer| {
             if !keeps(&answer) {
+                self.stops.again(Point::Rollback, 0);
                 return self.session.rollback().map(|()| answer);
             }
             let answer = self.stops.end(Ok(answer))?;

@@ -11,6 +11,7 @@ use crate::acid::{Inspect, Line, Order};
 use crate::content::{Row, Value};
 use crate::data_set::DataSet;
 use crate::entry::Payment;
+use crate::rules::missing;
 use crate::tables::{Table, Type};
 
 /// How many orders one statement takes.
@@ -132,6 +133,15 @@ impl Inspect for SqlInspector {
             format!("INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES {}", all.join(", "))
         };
         self.change(orders.chunks(AT_ONCE).map(insert))
+    }
+
+    fn stock(&mut self, [warehouse, item]: [u32; 2]) -> Result<[i64; 4], EngineError> {
+        let sql = format!(
+            "SELECT s_quantity, s_ytd, s_order_cnt, s_remote_cnt FROM stock WHERE s_w_id = {warehouse} AND s_i_id = {item}"
+        );
+        let mut stock = None;
+        self.looks.rows(&self.set.sql(&sql), &mut |row| stock = Some([0, 1, 2, 3].map(|column| row.int(column))))?;
+        stock.ok_or_else(|| missing("stock"))
     }
 
     fn price(&mut self, item: u32) -> Result<i64, EngineError> {

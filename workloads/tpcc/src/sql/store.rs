@@ -457,6 +457,8 @@ impl Store for SqlStore {
         let commits = matches!(ordered, Ok(Ordered::Committed { .. }));
         if commits {
             ordered = self.stops.end(ordered);
+        } else if ordered.is_ok() {
+            self.stops.again(Point::Rollback, 0);
         }
         self.transactions.end(ordered, commits).await
     }

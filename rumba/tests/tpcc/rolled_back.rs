@@ -1,0 +1,131 @@
+//! An order of an item that does not exist is rolled back, and leaves nothing (2.4.2.3): each kind of what it could leave is
+//! planted behind its rollback in SQLite, and found by the tests of clause 3.4.2 that let another transaction meet it.
+
+use std::task::{Context, Poll};
+
+use rumba_core::acid::Outcome;
+use rumba_core::engine::Session;
+use rumba_core::error::EngineError;
+use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_engine_sqlite::Sqlite;
+
+use super::Worked;
+
+/// Of 200 items there is none of this number.
+const UNUSED: i64 = 201;
+
+/// What is done behind the rollback of such an order, and the tests that it is found by: an order status meets one in
+/// district 2 (3.4.2.2), another order meets one in district 4 (3.4.2.4). Rows that the other order writes as well show in
+/// the first alone.
+const FAULTS: [(&str, &[&str]); 6] = [
+    ("UPDATE item SET i_im_id = i_im_id", &[]),
+    ("UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_id IN (2, 4)", &["i2", "i4"]),
+    ("UPDATE stock SET s_ytd = s_ytd + 3, s_order_cnt = s_order_cnt + 1 WHERE s_i_id = 11", &["i2", "i4"]),
+    (
+        "INSERT OR IGNORE INTO orders SELECT 1, 2, d_next_o_id, 2, NULL, NULL, 5, 1 FROM district WHERE d_id = 2",
+        &["i2"],
+    ),
+    ("INSERT OR IGNORE INTO new_order SELECT 1, 2, d_next_o_id FROM district WHERE d_id = 2", &["i2"]),
+    (
+        "INSERT OR IGNORE INTO order_line SELECT 1, 2, d_next_o_id, 1, 11, 1, NULL, 3, 300, 'left' FROM district \
+         WHERE d_id = 2",
+        &["i2"],
+    ),
+];
+
+/// A session of SQLite that does such a thing.
+struct Leaves {
+    session: Box<dyn SqlSession>,
+    fault: &'static str,
+    /// What looks for an item, and what rolls back.
+    item: Option<Statement>,
+    rollback: Option<Statement>,
+    /// Whether the transaction has looked for the item that does not exist.
+    missed_it: bool,
+    /// Whether the answer that is owed is that of its rollback.
+    is_rolled_back: bool,
+}
+
+impl Leaves {
+    fn over(session: Box<dyn SqlSession>, fault: &'static str) -> Self {
+        Self { session, fault, item: None, rollback: None, missed_it: false, is_rolled_back: false }
+    }
+}
+
+impl SqlSession for Leaves {
+    fn dialect(&self) -> Dialect {
+        self.session.dialect()
+    }
+
+    fn survives_errors(&self) -> bool {
+        self.session.survives_errors()
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+        let statement = self.session.prepare(sql)?;
+        if sql.starts_with("SELECT i_price") {
+            self.item = Some(statement);
+        } else if sql == "ROLLBACK" {
+            self.rollback = Some(statement);
+        }
+        Ok(statement)
+    }
+
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+        self.session.prepare_rows(table, columns)
+    }
+
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+        self.missed_it |= self.item == Some(statement) && params == [Param::Int(UNUSED)];
+        self.is_rolled_back = self.missed_it && self.rollback == Some(statement);
+        self.session.submit(statement, params)
+    }
+
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+        self.session.submit_rows(rows, values)
+    }
+
+    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.session.submit_text(sql)
+    }
+
+    fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
+        self.session.close(statement)
+    }
+
+    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        let answer = self.session.poll_answer(context, visit);
+        if answer.is_ready() && std::mem::take(&mut self.is_rolled_back) {
+            self.missed_it = false;
+            self.session.run(self.fault)?;
+        }
+        answer
+    }
+
+    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.session.run(sql)
+    }
+}
+
+/// The tests that find what is done behind the rollback of such an order, in a database of their own.
+fn broken(fault: &'static str) -> Vec<String> {
+    let worked = Worked::loaded(&Sqlite, "plain", 1);
+    let sessions = || -> Result<Session, EngineError> {
+        let Session::Sql(session) = worked.instance.session()? else { panic!("SQLite speaks SQL") };
+        Ok(Session::Sql(Box::new(Leaves::over(session, fault))))
+    };
+    let promises = worked.bound.acid().unwrap().isolation(&sessions).unwrap();
+    let broken = promises.into_iter().filter(|promise| promise.outcome == Outcome::Broken);
+    broken.map(|promise| promise.short).collect()
+}
+
+#[test]
+fn what_an_order_of_an_item_that_does_not_exist_leaves_is_found_beside_a_status_and_beside_another_order() {
+    // Most of the time the second of two waits for the first.
+    std::thread::scope(|scope| {
+        let all = FAULTS.map(|(fault, found)| (fault, found, scope.spawn(move || broken(fault))));
+        for (fault, expected, found) in all {
+            assert_eq!(found.join().unwrap(), expected, "{fault}");
+        }
+    });
+}
