@@ -8,6 +8,8 @@ rumba_testkit::main!();
 #[path = "tpcc/bad_luck.rs"]
 mod bad_luck;
 mod common;
+#[path = "tpcc/indexes.rs"]
+mod indexes;
 #[path = "tpcc/planted.rs"]
 mod planted;
 #[path = "tpcc/planted_on_servers.rs"]

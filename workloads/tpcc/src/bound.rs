@@ -154,7 +154,7 @@ impl Bound for TpcCBound {
     }
 
     fn load_stages(&self) -> Vec<LoadStage> {
-        vec![LoadStage::new("rows", true, LOAD_OPS), LoadStage::new("index", false, [OpInfo::new("build_index")])]
+        vec![LoadStage::new("rows", true, LOAD_OPS), LoadStage::new("index", true, [OpInfo::new("build_index")])]
     }
 
     fn expected_rows(&self) -> u64 {
@@ -234,7 +234,7 @@ impl Bound for TpcCBound {
         let progress = self.progress.clone();
         Ok(match stage {
             0 => Box::new(RowLoader::new(loader, &self.config, progress, at, seed)),
-            _ => Box::new(IndexLoader::new(loader, progress)),
+            _ => Box::new(IndexLoader::new(loader, progress, at, seed)),
         })
     }
 

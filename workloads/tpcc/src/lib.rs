@@ -5,13 +5,14 @@
 //! one for keys and values (`kv`);
 //! `acid` makes transactions meet and looks for them after a kill;
 //! `conformance` holds the adapters against `oracle`, the tables in memory;
-//! `load` fills the tables, `terminal` is a client of the mix, `tally` counts what was acknowledged, and the
+//! `load` fills the tables in the pieces of `chunk`, `terminal` is a client of the mix, `tally` counts what was acknowledged, and the
 //! verification holds the tables against it and against each other. Clauses are those of the specification.
 #![warn(missing_docs)]
 
 mod acid;
 mod actor;
 mod bound;
+mod chunk;
 mod conformance;
 mod content;
 mod data_set;

@@ -1,8 +1,9 @@
 //! The load: the initial population of clause 4.3.3.1, in chunks. Every chunk draws from its own generator, so that the
 //! data depends on the seed and the scale alone and not on who loads what.
 
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use rand::SeedableRng;
 use rumba_core::error::EngineError;
@@ -11,6 +12,7 @@ use rumba_core::value::DateTime;
 use rumba_core::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Random, Retry, below, client_seed, stream_seed};
 
+use crate::chunk::{Chunk, ORDERS, ROWS};
 use crate::data_set::DataSet;
 use crate::draw::{Constants, between, name_number, now, put_data, put_digits, put_text};
 use crate::kv::KvLoader;
@@ -21,77 +23,28 @@ use crate::sql::SqlLoader;
 use crate::stage::Stage;
 use crate::tables::Table;
 
-/// Rows of items, stock and customers that are written together.
-const ROWS: u32 = 1000;
-/// Orders that are written together, with some ten lines each.
-const ORDERS: u32 = 100;
 /// Retries of one chunk: minutes of waiting. A load that leaves rows out would be worse than a slow one.
 const RETRIES: u32 = 60_000;
 
-/// What is loaded at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Chunk {
-    /// Items from this one on.
-    Items(u32),
-    /// A warehouse and its districts.
-    Warehouse(u32),
-    /// Stock of a warehouse, from this item on.
-    Stock(u32, u32),
-    /// Customers of a warehouse's district from this one on, with their history.
-    Customers(u32, u32, u32),
-    /// Orders of a warehouse's district from this one on, with their lines.
-    Orders(u32, u32, u32),
-}
-
-/// The load's types of operations, in the order of [`crate::bound::LOAD_OPS`].
-impl Chunk {
-    fn kind(self) -> OpKind {
-        match self {
-            Chunk::Items(_) => 0,
-            Chunk::Warehouse(_) => 1,
-            Chunk::Stock(..) => 2,
-            Chunk::Customers(..) => 3,
-            Chunk::Orders(..) => 4,
-        }
-    }
-
-    /// How many there are in a data set.
-    fn count(scale: &Scale) -> u64 {
-        let per_items = u64::from(scale.items.div_ceil(ROWS));
-        let of_district = u64::from(scale.customers.div_ceil(ROWS) + scale.customers.div_ceil(ORDERS));
-        per_items + u64::from(scale.warehouses) * (1 + per_items + u64::from(DISTRICTS) * of_district)
-    }
-
-    /// The chunk of a number; `None` beyond the last.
-    fn numbered(scale: &Scale, number: u64) -> Option<Self> {
-        let per_items = u64::from(scale.items.div_ceil(ROWS));
-        let Some(number) = number.checked_sub(per_items) else {
-            return Some(Chunk::Items(number as u32 * ROWS + 1));
-        };
-        let (customers, orders) = (scale.customers.div_ceil(ROWS), scale.customers.div_ceil(ORDERS));
-        let of_districts = u64::from(DISTRICTS) * u64::from(customers + orders);
-        let of_warehouse = 1 + per_items + of_districts;
-        let warehouse = u32::try_from(number / of_warehouse + 1).ok().filter(|number| *number <= scale.warehouses)?;
-        Some(match number % of_warehouse {
-            0 => Chunk::Warehouse(warehouse),
-            nth if nth <= per_items => Chunk::Stock(warehouse, (nth as u32 - 1) * ROWS + 1),
-            nth => {
-                let nth = (nth - per_items - 1) as u32;
-                let (district, nth) = (nth / (customers + orders) + 1, nth % (customers + orders));
-                match nth.checked_sub(customers) {
-                    None => Chunk::Customers(warehouse, district, nth * ROWS + 1),
-                    Some(nth) => Chunk::Orders(warehouse, district, nth * ORDERS + 1),
-                }
-            }
-        })
-    }
-}
-
-/// What the loaders of an instance share: each touches it once per chunk.
+/// What the loaders of an instance share: each touches it once for each run of chunks, and for each index.
 #[derive(Debug, Default)]
 pub struct Progress {
-    chunk: AtomicU64,
-    index_is_taken: AtomicBool,
+    run: AtomicU64,
+    index: AtomicUsize,
+}
+
+impl Progress {
+    /// The numbers of the chunks that a loader writes next, counted over all data sets; `None` where none are left.
+    fn next_run(&self, config: &Config) -> Option<Range<u64>> {
+        let number = self.run.fetch_add(1, Relaxed);
+        let (runs, chunks) = (Chunk::runs(&config.scale), Chunk::count(&config.scale));
+        let set = number / runs;
+        if set >= u64::from(config.sets) {
+            return None;
+        }
+        let run = Chunk::run(&config.scale, number % runs)?;
+        Some(set * chunks + run.start..set * chunks + run.end)
+    }
 }
 
 /// Visits every row of a load of one data set, its exact numbers in their smallest units.
@@ -124,10 +77,18 @@ impl Loader {
         }
     }
 
-    /// Makes the indexes; over keys and values their entries came with the rows.
-    fn build_indexes(&mut self) -> Result<(), EngineError> {
+    /// How many indexes there are to make; over keys and values their entries came with the rows.
+    fn indexes(&self) -> usize {
         match self {
-            Loader::Sql(loader) => loader.build_indexes(),
+            Loader::Sql(loader) => loader.indexes(),
+            Loader::Kv(_) => 0,
+        }
+    }
+
+    /// Makes the index of a number.
+    fn build_index(&mut self, number: usize) -> Result<(), EngineError> {
+        match self {
+            Loader::Sql(loader) => loader.build_index(number),
             Loader::Kv(_) => Ok(()),
         }
     }
@@ -147,6 +108,8 @@ pub struct RowLoader {
     config: Config,
     progress: Arc<Progress>,
     seed: u64,
+    /// The chunks that it writes next.
+    run: Range<u64>,
     stage: Stage,
     /// What is staged and not yet written: of which data set, and how many rows it has.
     staged: Option<(DataSet, Chunk, u64)>,
@@ -156,23 +119,37 @@ pub struct RowLoader {
 impl RowLoader {
     /// A loader that takes its share.
     pub fn new(loader: Loader, config: &Config, progress: Arc<Progress>, at: ClientAddress, seed: u64) -> Self {
-        let retry = Retry::new(RETRIES, stream_seed(client_seed(seed, at), 1));
-        Self { loader, config: *config, progress, seed, stage: Stage::default(), staged: None, retry }
+        let (retry, stage) = (retry(at, seed), Stage::default());
+        Self { loader, config: *config, progress, seed, run: 0..0, stage, staged: None, retry }
     }
+
+    /// The number of its next chunk; that of another run where it has written one to its end.
+    fn next_chunk(&mut self) -> Option<u64> {
+        loop {
+            if let Some(number) = self.run.next() {
+                return Some(number);
+            }
+            self.run = self.progress.next_run(&self.config)?;
+        }
+    }
+}
+
+fn retry(at: ClientAddress, seed: u64) -> Retry {
+    Retry::new(RETRIES, stream_seed(client_seed(seed, at), 1))
 }
 
 impl Worker for RowLoader {
     fn draw(&mut self) -> Option<OpKind> {
         if self.staged.is_none() {
-            let number = self.progress.chunk.fetch_add(1, Relaxed);
-            let (of_set, sets) = (Chunk::count(&self.config.scale), self.config.sets);
-            let set = u32::try_from(number / of_set).ok().filter(|set| *set < sets)?;
+            let number = self.next_chunk()?;
+            let of_set = Chunk::count(&self.config.scale);
+            let set = DataSet { number: (number / of_set) as u32, of: self.config.sets };
             let chunk = Chunk::numbered(&self.config.scale, number % of_set)?;
             self.stage.clear();
             let random = Random::seed_from_u64(stream_seed(self.seed, number));
             let mut filler =
                 Filler { stage: &mut self.stage, random, config: &self.config, seed: self.seed, now: now() };
-            self.staged = Some((DataSet { number: set, of: sets }, chunk, filler.fill(chunk)));
+            self.staged = Some((set, chunk, filler.fill(chunk)));
         }
         self.staged.map(|(_, chunk, _)| chunk.kind())
     }
@@ -185,8 +162,7 @@ impl Worker for RowLoader {
                 return Err(explained(error));
             }
             if !self.retry.wait(retries + 1, &error).await {
-                let words = format!("rows were given up after {retries} retries ({error}); load with fewer loaders");
-                return Err(EngineError::failed("load", words));
+                return Err(given_up("rows were", retries, &error));
             }
             retries += 1;
         }
@@ -212,27 +188,48 @@ fn explained(error: EngineError) -> EngineError {
     }
 }
 
-/// The loader of the indexes.
+fn given_up(what: &str, retries: u32, error: &EngineError) -> EngineError {
+    let words = format!("{what} given up after {retries} retries ({error}); load with fewer loaders");
+    EngineError::failed("load", words)
+}
+
+/// A loader of indexes: each is of one table, so that loaders make several at once.
 pub struct IndexLoader {
     loader: Loader,
     progress: Arc<Progress>,
+    /// The one that it is at.
+    index: Option<usize>,
+    retry: Retry,
 }
 
 impl IndexLoader {
-    /// The one that is first makes them all.
-    pub fn new(loader: Loader, progress: Arc<Progress>) -> Self {
-        Self { loader, progress }
+    /// A loader that takes its share.
+    pub fn new(loader: Loader, progress: Arc<Progress>, at: ClientAddress, seed: u64) -> Self {
+        Self { loader, progress, index: None, retry: retry(at, seed) }
     }
 }
 
 impl Worker for IndexLoader {
     fn draw(&mut self) -> Option<OpKind> {
-        (!self.progress.index_is_taken.swap(true, Relaxed)).then_some(0)
+        let next = || self.progress.index.fetch_add(1, Relaxed);
+        self.index = Some(self.index.unwrap_or_else(next)).filter(|index| *index < self.loader.indexes());
+        self.index.map(|_| 0)
     }
 
     async fn perform(&mut self) -> Result<Op, EngineError> {
-        self.loader.build_indexes()?;
-        Ok(Op::default())
+        let Some(index) = self.index else { return Ok(Op::default()) };
+        let mut retries = 0;
+        while let Err(error) = self.loader.build_index(index) {
+            if !error.is_conflict() {
+                return Err(error);
+            }
+            if !self.retry.wait(retries + 1, &error).await {
+                return Err(given_up("an index was", retries, &error));
+            }
+            retries += 1;
+        }
+        self.index = None;
+        Ok(Op { rows: 0, retries, failed: false })
     }
 
     fn statements(&mut self) -> StatementCounts {
@@ -409,24 +406,17 @@ const CREDIT_LIMIT: i64 = 5_000_000;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scale::{CUSTOMERS, ITEMS};
     use crate::settings::Style;
 
+    /// Whoever asks, each run is given once, and one data set's after the other's.
     #[test]
-    fn chunks_cover_everything_once() {
+    fn every_chunk_of_every_data_set_is_given_to_one_loader() {
         let scale = Scale { warehouses: 2, customers: 250, items: 1500 };
-        let chunks: Vec<Chunk> = (0..).map_while(|number| Chunk::numbered(&scale, number)).collect();
-        let count = |of: fn(&Chunk) -> bool| chunks.iter().filter(|chunk| of(chunk)).count();
-        assert_eq!(count(|chunk| matches!(chunk, Chunk::Items(_))), 2);
-        assert_eq!(count(|chunk| matches!(chunk, Chunk::Warehouse(_))), 2);
-        assert_eq!(count(|chunk| matches!(chunk, Chunk::Stock(..))), 4);
-        assert_eq!(count(|chunk| matches!(chunk, Chunk::Customers(..))), 20);
-        assert_eq!(count(|chunk| matches!(chunk, Chunk::Orders(..))), 60);
-        assert!(chunks.contains(&Chunk::Orders(2, 10, 201)) && chunks.contains(&Chunk::Stock(2, 1001)));
-        assert_eq!(Chunk::numbered(&scale, chunks.len() as u64), None);
-        assert_eq!(Chunk::count(&scale), chunks.len() as u64);
-        let whole = Scale { warehouses: 1, customers: CUSTOMERS, items: ITEMS };
-        assert_eq!((0..).map_while(|number| Chunk::numbered(&whole, number)).count(), 100 + 1 + 100 + 10 * 33);
+        let config = Config { scale, sets: 3, constants: Constants::drawn(1), style: Style::Plain, thinks: false };
+        let progress = Progress::default();
+        let given: Vec<u64> = std::iter::from_fn(|| progress.next_run(&config)).flatten().collect();
+        assert_eq!(given, (0..3 * Chunk::count(&scale)).collect::<Vec<u64>>());
+        assert_eq!(progress.next_run(&config), None);
     }
 
     #[test]

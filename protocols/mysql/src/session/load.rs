@@ -9,7 +9,7 @@ use rumba_core::sql::Param;
 use super::failure::call_failed;
 use super::literal::{self, put_escaped, put_quoted, quoted_name};
 use super::outbox::{Kind, Outbox, Pending, Queue};
-use super::statement::{Binary, LONG_LONG, VAR_STRING};
+use super::statement::{Binary, DATETIME, LONG_LONG, VAR_STRING, put_time};
 use super::{LoadWay, SessionOptions};
 use crate::WireError;
 use crate::codec::answer::{Done, counted};
@@ -177,22 +177,30 @@ impl Rows {
     }
 }
 
-/// A column goes as integers if all its values are.
+/// A column goes as integers if all its values are, as times if all are, and else as strings, which the server reads: of a
+/// time that costs both sides more.
 fn choose_types(types: &mut [u8], values: &[Param<'_>]) {
-    types.fill(LONG_LONG);
+    /// The type of NULL, which any column may have.
+    const ANY: u8 = 0x06;
+    types.fill(ANY);
     for row in values.chunks_exact(types.len()) {
         for (column, value) in types.iter_mut().zip(row) {
-            if !matches!(value, Param::Null | Param::Int(_)) {
-                *column = VAR_STRING;
-            }
+            let own = match value {
+                Param::Null => continue,
+                Param::Int(_) => LONG_LONG,
+                Param::Timestamp(_) => DATETIME,
+                _ => VAR_STRING,
+            };
+            *column = if *column == ANY || *column == own { own } else { VAR_STRING };
         }
     }
+    types.iter_mut().filter(|column| **column == ANY).for_each(|column| *column = LONG_LONG);
 }
 
 fn bulk(sink: &mut Sink<'_>, statement: usize, id: u32, types: &[u8], values: &[Param<'_>], limit: usize) {
     let mut at = None;
     for row in values.chunks_exact(types.len()) {
-        // An indicator and up to nine bytes of length or number, or twenty digits.
+        // An indicator and up to nine bytes of length or number, twelve of a time, or twenty digits.
         let most: usize = row.iter().map(|value| 22 + longest(value)).sum();
         if let Some(full) = at.filter(|full| sink.out.len() - full + most > limit) {
             frame::finish(sink.out, full, 0);
@@ -225,6 +233,10 @@ fn put_bulk(out: &mut Vec<u8>, number: u8, value: &Param<'_>) {
         Param::Int(value) if number == LONG_LONG => {
             out.push(VALUE);
             out.extend_from_slice(&value.to_le_bytes());
+        }
+        Param::Timestamp(time) if number == DATETIME => {
+            out.push(VALUE);
+            put_time(out, time);
         }
         Param::Text(bytes) | Param::Bytes(bytes) => {
             out.push(VALUE);
@@ -350,4 +362,31 @@ pub(super) fn loaded_less(done: &Done<'_>, rows: u64) -> Option<EngineError> {
             done.affected
         ),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_column_goes_in_the_one_type_of_its_values_and_else_as_text() {
+        let time = Param::Timestamp("2026-11-23 06:40:46.5".parse().unwrap());
+        let values = [
+            [Param::Null, Param::Int(1), time, time, Param::Null, Param::Int(1)],
+            [Param::Null, Param::Null, Param::Null, Param::Text(b"now"), time, time],
+        ];
+        let mut types = [0; 6];
+        choose_types(&mut types, values.as_flattened());
+        assert_eq!(types, [LONG_LONG, LONG_LONG, DATETIME, VAR_STRING, DATETIME, VAR_STRING]);
+        let written = |number, value| {
+            let mut out = Vec::new();
+            put_bulk(&mut out, number, &value);
+            out
+        };
+        // The indicator, the length, the year, month, day, hour, minute, second, microseconds.
+        assert_eq!(written(DATETIME, time), [0, 11, 0xea, 0x07, 11, 23, 6, 40, 46, 0x20, 0xa1, 0x07, 0]);
+        assert_eq!(written(VAR_STRING, time), [&b"\0\x1a"[..], b"2026-11-23 06:40:46.500000"].concat());
+        assert_eq!(written(DATETIME, Param::Null), [1]);
+    }
 }

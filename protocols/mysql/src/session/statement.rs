@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rumba_core::sql::Param;
+use rumba_core::value::DateTime;
 
 use super::SessionOptions;
 use super::load::Rows;
@@ -25,7 +26,7 @@ const NOT_PREPARABLE: u16 = 1295;
 pub(super) const LONG_LONG: u8 = 0x08;
 pub(super) const VAR_STRING: u8 = 0xfd;
 const DOUBLE: u8 = 0x05;
-const DATETIME: u8 = 0x0c;
+pub(super) const DATETIME: u8 = 0x0c;
 const NEW_DECIMAL: u8 = 0xf6;
 
 /// The type that a value is sent as; `None` for NULL, which has any.
@@ -56,14 +57,7 @@ pub(super) fn put_value(out: &mut Vec<u8>, param: &Param<'_>) {
 fn put_rarer_value(out: &mut Vec<u8>, param: &Param<'_>) {
     match param {
         Param::Double(value) => out.extend_from_slice(&value.to_le_bytes()),
-        Param::Timestamp(time) => {
-            let micros = time.subsec_nanosecond() / 1000;
-            out.push(11);
-            out.extend_from_slice(&time.year().to_le_bytes());
-            let fields = [time.month(), time.day(), time.hour(), time.minute(), time.second()];
-            out.extend(fields.map(|field| field as u8));
-            out.extend_from_slice(&micros.to_le_bytes());
-        }
+        Param::Timestamp(time) => put_time(out, time),
         other => {
             // A number of at most forty digits: its length is one byte.
             out.push(0);
@@ -72,6 +66,16 @@ fn put_rarer_value(out: &mut Vec<u8>, param: &Param<'_>) {
             out[at - 1] = (out.len() - at) as u8;
         }
     }
+}
+
+/// Appends a date and time to the microsecond, as [`DATETIME`].
+pub(super) fn put_time(out: &mut Vec<u8>, time: &DateTime) {
+    let micros = time.subsec_nanosecond() / 1000;
+    out.push(11);
+    out.extend_from_slice(&time.year().to_le_bytes());
+    let fields = [time.month(), time.day(), time.hour(), time.minute(), time.second()];
+    out.extend(fields.map(|field| field as u8));
+    out.extend_from_slice(&micros.to_le_bytes());
 }
 
 /// How a statement of the session is carried out.

@@ -3,8 +3,9 @@
 use crate::support::Server;
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession};
+use rumba_core::value::{DateTime, Decimal};
 use rumba_protocol_mysql::{LoadWay, SessionOptions, WireSession};
-use rumba_testkit::sql::{ints, load};
+use rumba_testkit::sql::{ask, ints, load};
 
 const WAYS: [LoadWay; 3] = [LoadWay::BulkExecute, LoadWay::LoadData, LoadWay::Insert];
 
@@ -64,6 +65,45 @@ fn what_is_loaded_is_what_was_given_whatever_the_way() {
             }
             let last = format!("SELECT n FROM loaded WHERE id = {} AND l IS NULL AND b IS NULL", i64::MAX);
             assert_eq!(ints(&mut session, &last).unwrap(), [i64::MIN]);
+        }
+    }
+}
+
+/// Times alone, times and text in one column, amounts, and what is none: a column goes in one type, and all of them arrive.
+#[test]
+#[needs(MariaDb, Openssl)]
+fn times_and_amounts_are_loaded_to_their_last_digit_whatever_the_way() {
+    let server = Server::shared();
+    let times = ["2026-11-23 06:40:46.987654", "1970-01-02 00:00:00"].map(|text| text.parse::<DateTime>().unwrap());
+    let amounts = [Decimal::new(-1_790, 2), Decimal::new(999_999_999_999, 2)];
+    for way in WAYS {
+        for mut session in server.sessions(&by(way)) {
+            session
+                .run(
+                    "CREATE OR REPLACE TEMPORARY TABLE timed (id INT PRIMARY KEY, t DATETIME(6), m DATETIME(6), \
+                     a DECIMAL(12,2), n DATETIME) ENGINE=InnoDB",
+                )
+                .unwrap();
+            let rows = session.prepare_rows("timed", &["id", "t", "m", "a", "n"]).unwrap();
+            let mixed = [Param::Timestamp(times[0]), Param::Text(b"1999-12-31 23:59:59.5")];
+            let values: Vec<Param<'_>> = (0..2)
+                .flat_map(|id| {
+                    let amount = Param::Decimal(amounts[id]);
+                    [Param::Int(id as i64), Param::Timestamp(times[id]), mixed[id], amount, Param::Null]
+                })
+                .chain([Param::Int(2), Param::Null, Param::Null, Param::Null, Param::Null])
+                .collect();
+            assert_eq!(load(&mut session, rows, &values).unwrap().affected, 3, "{way:?}");
+            let sql = "SELECT CONCAT_WS('|', t, m, a, n IS NULL) FROM timed ORDER BY id";
+            let told = session.prepare(sql).unwrap();
+            let (_, found) = ask(&mut session, told, &[], 1).unwrap();
+            let found: Vec<String> = found.iter().map(|row| String::from_utf8_lossy(&row[0]).into_owned()).collect();
+            let expected = [
+                "2026-11-23 06:40:46.987654|2026-11-23 06:40:46.987654|-17.90|1",
+                "1970-01-02 00:00:00.000000|1999-12-31 23:59:59.500000|9999999999.99|1",
+                "1",
+            ];
+            assert_eq!(found, expected, "{way:?}");
         }
     }
 }

@@ -75,13 +75,17 @@ impl SqlLoader {
         self.transactions.take_statements()
     }
 
-    /// Makes the indexes.
+    /// How many indexes there are to make, of all data sets.
+    pub fn indexes(&self) -> usize {
+        self.tables.len() * INDEXES.len()
+    }
+
+    /// Makes the index of a number.
     ///
     /// # Errors
     /// Whatever the engine said.
-    pub fn build_indexes(&mut self) -> Result<(), EngineError> {
-        let all =
-            DataSet::all(self.tables.len() as u32).flat_map(|set| INDEXES.map(|index| set.sql(index).into_owned()));
-        all.into_iter().try_for_each(|index| self.transactions.session.run(&index))
+    pub fn build_index(&mut self, number: usize) -> Result<(), EngineError> {
+        let set = DataSet { number: (number / INDEXES.len()) as u32, of: self.tables.len() as u32 };
+        self.transactions.session.run(&set.sql(INDEXES[number % INDEXES.len()]))
     }
 }

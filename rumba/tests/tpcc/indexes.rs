@@ -1,0 +1,41 @@
+//! Indexes are made by as many loaders as there are, each by one of them.
+
+use rumba_core::engine::{Engine, Instance, Session};
+use rumba_core::worker::{ClientAddress, block_on};
+use rumba_core::workload::Workload;
+use rumba_engine_sqlite::Sqlite;
+use rumba_workload_tpcc::TpcC;
+
+use super::{ALONE, Turns, config, run, settings};
+
+/// The indexes beside those of primary keys.
+fn indexes(instance: &dyn Instance) -> i64 {
+    let Session::Sql(mut session) = instance.session().unwrap() else { panic!("SQLite speaks SQL") };
+    let sql = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL";
+    let (statement, mut count) = (session.prepare(sql).unwrap(), 0);
+    block_on(session.execute(statement, &[], &mut |row| count = row.int(0))).unwrap();
+    count
+}
+
+#[test]
+fn loaders_share_the_indexes_of_all_data_sets_and_make_each_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = [("warehouses", 1), ("customers", 20), ("items", 200), ("data_sets", 2)];
+    let bound = TpcC.bind(&settings(&small)).unwrap();
+    let instance = Sqlite.open(dir.path(), &config("sqlite"), bound.schema(Sqlite.info().family)).unwrap();
+    bound.create_schema(&mut instance.session().unwrap()).unwrap();
+    let stages = bound.load_stages();
+    assert!(stages.len() == 2 && stages[1].parallel, "they follow the rows");
+    run(bound.loader(0, instance.session().unwrap(), ALONE, 1).unwrap(), usize::MAX);
+    let mut loaders = [0, 1, 2].map(|client| {
+        let at = ClientAddress { client, clients: 3, ..ALONE };
+        bound.loader(1, instance.session().unwrap(), at, 1).unwrap()
+    });
+    assert_eq!(indexes(&*instance), 0);
+    // After one turn each of the first two has another before it, which the third does not take from it. Two tables of each
+    // data set have an index.
+    for (loader, turns, made) in [(0, 1, 1), (1, 1, 2), (2, usize::MAX, 2), (0, usize::MAX, 3), (1, usize::MAX, 4)] {
+        block_on(loaders[loader].run(&mut Turns(turns))).unwrap();
+        assert_eq!(indexes(&*instance), made, "loader {loader}, {turns} turns");
+    }
+}
