@@ -17,7 +17,7 @@ const REPEATS: usize = 3;
 const WINDOW_S: u32 = 2;
 /// How long each runs before it is looked at.
 pub const WARMUP: Duration = Duration::from_secs(2);
-/// All that both have under the same name and that runs on without an end.
+/// All that both have under the same name and that runs on without an end. `bulk_insert` does not: see [`bulk_insert`].
 const TESTS: [&str; 10] = [
     "oltp_point_select",
     "oltp_read_only",
@@ -107,29 +107,20 @@ fn prepare_with(bench: &Bench, server: &Server, threads: u32, least: f64) -> Res
     // The default of one is not the other's, and an index on numbers most of which are alike is built otherwise.
     let drawn = "--rand-type=uniform".to_owned();
     let given = [format!("--tables={TABLES}"), format!("--table-size={ROWS}"), drawn, format!("--threads={threads}")];
-    // Rows per second, and the client's CPU per row.
     let fill = |program: &[&OsStr]| -> Result<Window, Failure> {
         let ask = |word: &str| {
             let mut command = command(program);
             command.arg("oltp_read_write").args(&given).args(at(&server.socket, DATABASE)).arg(word);
-            run(&mut command)
+            command
         };
-        ask("cleanup")?;
-        let (start, cpu) = (Instant::now(), cpu_us("self", Whose::Children)?);
-        ask("prepare")?;
-        let seconds = start.elapsed().as_secs_f64();
-        let spent = cpu_us("self", Whose::Children)? - cpu;
-        Ok(Window { queries_per_s: rows / seconds, cpu_us_per_query: spent / rows })
+        run(&mut ask("cleanup"))?;
+        rows_window(&mut ask("prepare"), rows)
     };
-    let mut pairs: Vec<(Window, Window)> = Vec::new();
+    let mut pairs = Vec::new();
     for _ in 0..REPEATS {
         pairs.push((fill(&programs.own)?, fill(&programs.peer)?));
     }
-    let over = |of: &dyn Fn(&(Window, Window)) -> f64| Spread::of(pairs.iter().map(of).collect());
-    let rate = over(&|(own, peer)| own.queries_per_s / peer.queries_per_s);
-    let rates = [over(&|(own, _)| own.queries_per_s), over(&|(_, peer)| peer.queries_per_s)];
-    let cpu = over(&|(own, peer)| own.cpu_us_per_query / peer.cpu_us_per_query);
-    let cpus = [over(&|(own, _)| own.cpu_us_per_query), over(&|(_, peer)| peer.cpu_us_per_query)];
+    let compared = Compared::of(&pairs);
     let command = format!(
         "rumba sysbench oltp_read_write {} prepare, the tables dropped before; in turns with sysbench and the same words",
         given.join(" ")
@@ -140,18 +131,56 @@ fn prepare_with(bench: &Bench, server: &Server, threads: u32, least: f64) -> Res
                 "prepare over MariaDB, {threads} threads, rows per second, indexes included, ratio to sysbench"
             ),
             goal: format!("≥ {least:.1}"),
-            measured: format!("{}; {:.0} over {:.0}", rate.told(2), rates[0].median, rates[1].median),
-            met: Some(rate.median >= least),
+            measured: compared.rate_told(),
+            met: Some(compared.rate.median >= least),
             command: command.clone(),
         },
         Line {
             what: format!("prepare over MariaDB, {threads} threads, client CPU per row, ratio to sysbench"),
             goal: "≤ 0.20".into(),
-            measured: format!("{}; {:.2} µs over {:.2} µs", cpu.told(2), cpus[0].median, cpus[1].median),
-            met: Some(cpu.median <= 0.20),
+            measured: compared.cpu_told(),
+            met: Some(compared.cpu.median <= 0.20),
             command,
         },
     ])
+}
+
+/// What a command that writes so many rows came to: rows per second from its start to its end, and its CPU per row.
+fn rows_window(command: &mut Command, rows: f64) -> Result<Window, Failure> {
+    let (start, cpu) = (Instant::now(), cpu_us("self", Whose::Children)?);
+    run(command)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let spent = cpu_us("self", Whose::Children)? - cpu;
+    Ok(Window { queries_per_s: rows / seconds, cpu_us_per_query: spent / rows })
+}
+
+/// The rows of a turn of `bulk_insert`: of 64 clients each then sends more than its last packet, and of 8 a dozen.
+const BULK_ROWS: u32 = 4_000_000;
+
+/// `bulk_insert` at a place of each program's own. Its events are rows, of which many make a statement, and its tables
+/// grow as fast as it is: so it inserts a number of rows, from its start until the last of them is in, into tables that
+/// are made for this turn.
+fn bulk_insert(programs: &Programs<'_>, places: &[Vec<String>; 2], clients: u32) -> Result<Compared, Failure> {
+    let threads = format!("--threads={clients}");
+    let turn = |program: &[&OsStr], place: &[String]| -> Result<Window, Failure> {
+        let ask = |program: &[&OsStr], words: &[&str]| {
+            let mut command = command(program);
+            command.arg("bulk_insert").args(place).arg(&threads).args(words);
+            command
+        };
+        // By the same program for both.
+        run(&mut ask(&programs.peer, &["cleanup"]))?;
+        run(&mut ask(&programs.peer, &["prepare"]))?;
+        let events = format!("--events={BULK_ROWS}");
+        let window = rows_window(&mut ask(program, &[&events, "--time=0", "run"]), f64::from(BULK_ROWS))?;
+        run(&mut ask(&programs.peer, &["cleanup"]))?;
+        Ok(window)
+    };
+    let mut pairs = Vec::new();
+    for _ in 0..REPEATS {
+        pairs.push((turn(&programs.own, &places[0])?, turn(&programs.peer, &places[1])?));
+    }
+    Ok(Compared::of(&pairs))
 }
 
 /// A database each: who is stopped in the middle of a transaction holds its locks. They are filled before every test: of
@@ -175,6 +204,18 @@ pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
                 command: format!("rumba sysbench {test} --threads={clients}; in turns with sysbench and the same words (nothing pinned)"),
             });
         }
+        let places = DATABASES.map(|database| at(&server.socket, database).to_vec());
+        let compared = bulk_insert(&Programs::of(&bench.rumba()), &places, clients)?;
+        lines.push(Line {
+            what: format!("rows per second, bulk_insert, MariaDB, {clients} clients, ratio to sysbench"),
+            goal: "≥ 1.00".into(),
+            measured: format!("{}; client CPU per row {}", compared.rate_told(), compared.cpu_told()),
+            met: Some(compared.rate.median >= 1.0),
+            command: format!(
+                "rumba sysbench bulk_insert --threads={clients} --events={BULK_ROWS} --time=0 run, its tables made before; \
+                 in turns with sysbench and the same words (nothing pinned)"
+            ),
+        });
     }
     Ok(lines)
 }
@@ -215,6 +256,18 @@ pub fn postgresql(bench: &Bench) -> Result<Vec<Line>, Failure> {
             ),
         });
     }
+    let places = DATABASES.map(|database| place(database).to_vec());
+    let compared = bulk_insert(&Programs::with_loops(&rumba), &places, CLIENTS)?;
+    lines.push(Line {
+        what: format!("client CPU per row, bulk_insert, PostgreSQL, {CLIENTS} clients, ratio to sysbench"),
+        goal: "≤ 0.60".into(),
+        measured: format!("{}; rows per second {}", compared.cpu_told(), compared.rate_told()),
+        met: Some(compared.cpu.median <= 0.60),
+        command: format!(
+            "rumba sysbench --client-driver=loops bulk_insert --db-driver=pgsql --threads={CLIENTS} --events={BULK_ROWS} \
+             --time=0 run, its tables made before; in turns with sysbench and the same words (nothing pinned)"
+        ),
+    });
     // The least that a point select can cost there, on cores that the server wants, too.
     let speak = ["protocol=postgresql".to_owned(), format!("user={SUPERUSER}"), format!("database={DATABASE}")];
     let args = [&speak[..], &arguments(CLIENTS)].concat();
@@ -231,11 +284,28 @@ pub fn postgresql(bench: &Bench) -> Result<Vec<Line>, Failure> {
 /// rumba over sysbench.
 struct Compared {
     rate: Spread,
+    rates: [Spread; 2],
     cpu: Spread,
     cpu_us: [Spread; 2],
 }
 
 impl Compared {
+    /// Of windows that were neighbours in time, rumba's first.
+    fn of(pairs: &[(Window, Window)]) -> Self {
+        let over = |of: &dyn Fn(&(Window, Window)) -> f64| Spread::of(pairs.iter().map(of).collect());
+        Self {
+            rate: over(&|(own, peer)| own.queries_per_s / peer.queries_per_s),
+            rates: [over(&|(own, _)| own.queries_per_s), over(&|(_, peer)| peer.queries_per_s)],
+            cpu: over(&|(own, peer)| own.cpu_us_per_query / peer.cpu_us_per_query),
+            cpu_us: [over(&|(own, _)| own.cpu_us_per_query), over(&|(_, peer)| peer.cpu_us_per_query)],
+        }
+    }
+
+    fn rate_told(&self) -> String {
+        let [own, peer] = self.rates;
+        format!("{}; {:.0} over {:.0}", self.rate.told(2), own.median, peer.median)
+    }
+
     fn cpu_told(&self) -> String {
         let [own, peer] = self.cpu_us;
         format!("{}: {:.2} µs over {:.2} µs", self.cpu.told(2), own.median, peer.median)
@@ -249,14 +319,9 @@ fn compare(programs: &Programs<'_>, words: &[Vec<String>; 2], clients: u32) -> R
     own.window(1)?;
     let peer = Sysbench::start(&programs.peer, &words[1], &Cores::FREE, clients, WARMUP)?;
     peer.window(1)?;
-    let mut pairs: Vec<(Window, Window)> = Vec::new();
+    let mut pairs = Vec::new();
     for _ in 0..REPEATS {
         pairs.push((own.window(WINDOW_S)?, peer.window(WINDOW_S)?));
     }
-    let over = |of: &dyn Fn(&(Window, Window)) -> f64| Spread::of(pairs.iter().map(of).collect());
-    Ok(Compared {
-        rate: over(&|(own, peer)| own.queries_per_s / peer.queries_per_s),
-        cpu: over(&|(own, peer)| own.cpu_us_per_query / peer.cpu_us_per_query),
-        cpu_us: [over(&|(own, _)| own.cpu_us_per_query), over(&|(_, peer)| peer.cpu_us_per_query)],
-    })
+    Ok(Compared::of(&pairs))
 }
