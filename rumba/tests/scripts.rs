@@ -5,10 +5,17 @@
 mod before_1_0;
 #[path = "scripts/bytes.rs"]
 mod bytes;
+#[path = "scripts/collected.rs"]
+mod collected;
 #[path = "scripts/depth.rs"]
 mod depth;
+#[path = "scripts/distributions.rs"]
+mod distributions;
 #[path = "scripts/handles.rs"]
 mod handles;
+#[path = "scripts/laws.rs"]
+#[allow(dead_code)] // What is of sysbench itself.
+mod laws;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -20,6 +27,7 @@ use rumba_core::sql::SqlSession;
 use rumba_core::worker::{Client as _, Op, OpKind, Pace, block_on};
 use rumba_sysbench::report::{Latency, StatementTimes};
 use rumba_workload_sysbench::counters::Counters;
+use rumba_workload_sysbench::failure::Function;
 use rumba_workload_sysbench::host::{DriverInfo, Host, Level, Remedy};
 use rumba_workload_sysbench::random::{Shapes, Unique};
 use rumba_workload_sysbench::setup::{Events, OptionValue, Script, Setup};
@@ -256,6 +264,24 @@ fn events_run_until_the_pace_or_the_script_ends_them() {
         end.unwrap_err().to_string(),
         "script: `thread_run' function failed: test.lua:1: attempt to index local 'x' (a nil value)"
     );
+}
+
+/// Whoever runs it passes over a client's end that fails, and over nothing else.
+#[test]
+fn a_client_s_error_says_in_which_function_it_failed() {
+    let run = Run::new();
+    let fails = "error(\"`thread_done' function failed: no\", 0)";
+    for (script, function, is_of_end) in [
+        (format!("function event() {fails} end"), Function::ThreadRun, false),
+        (format!("function event() return 1 end function thread_done() {fails} end"), Function::ThreadDone, true),
+    ] {
+        let mut client = ScriptClient::new(&run.setup(&script), 3, Arc::default()).unwrap();
+        let mut pace = Count { left: 1, ..Count::default() };
+        let error = block_on(client.work(&mut pace)).unwrap_err();
+        let words = "`thread_done' function failed: no".to_owned();
+        assert_eq!(error, ScriptError::Call { function, words });
+        assert_eq!(error.is_of_end(), is_of_end);
+    }
 }
 
 #[test]

@@ -158,6 +158,21 @@ fn a_script_of_ones_own_is_run_as_it_is() {
     assert!(place.is_clean());
 }
 
+/// Its function was looked for outside of all protection, and the process ended.
+#[test]
+fn a_script_that_fails_while_its_function_is_looked_for_ends_the_trial_in_its_own_words() {
+    let place = Place::new();
+    let script = "sysbench.cmdline = setmetatable({ options = {}, commands = { prepare = { function() end } } },
+        { __index = function(_, name) error('there is no ' .. name) end })
+        function event() end";
+    std::fs::write(place.path("own.lua"), script).unwrap();
+    let output = run(&place, "sqlite", &["script=own.lua"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let words = "`prepare' function failed: own.lua:2: there is no call_command";
+    assert!(in_a_line(&output).contains(words), "{}", text(&output));
+    assert!(place.is_clean());
+}
+
 #[test]
 fn the_tests_of_a_suite_start_from_one_load_and_are_compared_test_by_test() {
     let place = Place::new();

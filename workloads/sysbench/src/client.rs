@@ -9,9 +9,10 @@ use rumba_core::error::EngineError;
 use rumba_core::worker::{Client, Pace};
 
 use crate::counters::Counters;
+use crate::failure::{Function, ScriptError};
 use crate::fiber::Fiber;
 use crate::host::Host;
-use crate::interpreter::{Fill, Interpreter, ScriptError, Work};
+use crate::interpreter::{Fill, Interpreter, Work};
 use crate::setup::Setup;
 
 /// A client that runs a script's events, or fills the database.
@@ -37,7 +38,7 @@ impl ScriptClient {
     /// The script is not there, cannot be loaded, or its `thread_init` fails.
     pub fn new(setup: &Arc<Setup>, number: u32, counters: Arc<Counters>) -> Result<Self, ScriptError> {
         let client = Self::of(setup, number, counters, Work::Events)?;
-        client.interpreter.call("thread_init")?;
+        client.interpreter.call(Function::ThreadInit)?;
         client.interpreter.tidy_up();
         Ok(client)
     }
@@ -65,22 +66,31 @@ impl ScriptClient {
     pub fn interpreter(&self) -> &Interpreter {
         &self.interpreter
     }
-}
 
-impl Client for ScriptClient {
-    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
+    /// Runs its events, or fills the database; as [`Client::run`], in the script's own errors.
+    pub fn work<'a>(
+        &'a mut self,
+        pace: &'a mut dyn Pace,
+    ) -> Pin<Box<dyn Future<Output = Result<(), ScriptError>> + 'a>> {
         // SAFETY: the fiber is polled by the future below alone, which holds both borrows for as long.
         let pace = unsafe { std::mem::transmute::<NonNull<dyn Pace + 'a>, NonNull<dyn Pace>>(NonNull::from(pace)) };
         let (interpreter, work) = (&raw const *self.interpreter, self.work);
         let made = Fiber::new(self.interpreter.setup().stack_bytes(), move |waits| {
             // SAFETY: the interpreter is boxed, and dropped after the fiber.
             let interpreter = unsafe { &*interpreter };
-            interpreter.run(work, pace, waits).map_err(|error| EngineError::failed("script", error.to_string()))
+            interpreter.run(work, pace, waits)
         });
         let fiber = match made {
             Ok(fiber) => self.fiber.insert(fiber),
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
         Box::pin(poll_fn(move |context| fiber.poll(context)))
+    }
+}
+
+impl Client for ScriptClient {
+    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
+        let work = self.work(pace);
+        Box::pin(async move { work.await.map_err(EngineError::from) })
     }
 }

@@ -1,7 +1,7 @@
 //! A script's connection: a session, its statements, and the answer to the last of them.
 
 use std::borrow::Cow;
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{c_char, c_int};
 use std::ptr::{null, null_mut};
 
 use rumba_core::error::EngineError;
@@ -12,8 +12,9 @@ use crate::counters::Counter;
 use crate::host::{Level, Remedy};
 use crate::interpreter::Client;
 use crate::row_load::RowLoad;
-use crate::rows::{RawRows, Rows, ValueHead};
+use crate::rows::{RawRows, RowRoom, Rows};
 use crate::statement::{self, BoundStatement, ParamHead};
+use crate::told::Told;
 
 /// What a call came to, as `api.lua` knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,10 @@ pub(crate) struct Connection {
     sql_errmsg: *const c_char,
     driver: *const DriverHead,
     result: ResultHead,
+    /// How many calls have failed so far: whoever reads what was told of one sees by it whether another came between.
+    failures: u32,
+    /// What the last of them was; `error` is what the last call was.
+    failed_as: c_int,
     // What follows is hidden from scripts.
     client: *const Client,
     driver_number: usize,
@@ -75,8 +80,8 @@ pub(crate) struct Connection {
     statements: Vec<Box<BoundStatement>>,
     /// Those that were closed and that the script has let go of.
     spare: Vec<*mut BoundStatement>,
-    state: CString,
-    message: CString,
+    state: Told,
+    message: Told,
     rows: Rows,
     raw_rows: RawRows,
     params: Vec<Param<'static>>,
@@ -101,6 +106,8 @@ impl Connection {
             sql_errmsg: null(),
             driver: null(),
             result: ResultHead { counter: 0, nrows: 0, nfields: 0, connection: null_mut() },
+            failures: 0,
+            failed_as: NONE,
             client,
             driver_number: 0,
             is_held: false,
@@ -109,8 +116,8 @@ impl Connection {
             session: None,
             statements: Vec::new(),
             spare: Vec::new(),
-            state: CString::default(),
-            message: CString::default(),
+            state: Told::default(),
+            message: Told::default(),
             rows: Rows::default(),
             raw_rows: RawRows::default(),
             params: Vec::new(),
@@ -370,11 +377,9 @@ impl Connection {
 
     fn tell(&mut self, error: &EngineError, kind: c_int) {
         let (number, state) = numbers(error);
-        let words = words(error);
-        let text = |words: String| CString::new(words.replace('\0', "\\0")).unwrap_or_default();
-        (self.error, self.sql_errno) = (kind, number);
-        (self.state, self.message) = (text(state), text(words));
-        (self.sql_state, self.sql_errmsg) = (self.state.as_ptr(), self.message.as_ptr());
+        (self.error, self.failed_as, self.sql_errno) = (kind, kind, number);
+        self.failures = self.failures.wrapping_add(1);
+        (self.sql_state, self.sql_errmsg) = (self.state.tell(&state), self.message.tell(&words(error)));
     }
 
     /// Forgets the rows of the last answer.
@@ -385,12 +390,17 @@ impl Connection {
         (self.result.nrows, self.result.nfields) = (0, 0);
     }
 
-    /// The next row of the last answer; null after the last.
-    pub(crate) fn fetch(&mut self) -> *const ValueHead {
-        if let Some(session) = &mut self.session {
+    /// Copies the next row of the last answer, if the room is large enough; how many columns it has, 0 after the last.
+    ///
+    /// # Safety
+    /// The room is as large as it says, and nobody else's.
+    pub(crate) unsafe fn fetch(&mut self, room: *mut RowRoom) -> u32 {
+        // One that found no room is there still.
+        if let Some(session) = self.session.as_mut().filter(|_| !self.rows.has_next()) {
             self.raw_rows.read_next(&mut **session, &mut self.rows);
         }
-        self.rows.fetch()
+        // SAFETY: as above.
+        unsafe { self.rows.fetch(room) }
     }
 
     /// Begins to insert rows together.
@@ -493,12 +503,6 @@ impl Connection {
             Ok(answer) => answer.map_or(Outcome::Done, |answer| self.took(&answer)),
             Err(error) => self.failed(&error, "load_rows_done", b""),
         }
-    }
-}
-
-impl ResultHead {
-    pub(crate) fn connection(&self) -> *mut Connection {
-        self.connection
     }
 }
 

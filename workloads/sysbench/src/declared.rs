@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use mlua::{Table, Value};
 
-use crate::interpreter::{Interpreter, ScriptError};
+use crate::failure::ScriptError;
+use crate::interpreter::Interpreter;
 
 /// The kind of value that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +69,8 @@ impl Interpreter {
     /// What that function raised.
     pub fn takes(&self, option: &str, value: Option<&str>) -> Result<bool, ScriptError> {
         let takes: mlua::Function = self.cmdline("takes")?;
-        let function = format!("sysbench.cmdline.options.{option}");
-        takes.call::<bool>((option, value)).map_err(|error| ScriptError::Call { function, words: plain(&error) })
+        let place = format!("sysbench.cmdline.options.{option}");
+        takes.call::<bool>((option, value)).map_err(|error| ScriptError::Hook { place, words: plain(&error) })
     }
 
     /// Whether the script has a command of this name, and whether all clients carry it out.
@@ -107,8 +108,8 @@ impl Interpreter {
     /// What it raised.
     pub fn call_command(&self, name: &str) -> Result<bool, ScriptError> {
         let call: mlua::Function = self.cmdline("call_command")?;
-        let function = "sysbench.cmdline.call_command".to_owned();
-        call.call::<bool>(name).map_err(|error| ScriptError::Call { function, words: plain(&error) })
+        let place = "sysbench.cmdline.call_command".to_owned();
+        call.call::<bool>(name).map_err(|error| ScriptError::Hook { place, words: plain(&error) })
     }
 
     /// The files of the modules that the script has required so far, by the modules' names; what comes along is in none.

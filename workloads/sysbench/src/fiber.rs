@@ -8,13 +8,14 @@ use std::task::{Context, Poll};
 
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use rumba_core::error::EngineError;
 use rumba_core::worker::block_on;
+
+use crate::failure::ScriptError;
 
 /// What a resumed fiber is given: the context that its polls take. It is good until the fiber stops again.
 type Given = *mut Context<'static>;
 /// How a fiber's work ends.
-pub type End = Result<(), EngineError>;
+pub type End = Result<(), ScriptError>;
 
 /// Room for LuaJIT's compiler, what a script's C functions need, and some 200 calls of `gsub` within each other
 /// (`crate::depth`). Only what is touched becomes memory; into less than 2 MiB no huge page fits, which would at once.
@@ -31,9 +32,9 @@ impl Fiber {
     ///
     /// # Errors
     /// The host has no memory for the stack.
-    pub fn new(stack_bytes: usize, work: impl FnOnce(&Waits) -> End + 'static) -> Result<Self, EngineError> {
+    pub fn new(stack_bytes: usize, work: impl FnOnce(&Waits) -> End + 'static) -> Result<Self, ScriptError> {
         let stack = DefaultStack::new(stack_bytes.clamp(LEAST_STACK_BYTES, MOST_STACK_BYTES))
-            .map_err(|error| EngineError::failed("clients", format!("no memory for a client's stack: {error}")))?;
+            .map_err(|error| ScriptError::Stack(error.to_string()))?;
         let stack_end = stack.limit().get();
         let work =
             move |yielder: &Yielder<Given, ()>, given: Given| work(&Waits { yielder, given: given.into(), stack_end });

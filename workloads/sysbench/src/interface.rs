@@ -6,12 +6,13 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::slice::from_raw_parts;
 
-use crate::connection::{Connection, DriverHead, Outcome, ResultHead};
+use crate::connection::{Connection, DriverHead, Outcome};
 use crate::counters::Counter;
+use crate::histograms::Place;
+use crate::host::Level;
 use crate::interpreter::Client;
-use crate::rows::ValueHead;
+use crate::rows::RowRoom;
 use crate::statement::{BoundStatement, ParamHead};
-use rumba_sysbench::Histogram;
 
 /// `rumba_interface` of api.lua.
 #[repr(C)]
@@ -27,8 +28,8 @@ struct Interface {
     bind: unsafe extern "C" fn(*mut BoundStatement, *const *const ParamHead, u32) -> Outcome,
     execute: unsafe extern "C" fn(*mut BoundStatement) -> Outcome,
     close: unsafe extern "C" fn(*mut BoundStatement) -> Outcome,
-    row: unsafe extern "C" fn(*const ResultHead) -> *const ValueHead,
-    forget_rows: unsafe extern "C" fn(*const ResultHead),
+    row: unsafe extern "C" fn(*mut Connection, *mut RowRoom) -> u32,
+    forget_rows: unsafe extern "C" fn(*mut Connection),
     bulk_begin: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
     bulk_add: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
     bulk_end: unsafe extern "C" fn(*mut Connection) -> Outcome,
@@ -52,10 +53,11 @@ struct Interface {
     rand_unique: unsafe extern "C" fn(*const Client) -> u32,
     rand_string: unsafe extern "C" fn(*const Client, *const u8, usize, *mut u8),
     rand_varstring: unsafe extern "C" fn(*const Client, *mut u8, u32, u32) -> u32,
-    histogram_new: unsafe extern "C" fn(usize, f64, f64) -> *mut Histogram,
-    histogram_delete: unsafe extern "C" fn(*mut Histogram),
-    histogram_update: unsafe extern "C" fn(*mut Histogram, f64),
-    histogram_print: unsafe extern "C" fn(*mut Histogram),
+    histogram_new: unsafe extern "C" fn(*const Client, usize, f64, f64) -> *mut Place,
+    histogram_let_go: unsafe extern "C" fn(*const Client, *mut Place),
+    histogram_update: unsafe extern "C" fn(*mut Place, f64),
+    histogram_print: unsafe extern "C" fn(*const Place),
+    alert: unsafe extern "C" fn(*const Client, *const u8, usize),
     seldom: unsafe extern "C" fn() -> *const c_char,
     legacy: unsafe extern "C" fn() -> *const c_char,
 }
@@ -100,9 +102,10 @@ static INTERFACE: Interface = Interface {
     rand_string,
     rand_varstring,
     histogram_new,
-    histogram_delete,
+    histogram_let_go,
     histogram_update,
     histogram_print,
+    alert,
     seldom,
     legacy,
 };
@@ -165,12 +168,12 @@ unsafe extern "C" fn close(statement: *mut BoundStatement) -> Outcome {
     unsafe { &mut *statement }.close()
 }
 
-unsafe extern "C" fn row(result: *const ResultHead) -> *const ValueHead {
-    unsafe { (*(*result).connection()).fetch() }
+unsafe extern "C" fn row(connection: *mut Connection, room: *mut RowRoom) -> u32 {
+    unsafe { (*connection).fetch(room) }
 }
 
-unsafe extern "C" fn forget_rows(result: *const ResultHead) {
-    unsafe { (*(*result).connection()).forget_rows() }
+unsafe extern "C" fn forget_rows(connection: *mut Connection) {
+    unsafe { &mut *connection }.forget_rows();
 }
 
 unsafe extern "C" fn bulk_begin(connection: *mut Connection, sql: *const u8, length: usize) -> Outcome {
@@ -280,20 +283,27 @@ unsafe extern "C" fn rand_varstring(client: *const Client, out: *mut u8, least: 
     length
 }
 
-unsafe extern "C" fn histogram_new(size: usize, least: f64, most: f64) -> *mut Histogram {
-    Box::into_raw(Box::new(Histogram::new(size, least, most)))
+unsafe extern "C" fn histogram_new(client: *const Client, size: usize, least: f64, most: f64) -> *mut Place {
+    unsafe { &*client }.histograms().make(size, least, most)
 }
 
-unsafe extern "C" fn histogram_delete(histogram: *mut Histogram) {
-    drop(unsafe { Box::from_raw(histogram) });
+/// Called when the interpreter collects what the script had of a histogram.
+unsafe extern "C" fn histogram_let_go(client: *const Client, histogram: *mut Place) {
+    unsafe { (*client).histograms().let_go(histogram) }
 }
 
-unsafe extern "C" fn histogram_update(histogram: *mut Histogram, value: f64) {
+unsafe extern "C" fn histogram_update(histogram: *mut Place, value: f64) {
     unsafe { &mut *histogram }.record(value);
 }
 
-unsafe extern "C" fn histogram_print(histogram: *mut Histogram) {
+unsafe extern "C" fn histogram_print(histogram: *const Place) {
     print!("{}", unsafe { &*histogram }.text());
+}
+
+/// Tells what went wrong where the script has nobody to tell it to.
+unsafe extern "C" fn alert(client: *const Client, words: *const u8, length: usize) {
+    let words = String::from_utf8_lossy(unsafe { from_raw_parts(words, length) });
+    unsafe { &*client }.host().log(Level::Alert, &words);
 }
 
 /// The text of what api.lua loads when it is asked for.

@@ -1,6 +1,8 @@
 //! An interpreter: LuaJIT with sysbench's functions and a script, for one client.
 
-use std::cell::{Cell, Ref, RefCell, UnsafeCell};
+mod calls;
+
+use std::cell::{Cell, Ref, RefCell, RefMut, UnsafeCell};
 use std::ffi::{CStr, CString, c_int};
 use std::ptr::{NonNull, null};
 use std::sync::Arc;
@@ -15,36 +17,19 @@ use rumba_core::worker::{Op, Pace};
 use crate::bundled;
 use crate::connection::{Connection, DriverHead};
 use crate::counters::{Counter, Counters};
+use crate::depth;
+use crate::failure::ScriptError;
 use crate::fiber::{Waits, wait_alone};
+use crate::histograms::Histograms;
 use crate::host::Host;
 use crate::interface;
 use crate::memory;
 use crate::random::Random;
 use crate::setup::{Script, Setup};
-use crate::{declared, depth};
 
 const API: &str = include_str!("lua/api.lua");
 /// The one type of operation that a script has.
 const EVENT: usize = 0;
-
-/// What goes wrong in a script, in the words of the interpreter: the file, the line, and what is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ScriptError {
-    /// There is no such script.
-    #[error("Cannot find benchmark '{0}': no such built-in test, file or module")]
-    NotFound(String),
-    /// It cannot be read, or its first run fails.
-    #[error("{0}")]
-    Load(String),
-    /// A function of it fails.
-    #[error("`{function}' function failed: {words}")]
-    Call {
-        /// Which.
-        function: String,
-        /// With what.
-        words: String,
-    },
-}
 
 /// The program's side of an interpreter: what its functions work on.
 pub(crate) struct Client {
@@ -57,6 +42,7 @@ pub(crate) struct Client {
     connections: RefCell<Vec<Box<Connection>>>,
     /// Those of them that the script has let go of.
     spare: RefCell<Vec<*mut Connection>>,
+    histograms: RefCell<Histograms>,
     waits: Cell<*const Waits>,
     pace: Cell<Option<NonNull<dyn Pace>>>,
     /// Times that the event at hand was begun again.
@@ -90,6 +76,11 @@ impl Client {
 
     pub(crate) fn setup(&self) -> Ref<'_, Arc<Setup>> {
         self.setup.borrow()
+    }
+
+    /// The script's histograms. Nothing of Lua's runs while one of their functions does.
+    pub(crate) fn histograms(&self) -> RefMut<'_, Histograms> {
+        self.histograms.borrow_mut()
     }
 
     /// The client's random numbers.
@@ -325,6 +316,7 @@ impl Interpreter {
             drivers: drivers.collect(),
             connections: RefCell::default(),
             spare: RefCell::default(),
+            histograms: RefCell::default(),
             waits: Cell::new(null()),
             pace: Cell::new(None),
             restarts: Cell::new(0),
@@ -403,147 +395,6 @@ impl Interpreter {
             ffi::LUA_OK => Ok(()),
             _ => Err(ScriptError::Load(self.take_words())),
         }
-    }
-
-    fn require(&self, name: &str) -> Result<(), ScriptError> {
-        match self.call_with("require", |state| {
-            let text = name.as_bytes();
-            // SAFETY: the state is the interpreter's, the text is copied.
-            unsafe { ffi::lua_pushlstring(state, text.as_ptr().cast(), text.len()) };
-        }) {
-            Ok(_) => Ok(()),
-            Err(words) if words.starts_with("module ") => Err(ScriptError::NotFound(name.to_owned())),
-            Err(words) => Err(ScriptError::Load(words)),
-        }
-    }
-
-    /// Takes what an error left on the stack.
-    fn take_words(&self) -> String {
-        let mut length = 0;
-        // SAFETY: the value is on the top of the stack; its text is copied before it is taken away.
-        unsafe {
-            let text = ffi::lua_tolstring(self.state.0, -1, &raw mut length);
-            let words = if text.is_null() {
-                "(not a string)".to_owned()
-            } else {
-                String::from_utf8_lossy(std::slice::from_raw_parts(text.cast(), length)).into_owned()
-            };
-            ffi::lua_settop(self.state.0, -2);
-            words
-        }
-    }
-
-    /// Calls a global function with what `push` puts on the stack, one value; whether it answered with something true.
-    fn call_with(&self, function: &str, push: impl FnOnce(*mut lua_State)) -> Result<Option<bool>, String> {
-        let name = CString::new(function).unwrap_or_default();
-        self.call_pushed(|state| {
-            // SAFETY: the state is the interpreter's.
-            unsafe { ffi::lua_getglobal(state, name.as_ptr()) };
-            push(state);
-        })
-    }
-
-    /// Calls what `push` puts on the stack, a function and one value; whether it answered with something true.
-    fn call_pushed(&self, push: impl FnOnce(*mut lua_State)) -> Result<Option<bool>, String> {
-        push(self.state.0);
-        // SAFETY: the stack is balanced: the function and its argument are taken by the call, its answer here.
-        unsafe {
-            if ffi::lua_pcall(self.state.0, 1, 1, 0) != ffi::LUA_OK {
-                return Err(self.take_words());
-            }
-            let answer = match ffi::lua_type(self.state.0, -1) {
-                ffi::LUA_TNIL => None,
-                _ => Some(ffi::lua_toboolean(self.state.0, -1) != 0),
-            };
-            ffi::lua_settop(self.state.0, -2);
-            Ok(answer)
-        }
-    }
-
-    /// Whether the script defines a global function.
-    pub fn has(&self, function: &str) -> bool {
-        self.lua.globals().get::<mlua::Value>(function).is_ok_and(|value| value.is_function())
-    }
-
-    /// Calls a global function, with the client's number if it is one of a thread's; nothing where it is not defined.
-    ///
-    /// # Errors
-    /// What it raised.
-    pub fn call(&self, function: &str) -> Result<(), ScriptError> {
-        if !self.has(function) {
-            return Ok(());
-        }
-        let number = f64::from(self.client.number);
-        let is_of_thread = function.starts_with("thread_");
-        // SAFETY: the state is the interpreter's.
-        let push =
-            |state| unsafe { if is_of_thread { ffi::lua_pushnumber(state, number) } else { ffi::lua_pushnil(state) } };
-        self.call_with(function, push)
-            .map(drop)
-            .map_err(|words| ScriptError::Call { function: function.to_owned(), words })
-    }
-
-    /// Does the client's work.
-    ///
-    /// # Errors
-    /// What the script raised.
-    pub(crate) fn run(&self, work: Work, pace: NonNull<dyn Pace>, waits: &Waits) -> Result<(), ScriptError> {
-        self.client.waits.set(waits);
-        self.client.pace.set(Some(pace));
-        self.client.is_load.set(matches!(work, Work::Fill(_)));
-        let ran = match work {
-            Work::Events => self.call("thread_run"),
-            Work::Fill(Fill::Function) => self.call("prepare"),
-            Work::Fill(Fill::Command) => self.call_prepare(),
-        };
-        if self.client.is_in_event.replace(false) {
-            // SAFETY: the pace is the caller's, and nothing else uses it.
-            unsafe { &mut *pace.as_ptr() }.given_up();
-        }
-        let ended = match work {
-            Work::Events => ran.and_then(|()| self.call("thread_done")),
-            Work::Fill(_) => ran,
-        };
-        self.client.is_load.set(false);
-        self.client.pace.set(None);
-        self.client.waits.set(null());
-        ended
-    }
-
-    /// Without the frames of mlua between: it is called on a fiber, which may be left in the middle.
-    fn call_prepare(&self) -> Result<(), ScriptError> {
-        let called = self.call_pushed(|state| {
-            // SAFETY: three are pushed, and the two tables are taken out below the function.
-            unsafe {
-                ffi::lua_getglobal(state, c"sysbench".as_ptr());
-                ffi::lua_getfield(state, -1, c"cmdline".as_ptr());
-                ffi::lua_getfield(state, -1, c"call_command".as_ptr());
-                ffi::lua_remove(state, -2);
-                ffi::lua_remove(state, -2);
-                ffi::lua_pushlstring(state, c"prepare".as_ptr(), 7);
-            }
-        });
-        let raised = |words| ScriptError::Call { function: "prepare".to_owned(), words };
-        match called {
-            Ok(Some(true)) => Ok(()),
-            Ok(_) => Err(raised("it answered with false".to_owned())),
-            Err(words) => Err(raised(words)),
-        }
-    }
-
-    /// Calls `sysbench.hooks` by a name with what is reported; false where there is none of it.
-    ///
-    /// # Errors
-    /// What it raised.
-    pub fn report(&self, hook: &str, stat: &[(&str, f64)]) -> Result<bool, ScriptError> {
-        let told = |error: mlua::Error| ScriptError::Call { function: hook.to_owned(), words: declared::plain(&error) };
-        let sysbench: mlua::Table = self.lua.globals().get("sysbench").map_err(told)?;
-        let hooks: mlua::Value = sysbench.get("hooks").map_err(told)?;
-        let Some(hooks) = hooks.as_table() else { return Ok(false) };
-        let mlua::Value::Function(function) = hooks.get::<mlua::Value>(hook).map_err(told)? else { return Ok(false) };
-        let table = self.lua.create_table_from(stat.iter().copied()).map_err(told)?;
-        function.call::<()>(table).map_err(told)?;
-        Ok(true)
     }
 
     /// Takes on what is known once all options are: their values, the seed, the shapes of what is drawn.

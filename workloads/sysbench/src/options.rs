@@ -5,7 +5,8 @@ use rumba_sysbench::options::{self, OptionInfo};
 use rumba_sysbench::{OptionSet, Refusal};
 
 use crate::declared::Kind;
-use crate::interpreter::{Interpreter, ScriptError};
+use crate::failure::ScriptError;
+use crate::interpreter::Interpreter;
 use crate::setup::OptionValue;
 
 /// Makes known what a script declares.

@@ -3,6 +3,7 @@
 use std::ffi::c_char;
 use std::io::Write;
 use std::ptr::null;
+use std::slice::from_raw_parts_mut;
 
 use rumba_core::sql::{Row, SqlSession, Statement};
 use rumba_core::value::SqlValue;
@@ -14,6 +15,16 @@ pub(crate) struct ValueHead {
     ptr: *const c_char,
 }
 
+/// Where a row is copied to: `rumba_row` of api.lua, which is Lua's. Behind it there is room for values, and for the text
+/// that they point to.
+#[repr(C)]
+pub(crate) struct RowRoom {
+    /// How much there is behind it.
+    room_bytes: u32,
+    /// How much the next row takes of it; 0 if there is none.
+    row_bytes: u32,
+}
+
 /// The rows of an answer, as text.
 #[derive(Default)]
 pub(crate) struct Rows {
@@ -23,7 +34,6 @@ pub(crate) struct Rows {
     pub(crate) columns: usize,
     /// The row that is fetched next.
     next: usize,
-    values: Vec<ValueHead>,
 }
 
 const NULL: u32 = 1 << 31;
@@ -55,22 +65,57 @@ impl Rows {
         }
     }
 
-    /// The next row; null after the last.
-    pub(crate) fn fetch(&mut self) -> *const ValueHead {
+    /// Where the values of the next row end in `bytes`, behind where its first begins; nothing after the last.
+    fn next_row(&self) -> Option<(u32, &[u32])> {
         let first = self.next * self.columns;
-        if self.columns == 0 || first >= self.ends.len() {
-            return null();
+        let ends = self.ends.get(first..first + self.columns).filter(|ends| !ends.is_empty())?;
+        let start = first.checked_sub(1).map_or(0, |before| self.ends[before] & !NULL);
+        Some((start, ends))
+    }
+
+    /// Whether there is a row to be fetched.
+    pub(crate) fn has_next(&self) -> bool {
+        self.next_row().is_some()
+    }
+
+    /// Copies the next row if the room is large enough, which is told how much it takes; how many columns it has, 0 after
+    /// the last row. What is copied is Lua's: a `__gc` that sends a statement of this connection while a script's row is
+    /// being made does nothing to it.
+    ///
+    /// # Safety
+    /// The room is as large as it says, and nobody else's.
+    pub(crate) unsafe fn fetch(&mut self, room: *mut RowRoom) -> u32 {
+        // SAFETY: the head is there, and what lies behind it is no part of it.
+        let (head, values) = unsafe { (&mut *room, room.add(1).cast::<ValueHead>()) };
+        let Some((start, ends)) = self.next_row() else {
+            head.row_bytes = 0;
+            return 0;
+        };
+        let columns = ends.len();
+        let text = &self.bytes[start as usize..(ends[columns - 1] & !NULL) as usize];
+        let row_bytes = columns * size_of::<ValueHead>() + text.len();
+        head.row_bytes = u32::try_from(row_bytes).unwrap_or(u32::MAX);
+        if row_bytes <= head.room_bytes as usize {
+            // SAFETY: so much there is behind the head: the values, and the text behind them.
+            unsafe {
+                let copied = values.add(columns).cast::<u8>();
+                copied.copy_from_nonoverlapping(text.as_ptr(), text.len());
+                point_to(from_raw_parts_mut(values, columns), copied, start, ends);
+            }
+            self.next += 1;
         }
-        self.next += 1;
-        self.values.clear();
-        let mut start = if first == 0 { 0 } else { self.ends[first - 1] & !NULL };
-        for &end in &self.ends[first..first + self.columns] {
-            let (is_null, end) = (end & NULL != 0, end & !NULL);
-            let ptr = if is_null { null() } else { self.bytes[start as usize..].as_ptr().cast() };
-            self.values.push(ValueHead { len: end - start, ptr });
-            start = end;
-        }
-        self.values.as_ptr()
+        columns as u32
+    }
+}
+
+/// Has values point to where their text is now, that of the first at its beginning.
+fn point_to(values: &mut [ValueHead], text: *const u8, start: u32, ends: &[u32]) {
+    let mut from = start;
+    for (value, &end) in values.iter_mut().zip(ends) {
+        let (is_null, end) = (end & NULL != 0, end & !NULL);
+        let ptr = if is_null { null() } else { text.wrapping_add((from - start) as usize).cast() };
+        *value = ValueHead { len: end - from, ptr };
+        from = end;
     }
 }
 
@@ -132,5 +177,57 @@ impl RawRows {
         let start = self.next.checked_sub(1).map_or(0, |before| self.ends[before]);
         self.next += 1;
         session.reread(of, &self.bytes[start as usize..end as usize], &mut |row| rows.keep(row));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// A room of so many bytes behind its head, as Lua makes it.
+    fn room(bytes: u32) -> Vec<u64> {
+        let mut room = vec![0; 1 + bytes as usize / size_of::<u64>()];
+        // SAFETY: it is as large as its head, and aligned as it is.
+        unsafe { room.as_mut_ptr().cast::<RowRoom>().write(RowRoom { room_bytes: bytes, row_bytes: 0 }) };
+        room
+    }
+
+    /// How many columns the next row has, how many bytes it takes, and its values if they have been copied.
+    fn fetch(rows: &mut Rows, room: &mut [u64]) -> (u32, u32, Vec<Option<String>>) {
+        let head: *mut RowRoom = room.as_mut_ptr().cast();
+        // SAFETY: the room is as large as it says; values are there where it was large enough.
+        unsafe {
+            let columns = rows.fetch(head);
+            let (room_bytes, row_bytes) = ((*head).room_bytes, (*head).row_bytes);
+            let copied = if row_bytes <= room_bytes { columns as usize } else { 0 };
+            let values = std::slice::from_raw_parts(head.add(1).cast::<ValueHead>(), copied);
+            let text = |value: &ValueHead| {
+                let bytes = std::slice::from_raw_parts(value.ptr.cast::<u8>(), value.len as usize);
+                String::from_utf8(bytes.to_vec()).unwrap()
+            };
+            (columns, row_bytes, values.iter().map(|value| (!value.ptr.is_null()).then(|| text(value))).collect())
+        }
+    }
+
+    #[test]
+    fn a_row_is_copied_when_there_is_room_for_it_and_stays_when_its_rows_are_gone() {
+        let ends = vec![2, 2, 2 | NULL, 5, 5 | NULL, 9];
+        let mut rows = Rows { bytes: b"ab123wxyz".to_vec(), ends, columns: 3, next: 0 };
+        let (mut small, mut large) = (room(48), room(56));
+        assert_eq!(fetch(&mut rows, &mut small), (3, 50, Vec::new()), "nothing is copied, and nothing taken");
+        let first = vec![Some("ab".to_owned()), Some(String::new()), None];
+        assert_eq!(fetch(&mut rows, &mut large), (3, 50, first));
+        let second = vec![Some("123".to_owned()), None, Some("wxyz".to_owned())];
+        let mut other = room(56);
+        assert_eq!(fetch(&mut rows, &mut other), (3, 55, second));
+        assert_eq!(fetch(&mut rows, &mut other), (0, 0, Vec::new()));
+        rows.bytes.fill(b'!');
+        drop(rows);
+        let head: *const RowRoom = large.as_ptr().cast();
+        // SAFETY: the first row was copied there.
+        let value = unsafe { &*head.add(1).cast::<ValueHead>() };
+        let text = unsafe { std::slice::from_raw_parts(value.ptr.cast::<u8>(), value.len as usize) };
+        assert_eq!(text, b"ab");
     }
 }

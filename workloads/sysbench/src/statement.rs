@@ -38,8 +38,10 @@ impl BoundStatement {
         self.connection
     }
 
-    /// Is this statement now, of which the script gets a handle.
+    /// Is this statement now, of which the script gets a handle. What the one before was bound to when it was closed
+    /// already is nothing of this one's.
     pub(crate) fn open(&mut self, prepared: Statement, rereads: bool, sql: &[u8]) {
+        self.params.clear();
         (self.is_held, self.statement, self.rereads, self.sql) = (true, Some(prepared), rereads, sql.to_vec());
     }
 

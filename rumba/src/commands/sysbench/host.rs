@@ -12,17 +12,14 @@ use rumba_sysbench::options::Source;
 use rumba_sysbench::report::StatementTimes;
 use rumba_sysbench::settings::{DatabaseSettings, PgSslMode, SqliteSettings, SslMode, StatementMode};
 use rumba_sysbench::{OptionSet, Refusal};
+use rumba_workload_sysbench::ScriptError;
+use rumba_workload_sysbench::failure::FAILED;
 use rumba_workload_sysbench::host::{DRIVERS, DriverInfo, Host, Level, Remedy};
 use rumba_workload_sysbench::remedy::Ignored;
 use rumba_workload_sysbench::stopwatch::Stopwatch;
 
 use super::dry::DrySession;
 use super::{Ended, print};
-
-/// The call that errors of a script's clients name.
-const SCRIPT: &str = "script";
-/// How words of a client begin whose `thread_done` failed.
-const OF_THREAD_DONE: &str = "`thread_done' function failed: ";
 
 /// A driver with its options read.
 enum Way {
@@ -122,16 +119,16 @@ impl Drivers {
 
     /// What a client ended with, unless its `thread_done` alone has failed. That is told and passed over, as sysbench
     /// does: the client has done all its events by then, and others go on.
-    pub fn pass_over(&self, end: Result<(), EngineError>) -> Result<(), EngineError> {
-        let Err(error) = &end else { return end };
-        match words_of_script(error).filter(|words| words.starts_with(OF_THREAD_DONE)) {
-            Some(words) => {
-                self.log(Level::Fatal, words);
+    pub fn pass_over(&self, end: Result<(), ScriptError>) -> Result<(), EngineError> {
+        match end {
+            Err(error) if error.is_of_end() => {
+                let words = error.to_string();
+                self.log(Level::Fatal, &words);
                 // Of several it is one that is kept.
-                let _ = self.end_failure.set(words.to_owned());
+                let _ = self.end_failure.set(words);
                 Ok(())
             }
-            None => end,
+            end => end.map_err(EngineError::from),
         }
     }
 
@@ -215,9 +212,9 @@ impl Host for Drivers {
 /// What a script's client failed with, in the words of its interpreter.
 fn words_of_script(error: &EngineError) -> Option<&str> {
     match error {
-        EngineError::Failed { call: SCRIPT, message } => Some(message.as_str()),
+        EngineError::Failed { call: FAILED, message } => Some(message.as_str()),
         // Words that tell of a full device have become one.
-        EngineError::DiskFull(words) => words.strip_prefix(SCRIPT)?.strip_prefix(": "),
+        EngineError::DiskFull(words) => words.strip_prefix(FAILED)?.strip_prefix(": "),
         _ => None,
     }
 }

@@ -20,6 +20,7 @@ use rumba_sysbench::settings::SqliteSettings;
 use rumba_sysbench::{OptionSet, Refusal, Settings, help, version};
 use rumba_sysbench_tests::{BuiltInTest, Purpose};
 use rumba_workload_sysbench::ScriptError;
+use rumba_workload_sysbench::failure::Function;
 use rumba_workload_sysbench::host::{Host, Level};
 
 use test::Test;
@@ -124,9 +125,9 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
     let test = line.test.as_deref().unwrap_or_default();
     let available = script.available()?;
     match Command::choose(test, word, &available).map_err(|refusal| Ended::refused(&refusal))? {
-        Command::Prepare => script.call("prepare"),
-        Command::Cleanup => script.call("cleanup"),
-        Command::Help if script.has("help") => script.call("help"),
+        Command::Prepare => script.call(Function::Prepare),
+        Command::Cleanup => script.call(Function::Cleanup),
+        Command::Help if script.has("help") => script.call(Function::Help),
         Command::Help => {
             print(&help::test(command_line::short_name(test), script.options(&options)));
             Ok(())

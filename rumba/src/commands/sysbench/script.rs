@@ -15,6 +15,7 @@ use rumba_sysbench::settings::Settings;
 use rumba_sysbench::{OptionSet, Refusal, help, version};
 use rumba_workload_sysbench::Interpreter;
 use rumba_workload_sysbench::counters::Counters;
+use rumba_workload_sysbench::failure::{FAILED, Function};
 use rumba_workload_sysbench::host::{Host, Level};
 use rumba_workload_sysbench::options;
 use rumba_workload_sysbench::random::{Shapes, Unique};
@@ -136,7 +137,7 @@ impl Script {
     }
 
     /// Calls a function of the script.
-    pub fn call(&self, function: &str) -> Result<(), Ended> {
+    pub fn call(&self, function: Function) -> Result<(), Ended> {
         self.main.call(function).map_err(|error| Ended::script(&error))
     }
 
@@ -151,8 +152,7 @@ impl Script {
         }
         let (setup, name) = (self.setup.clone(), own.name.clone());
         let make: Make = Arc::new(move |address: ClientAddress| {
-            let interpreter = Interpreter::new(&setup, address.client, Arc::new(Counters::default()));
-            let interpreter = interpreter.map_err(|error| EngineError::failed("script", error.to_string()))?;
+            let interpreter = Interpreter::new(&setup, address.client, Arc::new(Counters::default()))?;
             Ok(Box::new(Once { interpreter, name: name.clone() }) as Box<dyn Client>)
         });
         // What they do blocks, so each needs a thread of its own.
@@ -193,8 +193,8 @@ impl Client for Once {
         Box::pin(async move {
             match self.interpreter.call_command(&self.name) {
                 Ok(true) => Ok(()),
-                Ok(false) => Err(EngineError::failed("script", format!("command '{}' failed", self.name))),
-                Err(error) => Err(EngineError::failed("script", error.to_string())),
+                Ok(false) => Err(EngineError::failed(FAILED, format!("command '{}' failed", self.name))),
+                Err(error) => Err(error.into()),
             }
         })
     }

@@ -15,6 +15,7 @@ use rumba_sysbench::settings::{ClientDriver, Settings};
 use rumba_sysbench_tests::{BuiltInTest, Started};
 use rumba_workload_sysbench::ScriptClient;
 use rumba_workload_sysbench::counters::Counters;
+use rumba_workload_sysbench::failure::Function;
 
 use super::script::{Script, without_event};
 use super::{Ended, host, print};
@@ -64,7 +65,7 @@ impl Test<'_> {
     /// What is done before anything is told of the run.
     pub fn init(&self) -> Result<(), Ended> {
         let Test::Script(script) = self else { return Ok(()) };
-        script.call("init")?;
+        script.call(Function::Init)?;
         if script.has("event") { Ok(()) } else { Err(Ended::refused(&without_event(script))) }
     }
 
@@ -101,8 +102,7 @@ impl Test<'_> {
             Test::Script(script) => {
                 let (setup, drivers) = (script.setup.clone(), script.drivers.clone());
                 Ok(Arc::new(move |ClientAddress { client, .. }| {
-                    let made = ScriptClient::new(&setup, client, counters[client as usize].clone());
-                    let client = made.map_err(|error| EngineError::failed("script", error.to_string()))?;
+                    let client = ScriptClient::new(&setup, client, counters[client as usize].clone())?;
                     Ok(Box::new(PassedOver { client, drivers: drivers.clone() }) as Box<dyn Client>)
                 }))
             }
@@ -145,7 +145,7 @@ impl Test<'_> {
     /// What is done at the end.
     pub fn done(&self) -> Result<(), Ended> {
         match self {
-            Test::Script(script) => script.call("done"),
+            Test::Script(script) => script.call(Function::Done),
             Test::BuiltIn { .. } => Ok(()),
         }
     }
@@ -160,7 +160,7 @@ struct PassedOver {
 impl Client for PassedOver {
     fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
         let Self { client, drivers } = self;
-        let run = client.run(pace);
-        Box::pin(async move { drivers.pass_over(run.await) })
+        let work = client.work(pace);
+        Box::pin(async move { drivers.pass_over(work.await) })
     }
 }

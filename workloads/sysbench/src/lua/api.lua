@@ -46,7 +46,10 @@ struct sql_connection {
   const char *sql_errmsg;
   sql_driver *driver;
   sql_result result;
+  uint32_t failures;
+  int failed_as;
 };
+typedef struct { uint32_t room_bytes; uint32_t row_bytes; sql_value values[?]; } rumba_row;
 typedef struct { sql_connection *connection; } sql_statement;
 typedef struct {
   sql_bind_type_t type;
@@ -71,8 +74,8 @@ typedef struct {
   int (*bind)(sql_statement *, sql_param **, uint32_t);
   int (*execute)(sql_statement *);
   int (*close)(sql_statement *);
-  const sql_value *(*row)(sql_result *);
-  void (*forget_rows)(sql_result *);
+  uint32_t (*row)(sql_connection *, rumba_row *);
+  void (*forget_rows)(sql_connection *);
   int (*bulk_begin)(sql_connection *, const char *, size_t);
   int (*bulk_add)(sql_connection *, const char *, size_t);
   int (*bulk_end)(sql_connection *);
@@ -96,10 +99,11 @@ typedef struct {
   uint32_t (*rand_unique)(void *);
   void (*rand_string)(void *, const char *, size_t, char *);
   uint32_t (*rand_varstring)(void *, char *, uint32_t, uint32_t);
-  sb_histogram_t *(*histogram_new)(size_t, double, double);
-  void (*histogram_delete)(sb_histogram_t *);
+  sb_histogram_t *(*histogram_new)(void *, size_t, double, double);
+  void (*histogram_let_go)(void *, sb_histogram_t *);
   void (*histogram_update)(sb_histogram_t *, double);
-  void (*histogram_print)(sb_histogram_t *);
+  void (*histogram_print)(const sb_histogram_t *);
+  void (*alert)(void *, const char *, size_t);
   const char *(*seldom)(void);
   const char *(*legacy)(void);
 } rumba_interface;
@@ -206,7 +210,12 @@ mysql_table_engine, myisam_max_rows = mysql_table_engine or "innodb", 1000000
 
 -- ------------------------------------------------------------------ SQL
 
+-- A `__gc` of a script's may run wherever something is made, be it an address or a string, and do what any script does:
+-- send statements of the same connection, bind, close. So between a call that gives something and one that takes it
+-- away nothing is made here, or what is given is Lua's own.
+
 local query, prepare, execute = api.query, api.prepare, api.execute
+local bind, close = api.bind, api.close
 local next_row, forget_rows = api.row, api.forget_rows
 
 local function address(of)
@@ -239,20 +248,63 @@ sysbench.sql.type, sysbench.sql.error = types, errors
 -- What a call of the program came to.
 local DONE, ROWS = 0, 1
 
+-- What a connection's last failure was: how bad, the number, the state, the words, all of the same one.
+local function failure(connection)
+   local failures, kind, number, state, words
+   repeat
+      failures = connection.failures
+      kind, number = connection.failed_as, connection.sql_errno
+      state, words = text(connection.sql_state), text(connection.sql_errmsg)
+   until failures == connection.failures
+   return kind, number, state, words
+end
+
 -- Raises what a connection's last call failed with: a table that has the event begun again, or words that end the run.
 local function raise(connection, statement)
-   local state, words = text(connection.sql_state), text(connection.sql_errmsg)
-   local number = connection.sql_errno
+   local kind, number, state, words = failure(connection)
    local told = {
       connection = connection, query = statement, sql_errno = number, sql_state = state, sql_errmsg = words,
    }
    local is_ignorable = sysbench.hooks.sql_error_ignorable
-   if tonumber(connection.error) == errors.IGNORABLE
+   if kind == errors.IGNORABLE
       or type(is_ignorable) == "function" and is_ignorable(told) then
       told.errcode = sysbench.error.RESTART_EVENT
       error(told, 3)
    end
    error(string.format("SQL error, errno = %d, state = '%s': %s", number, state, words), 3)
+end
+
+-- Where a row is copied to. Who reads one has taken the room, so that nobody else does meanwhile.
+local row_room
+local row, value_bytes = real_ffi.typeof("rumba_row"), real_ffi.sizeof("sql_value")
+local first_room_bytes, most_kept_bytes = 1024, 65536
+
+local function room_of(bytes)
+   local values = math.ceil(bytes / value_bytes)
+   local made = row(values)
+   made.room_bytes = values * value_bytes
+   return made
+end
+
+-- The next row of a connection's answer, and how many columns it has; nothing after the last.
+local function fetch(connection)
+   local own = row_room or room_of(first_room_bytes)
+   row_room = nil
+   local columns = next_row(connection, own)
+   while own.row_bytes > own.room_bytes do
+      own = room_of(own.row_bytes)
+      columns = next_row(connection, own)
+   end
+   local values
+   if columns > 0 then
+      values = {}
+      for column = 0, columns - 1 do
+         local value = own.values[column]
+         if value.ptr ~= nil then values[column + 1] = text(value.ptr, value.len) end
+      end
+   end
+   if own.room_bytes <= most_kept_bytes then row_room = own end
+   return values, columns
 end
 
 local connections = {}
@@ -265,9 +317,12 @@ function connections:query(sql)
 end
 
 function connections:query_row(sql)
-   local result = self:query(sql)
-   if result == nil or result.nrows == 0 then return nil end
-   return unpack(result:fetch_row(), 1, result.nfields)
+   local outcome = query(self, sql, #sql)
+   if outcome == DONE then return nil end
+   if outcome ~= ROWS then raise(self, sql) end
+   local values, columns = fetch(self)
+   if values == nil then return nil end
+   return unpack(values, 1, columns)
 end
 
 function connections:prepare(sql)
@@ -363,15 +418,15 @@ function statements:bind_param(...)
    for at = 1, count do
       if given[at] == nil then error("bind_param: no parameter in place " .. at, 2) end
    end
-   local answer = api.bind(self, real_ffi.new("sql_param *[?]", count, given), count)
-   local connection = address(self.connection)
-   local of_connection = bound[connection]
-   if of_connection == nil then
-      of_connection = {}
-      bound[connection] = of_connection
+   local parameters_of, connection, statement =
+      real_ffi.new("sql_param *[?]", count, given), address(self.connection), address(self)
+   if bound[connection] == nil then
+      local made = {}
+      bound[connection] = bound[connection] or made
    end
-   of_connection[address(self)] = given
-   return answer
+   -- From here on nothing is made: what the program has of a statement's parameters is what is kept here.
+   bound[connection][statement] = given
+   return bind(self, parameters_of, count)
 end
 
 function statements:execute()
@@ -385,28 +440,21 @@ end
 function statements:next_result() return nil end
 
 function statements:close()
+   -- Until then the program has its parameters.
+   local outcome = close(self)
    local of_connection = bound[address(self.connection)]
    if of_connection ~= nil then of_connection[address(self)] = nil end
-   return api.close(self)
+   return outcome
 end
 
 real_ffi.metatype("sql_statement", { __index = statements, __tostring = function() return "<sql_statement>" end })
 
 local results = {}
 
-function results:fetch_row()
-   local values = {}
-   local row = next_row(self)
-   if row == nil then return nil end
-   for column = 0, self.nfields - 1 do
-      local value = row[column]
-      if value.ptr ~= nil then values[column + 1] = text(value.ptr, value.len) end
-   end
-   return values
-end
+function results:fetch_row() return (fetch(self.connection)) end
 
 function results:free()
-   forget_rows(self)
+   forget_rows(self.connection)
    return true
 end
 
@@ -437,6 +485,8 @@ end
 local count = api.count
 function exported.sb_counter_inc(thread, counter) count(this, thread, counter) end
 
+local function let_go_histogram(histogram) api.histogram_let_go(this, histogram) end
+
 local histograms = {}
 function histograms:update(value) api.histogram_update(self, value) end
 function histograms:print() api.histogram_print(self) end
@@ -446,7 +496,7 @@ function sysbench.histogram.new(size, least, most)
    if type(size) ~= "number" or size < 1 or size > 1e6 then
       error("histogram.new: 1 to 1000000 places are asked for, not " .. tostring(size), 2)
    end
-   return real_ffi.gc(api.histogram_new(size, least, most), api.histogram_delete)
+   return gc(api.histogram_new(this, size, least, most), let_go_histogram)
 end
 
 -- ------------------------------------------------------------------ events
@@ -476,13 +526,13 @@ end
 
 -- ------------------------------------------------------------------ what few interpreters are ever asked for
 
--- Loads of rows, options and commands of scripts, reports, the functions of before 1.0: loaded when the first of it is
--- called, so that hundreds of clients which run events have none of it.
-local load = loadstring
+-- Loads of rows, options and commands of scripts, reports, what is called at a collection, the functions of before 1.0:
+-- loaded when the first of it is called, so that hundreds of clients which run events have none of it.
+local load, newproxy = loadstring, newproxy
 local function once(source)
    local loaded
    return function()
-      loaded = loaded or load(text(source()), "=sysbench")(api, real_ffi, connections, raise, DONE)
+      loaded = loaded or load(text(source()), "=sysbench")(api, real_ffi, connections, raise, DONE, this, newproxy)
       return loaded
    end
 end
@@ -505,6 +555,8 @@ end
 
 later(sysbench.cmdline, rest, "takes", "command_defined", "command_parallel", "print_test_options", "call_command")
 later(sysbench, rest, "report_default", "report_csv", "report_json")
+later(ffi, rest, "gc", "metatype")
+later(_G, rest, "newproxy")
 
 later(sysbench.db, legacy, "connect", "disconnect", "query", "bulk_insert_init", "bulk_insert_next", "bulk_insert_done",
    "prepare", "bind_param", "bind_result", "execute", "close", "store_results", "free_results")

@@ -1,8 +1,8 @@
--- What few interpreters are ever asked for: loads of rows, options and commands of scripts, reports. `api.lua` loads it
--- when the first of it is called. Methods of connections are put beside the others; what is found under `sysbench` is
--- returned.
+-- What few interpreters are ever asked for: loads of rows, options and commands of scripts, reports, what is called at a
+-- collection. `api.lua` loads it when the first of it is called. Methods of connections are put beside the others; what is
+-- found elsewhere is returned.
 
-local api, ffi, connections, raise, DONE = ...
+local api, ffi, connections, raise, DONE, this, newproxy = ...
 
 local seldom = {}
 
@@ -138,6 +138,54 @@ function seldom.report_json(stat)
     "reconnects": %4.2f
   }]], stat.time_total, stat.threads_running, tps, qps, reads, writes, other, stat.latency_pct * 1000,
       per_second(stat, "errors"), per_second(stat, "reconnects")))
+end
+
+-- ------------------------------------------------------------------ what is called at a collection
+
+-- An error that gets out of a `__gc` is nobody's: LuaJIT drops it, and with it (in its version of January 2026) the topmost
+-- value of whatever was interrupted, which then goes on with another. So it is told, and stays inside.
+local function tell(why)
+   if type(why) == "table" and why.sql_errmsg then why = why.sql_errmsg end
+   local words = "a function that is called at a collection failed: " .. tostring(why)
+   api.alert(this, words, #words)
+end
+
+-- By what they guard, so that no more are made than there are functions.
+local guards = setmetatable({}, { __mode = "kv" })
+
+local function guarded(finalizer)
+   local kind = type(finalizer)
+   -- C's functions, such as `free`, raise nothing.
+   if kind ~= "function" and kind ~= "table" and kind ~= "userdata" then return finalizer end
+   local guard = guards[finalizer]
+   if guard == nil then
+      guard = function(...)
+         local done, why = pcall(finalizer, ...)
+         if not done then pcall(tell, why) end
+      end
+      guards[finalizer] = guard
+   end
+   return guard
+end
+
+function seldom.gc(made, finalizer) return ffi.gc(made, guarded(finalizer)) end
+
+function seldom.metatype(kind, metatable)
+   if metatable.__gc ~= nil then metatable.__gc = guarded(metatable.__gc) end
+   return ffi.metatype(kind, metatable)
+end
+
+local proxies = {
+   __newindex = function(metatable, name, value)
+      if name == "__gc" then value = guarded(value) end
+      rawset(metatable, name, value)
+   end,
+}
+
+function seldom.newproxy(kind)
+   local made = newproxy(kind)
+   if kind == true then setmetatable(getmetatable(made), proxies) end
+   return made
 end
 
 return seldom

@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use super::named::{self, Word};
 use super::sessions::Sessions;
 use crate::bundled::SCRIPTS;
+use crate::failure::Function;
 use crate::host::Host;
 use crate::interpreter::{Fill, Interpreter};
 use crate::options;
@@ -84,7 +85,7 @@ impl Asked {
         if is_bundled(script) {
             // It looks at the options' values, and connects to nothing.
             let setup = shared(&asked.line, &asked.options, "run", 0, None).map_err(|refusal| refused(&refusal))?;
-            let looked = main.adopt(&Arc::new(setup)).and_then(|()| main.call("init"));
+            let looked = main.adopt(&Arc::new(setup)).and_then(|()| main.call(Function::Init));
             looked.map_err(|error| {
                 SettingError::new("options", error.to_string(), "change the options, or the script")
             })?;

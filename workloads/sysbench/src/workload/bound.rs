@@ -15,6 +15,7 @@ use super::sessions::Sessions;
 use super::verify::verify;
 use crate::client::ScriptClient;
 use crate::counters::{Counter, Counters};
+use crate::failure::{FAILED, Function};
 use crate::interpreter::Interpreter;
 use crate::setup::Setup;
 
@@ -72,7 +73,7 @@ impl ScriptBound {
                 let setup = Arc::new(self.asked.setup(phase).map_err(|refusal| failed(&refusal))?);
                 if command == "run" {
                     let main = Interpreter::new(&setup, 0, Arc::default()).map_err(|error| failed(&error))?;
-                    main.call("init").map_err(|error| failed(&error))?;
+                    main.call(Function::Init).map_err(|error| failed(&error))?;
                 }
                 Shared { key, setup, sessions }
             }
@@ -94,7 +95,7 @@ fn sql(session: Session) -> Result<Box<dyn SqlSession>, EngineError> {
 }
 
 fn failed(error: &dyn std::fmt::Display) -> EngineError {
-    EngineError::failed("script", error.to_string())
+    EngineError::failed(FAILED, error.to_string())
 }
 
 impl Bound for ScriptBound {

@@ -1,0 +1,153 @@
+//! Every function with which a script draws, under all the names that it has, follows the law that it has in sysbench.
+
+use std::sync::Arc;
+
+use rumba_workload_sysbench::Interpreter;
+use rumba_workload_sysbench::random::{Distribution, Shapes};
+use rumba_workload_sysbench::setup::Setup;
+
+use super::Run;
+use super::laws::{self, Fit, Law, Level, Verdict};
+
+const DRAWS: u32 = 400_000;
+/// A range that does not begin where it is easiest, told as its first number is 1.
+const RANGE: &str = "(7, 106) - 6";
+const NUMBERS: usize = 100;
+
+/// How often each class came, which an expression of Lua draws, the first of them 1.
+fn counts(draw: &str, classes: usize, shapes: Shapes) -> Vec<f64> {
+    let script = format!(
+        "local byte, turn = ffi.new('char[1]'), 0
+        local function in_turns(classes) turn = turn % classes + 1 return turn end
+        counts = {{}}
+        for class = 1, {classes} do counts[class] = 0 end
+        for _ = 1, {DRAWS} do
+            local class = {draw}
+            counts[class] = counts[class] + 1
+        end"
+    );
+    let setup = Setup { shapes, ..Arc::into_inner(Run::new().setup(&script)).unwrap() };
+    let interpreter = Interpreter::new(&Arc::new(setup), 3, Arc::default());
+    interpreter.unwrap_or_else(|error| panic!("{draw}: {error}")).lua().globals().get("counts").unwrap()
+}
+
+fn fit(draw: &str, law: &[f64], shapes: Shapes) -> Fit {
+    laws::fit(&counts(draw, law.len(), shapes), law, Level::Thousandth)
+}
+
+fn fits(draw: &str, law: &[f64], shapes: Shapes) {
+    let fit = fit(draw, law, shapes);
+    assert_eq!(fit.verdict, Verdict::Fits, "{draw}, {shapes:?}: {fit:?}");
+}
+
+/// The law of a distribution as options leave it.
+fn law_of(distribution: Distribution) -> Law {
+    match distribution {
+        Distribution::Uniform => laws::uniform(NUMBERS),
+        Distribution::Gaussian => laws::gaussian(NUMBERS, 12),
+        Distribution::Special => laws::special(NUMBERS, 12, 1.0, 75.0),
+        Distribution::Pareto => laws::pareto(NUMBERS, 0.2),
+        Distribution::Zipfian => laws::zipfian(NUMBERS, 0.8),
+    }
+}
+
+#[test]
+fn numbers_of_every_distribution_follow_its_law_by_all_their_names() {
+    for (name, distribution) in Distribution::NAMES {
+        let law = law_of(distribution);
+        let mut names = vec![format!("sysbench.rand.{name}"), format!("ffi.C.sb_rand_{name}")];
+        // Before 1.0 there was none.
+        if distribution != Distribution::Zipfian {
+            names.push(format!("sb_rand_{name}"));
+        }
+        names.iter().for_each(|name| fits(&format!("{name}{RANGE}"), &law, Shapes::default()));
+        let shapes = Shapes { default: distribution, ..Shapes::default() };
+        for name in ["sysbench.rand.default", "ffi.C.sb_rand_default", "sb_rand"] {
+            fits(&format!("{name}{RANGE}"), &law, shapes);
+        }
+    }
+}
+
+#[test]
+fn options_shape_the_laws_as_they_do_in_sysbench() {
+    let shapes = Shapes::default();
+    let draw = |name: &str| format!("sysbench.rand.{name}{RANGE}");
+    for iterations in [1, 3] {
+        fits(&draw("gaussian"), &laws::gaussian(NUMBERS, iterations), Shapes { iterations, ..shapes });
+    }
+    let special = Shapes { iterations: 5, special_pct: 10.0, special_res: 40.0, ..shapes };
+    fits(&draw("special"), &laws::special(NUMBERS, 5, 10.0, 40.0), special);
+    fits(&draw("pareto"), &laws::pareto(NUMBERS, 0.35), Shapes { pareto_h: 0.35, ..shapes });
+    for exponent in [0.0, 1.0, 1.3] {
+        let zipfian = Shapes { zipfian_exponent: exponent, ..shapes };
+        fits(&draw("zipfian"), &laws::zipfian(NUMBERS, exponent), zipfian);
+    }
+    // Of a range of a few numbers the last has hardly any draw of the bell, and a special one has none.
+    fits("sysbench.rand.special(7, 11) - 6", &laws::special(5, 12, 1.0, 75.0), shapes);
+    fits("sysbench.rand.gaussian(7, 11) - 6", &laws::gaussian(5, 12), shapes);
+}
+
+#[test]
+fn what_is_drawn_without_a_range_and_texts_are_all_alike() {
+    for (draw, classes) in [
+        ("math.floor(sysbench.rand.uniform_double() * 100) + 1", 100),
+        ("math.floor(ffi.C.sb_rand_uniform_double() * 100) + 1", 100),
+        ("tonumber(sysbench.rand.uniform_uint64() / 2ULL^57) + 1", 128),
+        ("tonumber(ffi.C.sb_rand_uniform_uint64() % 128ULL) + 1", 128),
+        ("math.floor(sb_rnd() / 2^25) + 1", 128),
+        ("math.floor(sysbench.rand.unique() / 2^25) + 1", 128),
+        ("math.floor(ffi.C.sb_rand_unique() / 2^25) + 1", 128),
+        ("math.floor(sb_rand_uniq() / 2^25) + 1", 128),
+        ("math.floor(sb_rand_uniq(0, 2147483647) / 2^24) + 1", 128),
+        ("sysbench.rand.string('#'):byte() - 47", 10),
+        ("sysbench.rand.string('@'):byte() - 96", 26),
+        ("sb_rand_str('x@'):byte(2) - 96", 26),
+        ("ffi.C.sb_rand_str('@', byte) or byte[0] - 96", 26),
+        ("#sysbench.rand.varstring(3, 12) - 2", 10),
+        ("sysbench.rand.varstring(1, 1):byte() - 47", 75),
+        ("ffi.C.sb_rand_varstr(byte, 1, 1) and byte[0] - 47", 75),
+    ] {
+        fits(draw, &laws::uniform(classes), Shapes::default());
+    }
+}
+
+/// Each differs by as little from a law that is held above as somebody's slip would make it.
+#[test]
+fn draws_of_another_law_are_told_from_it() {
+    let shapes = Shapes::default();
+    let drawn = |name: &str| format!("sysbench.rand.{name}{RANGE}");
+    let uniform = || laws::uniform(NUMBERS);
+    for (draw, law, shapes) in [
+        (drawn("gaussian"), law_of(Distribution::Gaussian), Shapes { iterations: 11, ..shapes }),
+        (drawn("special"), law_of(Distribution::Special), Shapes { iterations: 11, ..shapes }),
+        (drawn("special"), law_of(Distribution::Special), Shapes { special_pct: 2.0, ..shapes }),
+        (drawn("special"), law_of(Distribution::Special), Shapes { special_res: 74.0, ..shapes }),
+        (drawn("pareto"), law_of(Distribution::Pareto), Shapes { pareto_h: 0.21, ..shapes }),
+        (drawn("zipfian"), law_of(Distribution::Zipfian), Shapes { zipfian_exponent: 0.82, ..shapes }),
+        ("sysbench.rand.uniform(7, 105) - 6".to_owned(), uniform(), shapes),
+        ("math.floor(sysbench.rand.uniform_double()^1.02 * 100) + 1".to_owned(), uniform(), shapes),
+        ("math.min(sysbench.rand.string('@'):byte() - 96, 25)".to_owned(), laws::uniform(26), shapes),
+        ("#sysbench.rand.varstring(3, 11) - 2".to_owned(), laws::uniform(10), shapes),
+    ] {
+        let fit = fit(&draw, &law, shapes);
+        assert_eq!(fit.verdict, Verdict::TooFar, "{draw}, {shapes:?}: {fit:?}");
+    }
+    // One after the other they are all alike, and not drawn.
+    let fit = fit("in_turns(100)", &uniform(), shapes);
+    assert_eq!(fit.verdict, Verdict::TooNear, "{fit:?}");
+}
+
+/// As tables have it.
+#[test]
+fn chi_square_is_as_seldom_as_it_is_said_to_be() {
+    for (freedom, deviations, expected) in [
+        (9, 3.0902, 27.877),
+        (99, 3.0902, 148.230),
+        (99, -3.0902, 61.137),
+        (63, -3.0902, 33.906),
+        (99, 4.7534, 180.792),
+    ] {
+        let quantile = laws::quantile(freedom, deviations);
+        assert!((quantile / expected - 1.0).abs() < 0.01, "{freedom}: {quantile}, {expected} in tables");
+    }
+}

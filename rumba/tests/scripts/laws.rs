@@ -1,0 +1,141 @@
+//! The laws of sysbench's random numbers, and whether draws follow one.
+//!
+//! They are derived from what is said of each distribution in sysbench 1.0.20, of the zipfian one in 1.1, and not from
+//! anything that draws. `sysbench_runs.rs` holds the sysbench that is installed to the same laws.
+
+/// How likely each number of a range is, the lowest first.
+pub type Law = Vec<f64>;
+
+/// All alike.
+pub fn uniform(numbers: usize) -> Law {
+    vec![1.0 / numbers as f64; numbers]
+}
+
+/// The mean of so many uniform shares is the place in the range.
+pub fn gaussian(numbers: usize, iterations: u32) -> Law {
+    bell(numbers, numbers as f64, iterations)
+}
+
+/// A uniform share chooses. So many percent of the results are special: the share itself is then the place in a part of
+/// the range around its middle, so many percent of the range and a number more. The others are a bell. The range is
+/// taken for one number less.
+pub fn special(numbers: usize, iterations: u32, percent: f64, results_percent: f64) -> Law {
+    let span = (numbers - 1) as f64;
+    let (others, part) = (1.0 - results_percent / 100.0, span * percent / 100.0);
+    let start = (span - part) / 2.0;
+    let (from, to) = (start + others * (part + 1.0), start + part + 1.0);
+    let met = |number: f64| (to.min(number + 1.0) - from.max(number)).max(0.0) / (part + 1.0);
+    let bell = bell(numbers, span, iterations);
+    bell.iter().enumerate().map(|(number, share)| others * share + met(number as f64)).collect()
+}
+
+/// A share `h` of the numbers has a share `1 - h` of the draws, and so has that share of those, and so on.
+pub fn pareto(numbers: usize, h: f64) -> Law {
+    let power = (1.0 - h).ln() / h.ln();
+    let below = |number: usize| (number as f64 / numbers as f64).powf(power);
+    (0..numbers).map(|number| below(number + 1) - below(number)).collect()
+}
+
+/// The number of a rank in proportion to a power of it.
+pub fn zipfian(numbers: usize, exponent: f64) -> Law {
+    let weights: Vec<f64> = (1..=numbers).map(|rank| (rank as f64).powf(-exponent)).collect();
+    let all: f64 = weights.iter().sum();
+    weights.iter().map(|weight| weight / all).collect()
+}
+
+fn bell(numbers: usize, span: f64, iterations: u32) -> Law {
+    let below = |number: usize| sum_is_below((number as f64 / span).min(1.0) * f64::from(iterations), iterations);
+    (0..numbers).map(|number| below(number + 1) - below(number)).collect()
+}
+
+/// How likely the sum of so many uniform shares is below another: the distribution of Irwin and Hall.
+fn sum_is_below(sum: f64, shares: u32) -> f64 {
+    let all = f64::from(shares);
+    // The terms grow with the sum, and take each other away: of the two halves only the lower is computed.
+    if sum > all / 2.0 {
+        return 1.0 - sum_is_below(all - sum, shares);
+    }
+    let (mut total, mut factor) = (0.0, 1.0);
+    for term in (0..shares).map(f64::from).take_while(|term| *term < sum) {
+        total += factor * (sum - term).powi(shares as i32);
+        factor *= -(all - term) / (term + 1.0);
+    }
+    total / (1..=shares).map(f64::from).product::<f64>()
+}
+
+/// How seldom draws of a law are taken for another's, at either end of what they may be.
+#[derive(Clone, Copy, Debug)]
+pub enum Level {
+    /// Once in a thousand times: of draws with a seed, which are the same each time.
+    Thousandth,
+    /// Once in a million times: of those that nobody seeds.
+    Millionth,
+}
+
+impl Level {
+    /// So many standard deviations above the mean a normal variable is as seldom.
+    fn deviations(self) -> f64 {
+        match self {
+            Level::Thousandth => 3.0902,
+            Level::Millionth => 4.7534,
+        }
+    }
+}
+
+/// What draws are to a law.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Fits,
+    /// They are another's.
+    TooFar,
+    /// They are as it says, and nearer to it than what is drawn by chance ever is.
+    TooNear,
+}
+
+/// The verdict, and what it comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Fit {
+    pub verdict: Verdict,
+    pub chi_square: f64,
+    pub freedom: usize,
+}
+
+/// Holds draws to a law, by how often each number came.
+pub fn fit(counts: &[f64], law: &[f64], level: Level) -> Fit {
+    assert_eq!(counts.len(), law.len());
+    let of_all: f64 = law.iter().sum();
+    assert!((of_all - 1.0).abs() < 1e-6, "no law: {of_all}");
+    let classes = classes(counts, law);
+    let chi_square: f64 = classes.iter().map(|(count, expected)| (count - expected).powi(2) / expected).sum();
+    let freedom = classes.len() - 1;
+    let (least, most) = (quantile(freedom, -level.deviations()), quantile(freedom, level.deviations()));
+    let verdict = match chi_square {
+        far if far > most => Verdict::TooFar,
+        near if near < least => Verdict::TooNear,
+        _ => Verdict::Fits,
+    };
+    Fit { verdict, chi_square, freedom }
+}
+
+/// How often what came and what was expected. Of neighbours that are seldom only all together are counted.
+fn classes(counts: &[f64], law: &[f64]) -> Vec<(f64, f64)> {
+    const LEAST: f64 = 10.0;
+    let draws: f64 = counts.iter().sum();
+    let (mut classes, mut open) = (Vec::new(), (0.0, 0.0));
+    for (count, share) in counts.iter().zip(law) {
+        open = (open.0 + count, open.1 + share * draws);
+        if open.1 >= LEAST {
+            classes.push(std::mem::take(&mut open));
+        }
+    }
+    let (count, expected) = classes.last_mut().expect("more draws than that");
+    (*count, *expected) = (*count + open.0, *expected + open.1);
+    classes
+}
+
+/// The chi-square of so many degrees of freedom that is as seldom as a normal variable so many deviations from its mean:
+/// E. B. Wilson and M. M. Hilferty, "The distribution of chi-square", PNAS 17.12 (1931), 684–688.
+pub fn quantile(freedom: usize, deviations: f64) -> f64 {
+    let spread = 2.0 / (9.0 * freedom as f64);
+    freedom as f64 * (1.0 - spread + deviations * spread.sqrt()).max(0.0).powi(3)
+}

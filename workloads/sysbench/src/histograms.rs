@@ -1,0 +1,79 @@
+//! A script's histograms.
+
+use rumba_sysbench::Histogram;
+
+/// A histogram, as scripts hold its address.
+pub(crate) struct Place(Option<Histogram>);
+
+/// The histograms of a client. Their places are not freed before the client ends: an interpreter that is closed collects
+/// all that there is in whatever order, and a `__gc` of the script's may count in one that was collected before.
+#[derive(Default)]
+pub(crate) struct Histograms {
+    #[allow(clippy::vec_box)] // They stay where they are: scripts hold their addresses.
+    places: Vec<Box<Place>>,
+    /// Those that the script has let go of.
+    spare: Vec<*mut Place>,
+}
+
+impl Histograms {
+    /// Makes one, as `sysbench.histogram.new` does.
+    pub(crate) fn make(&mut self, size: usize, least: f64, most: f64) -> *mut Place {
+        let address = self.spare.pop().unwrap_or_else(|| {
+            let mut made = Box::new(Place(None));
+            let address = &raw mut *made;
+            self.places.push(made);
+            address
+        });
+        // SAFETY: it is one of the places, and nobody has it.
+        unsafe { (*address).0 = Some(Histogram::new(size, least, most)) };
+        address
+    }
+
+    /// Frees what a histogram has; its place becomes another's.
+    ///
+    /// # Safety
+    /// The place is one of these.
+    pub(crate) unsafe fn let_go(&mut self, place: *mut Place) {
+        // SAFETY: as above. One that was let go of before is among the spare ones already.
+        if unsafe { (*place).0.take() }.is_some() {
+            self.spare.push(place);
+        }
+    }
+}
+
+impl Place {
+    /// Counts a value, unless the histogram was let go of.
+    pub(crate) fn record(&mut self, value: f64) {
+        if let Some(histogram) = &mut self.0 {
+            histogram.record(value);
+        }
+    }
+
+    /// As sysbench prints it.
+    pub(crate) fn text(&self) -> String {
+        self.0.as_ref().map(Histogram::text).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_histogram_that_was_let_go_of_counts_nothing_and_its_place_is_the_next_one_s() {
+        let mut histograms = Histograms::default();
+        let first = histograms.make(10, 1.0, 100.0);
+        // SAFETY: places are there for as long as the histograms.
+        unsafe {
+            (*first).record(5.0);
+            assert!((*first).text().contains('*'));
+            histograms.let_go(first);
+            histograms.let_go(first);
+            (*first).record(5.0);
+            assert_eq!((*first).text(), "");
+            let (second, third) = (histograms.make(10, 1.0, 100.0), histograms.make(10, 1.0, 100.0));
+            assert!(second == first && third != first);
+            assert_eq!((*second).text(), "", "nothing of the other is in it");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Calls of a script's functions from outside.
+//!
+//! Each is protected from the first look for the function on: a script may have put anything in its place, and looking
+//! for it may run something of the script's that fails. Unprotected, that ends the process.
+
+use std::ffi::c_int;
+use std::ptr::{NonNull, null};
+
+use mlua::ffi::{self, lua_State};
+use rumba_core::worker::Pace;
+
+use super::{Fill, Interpreter, Work};
+use crate::declared;
+use crate::failure::{Function, ScriptError};
+use crate::fiber::Waits;
+
+/// A call, and what came of it.
+struct Asked<'a> {
+    /// The names that lead to the function, from the globals on.
+    path: &'a [&'a str],
+    argument: Argument<'a>,
+    /// Whether it answered with something true; nothing if it answered with nothing.
+    answer: Option<bool>,
+}
+
+#[derive(Clone, Copy)]
+enum Argument<'a> {
+    Nothing,
+    Number(f64),
+    Text(&'a str),
+}
+
+impl Interpreter {
+    /// Calls a function; whether it answered with something true. That is done on a fiber, which may be left in the
+    /// middle: no frames of mlua lie between, and what lies there has nothing to be dropped.
+    fn ask(&self, path: &[&str], argument: Argument<'_>) -> Result<Option<bool>, String> {
+        let mut asked = Asked { path, argument, answer: None };
+        // SAFETY: the state is the interpreter's, and what is asked is there until the call has returned.
+        let ended = unsafe { ffi::lua_cpcall(self.state.0, ask, (&raw mut asked).cast()) };
+        if ended == ffi::LUA_OK { Ok(asked.answer) } else { Err(self.take_words()) }
+    }
+
+    /// Takes what an error left on the stack.
+    pub(super) fn take_words(&self) -> String {
+        let mut length = 0;
+        // SAFETY: the value is on the top of the stack; its text is copied before it is taken away.
+        unsafe {
+            let text = ffi::lua_tolstring(self.state.0, -1, &raw mut length);
+            let words = if text.is_null() {
+                "(not a string)".to_owned()
+            } else {
+                String::from_utf8_lossy(std::slice::from_raw_parts(text.cast(), length)).into_owned()
+            };
+            ffi::lua_settop(self.state.0, -2);
+            words
+        }
+    }
+
+    /// Loads a script by the name of its module.
+    pub(super) fn require(&self, name: &str) -> Result<(), ScriptError> {
+        match self.ask(&["require"], Argument::Text(name)) {
+            Ok(_) => Ok(()),
+            Err(words) if words.starts_with("module ") => Err(ScriptError::NotFound(name.to_owned())),
+            Err(words) => Err(ScriptError::Load(words)),
+        }
+    }
+
+    /// Whether the script defines a global function.
+    pub fn has(&self, function: &str) -> bool {
+        self.lua.globals().get::<mlua::Value>(function).is_ok_and(|value| value.is_function())
+    }
+
+    /// Calls a function, with the client's number if it is one of a thread's; nothing where the script defines none.
+    ///
+    /// # Errors
+    /// What it raised.
+    pub fn call(&self, function: Function) -> Result<(), ScriptError> {
+        let name = function.name();
+        if !self.has(name) {
+            return Ok(());
+        }
+        let number = Argument::Number(f64::from(self.client.number));
+        let argument = if function.is_of_thread() { number } else { Argument::Nothing };
+        self.ask(&[name], argument).map(drop).map_err(|words| ScriptError::Call { function, words })
+    }
+
+    /// Does the client's work.
+    ///
+    /// # Errors
+    /// What the script raised.
+    pub(crate) fn run(&self, work: Work, pace: NonNull<dyn Pace>, waits: &Waits) -> Result<(), ScriptError> {
+        self.client.waits.set(waits);
+        self.client.pace.set(Some(pace));
+        self.client.is_load.set(matches!(work, Work::Fill(_)));
+        let ran = match work {
+            Work::Events => self.call(Function::ThreadRun),
+            Work::Fill(Fill::Function) => self.call(Function::Prepare),
+            Work::Fill(Fill::Command) => self.call_prepare(),
+        };
+        if self.client.is_in_event.replace(false) {
+            // SAFETY: the pace is the caller's, and nothing else uses it.
+            unsafe { &mut *pace.as_ptr() }.given_up();
+        }
+        let ended = match work {
+            Work::Events => ran.and_then(|()| self.call(Function::ThreadDone)),
+            Work::Fill(_) => ran,
+        };
+        self.client.is_load.set(false);
+        self.client.pace.set(None);
+        self.client.waits.set(null());
+        ended
+    }
+
+    fn call_prepare(&self) -> Result<(), ScriptError> {
+        let raised = |words| ScriptError::Call { function: Function::Prepare, words };
+        match self.ask(&["sysbench", "cmdline", "call_command"], Argument::Text(Function::Prepare.name())) {
+            Ok(Some(true)) => Ok(()),
+            Ok(_) => Err(raised("it answered with false".to_owned())),
+            Err(words) => Err(raised(words)),
+        }
+    }
+
+    /// Calls `sysbench.hooks` by a name with what is reported; false where there is none of it.
+    ///
+    /// # Errors
+    /// What it raised.
+    pub fn report(&self, hook: &str, stat: &[(&str, f64)]) -> Result<bool, ScriptError> {
+        let told = |error: mlua::Error| ScriptError::Hook { place: hook.to_owned(), words: declared::plain(&error) };
+        let sysbench: mlua::Table = self.lua.globals().get("sysbench").map_err(told)?;
+        let hooks: mlua::Value = sysbench.get("hooks").map_err(told)?;
+        let Some(hooks) = hooks.as_table() else { return Ok(false) };
+        let mlua::Value::Function(function) = hooks.get::<mlua::Value>(hook).map_err(told)? else { return Ok(false) };
+        let table = self.lua.create_table_from(stat.iter().copied()).map_err(told)?;
+        function.call::<()>(table).map_err(told)?;
+        Ok(true)
+    }
+}
+
+/// Does what is asked, on the stack of a call of its own. Errors pass through it: it has nothing to be dropped.
+unsafe extern "C-unwind" fn ask(state: *mut lua_State) -> c_int {
+    // SAFETY: what is asked is there until the call has returned, and nobody else looks at it meanwhile.
+    unsafe {
+        let asked: *mut Asked<'_> = ffi::lua_touserdata(state, 1).cast();
+        let Asked { path, argument, .. } = *asked;
+        ffi::lua_pushvalue(state, ffi::LUA_GLOBALSINDEX);
+        for name in path {
+            push(state, name);
+            ffi::lua_gettable(state, -2);
+        }
+        match argument {
+            Argument::Nothing => ffi::lua_pushnil(state),
+            Argument::Number(number) => ffi::lua_pushnumber(state, number),
+            Argument::Text(text) => push(state, text),
+        }
+        ffi::lua_call(state, 1, 1);
+        (*asked).answer = match ffi::lua_type(state, -1) {
+            ffi::LUA_TNIL => None,
+            _ => Some(ffi::lua_toboolean(state, -1) != 0),
+        };
+    }
+    0
+}
+
+/// Pushes a text, which is copied.
+unsafe fn push(state: *mut lua_State, text: &str) {
+    // SAFETY: as the caller says of the state.
+    unsafe { ffi::lua_pushlstring(state, text.as_ptr().cast(), text.len()) };
+}

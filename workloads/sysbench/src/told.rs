@@ -1,0 +1,66 @@
+//! Words that scripts read by an address.
+
+use std::ffi::c_char;
+
+/// The fewest bytes of a place: what most errors say fits.
+const LEAST_BYTES: usize = 64;
+
+/// Words as C has them. A script may keep their address and read there what was told then or later: words that do not fit
+/// where others are get a place of their own, and the other stays. Places at least double, so that all of them together
+/// are less than twice the largest.
+#[derive(Default)]
+pub(crate) struct Told {
+    places: Vec<Box<[u8]>>,
+}
+
+impl Told {
+    /// Where the words are.
+    pub(crate) fn as_ptr(&self) -> *const c_char {
+        self.places.last().map_or(c"".as_ptr(), |place| place.as_ptr().cast())
+    }
+
+    /// Has it say this, and where. What C takes for the end is written out.
+    pub(crate) fn tell(&mut self, words: &str) -> *const c_char {
+        let words = words.replace('\0', "\\0");
+        let bytes = words.len() + 1;
+        if self.places.last().is_none_or(|place| place.len() < bytes) {
+            self.places.push(vec![0; bytes.next_power_of_two().max(LEAST_BYTES)].into_boxed_slice());
+        }
+        if let Some(place) = self.places.last_mut() {
+            place[..words.len()].copy_from_slice(words.as_bytes());
+            place[words.len()] = 0;
+        }
+        self.as_ptr()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::ffi::CStr;
+
+    use super::*;
+
+    fn read<'a>(words: *const c_char) -> &'a str {
+        // SAFETY: they end with a zero, and are there for as long as the test's `Told`.
+        unsafe { CStr::from_ptr(words) }.to_str().unwrap()
+    }
+
+    #[test]
+    fn an_address_that_a_script_keeps_is_good_whatever_is_told_later() {
+        let mut told = Told::default();
+        assert_eq!(read(told.as_ptr()), "");
+        let first = told.tell("no such table");
+        assert_eq!(told.tell("no"), first, "there is room for it");
+        let long = "x".repeat(1000);
+        let second = told.tell(&long);
+        assert_eq!((read(first), read(second)), ("no", long.as_str()));
+        assert_eq!(told.tell("a\0b"), second);
+        assert_eq!((read(first), read(second), read(told.as_ptr())), ("no", "a\\0b", "a\\0b"));
+        // What grows by a byte each time takes no place each time.
+        for bytes in 0..5000 {
+            told.tell(&"x".repeat(bytes));
+        }
+        assert!(told.places.len() <= 8, "{}", told.places.len());
+    }
+}
