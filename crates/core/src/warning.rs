@@ -120,6 +120,8 @@ pub const WARNINGS: &[WarningKind] = &[
     row("lost-commits", Rank::Misleading, &["ops_per_s", "wkb_per_op", "wkb_per_op_with_drain"]),
     row("damaged-by-kill", Rank::Misleading, &["ops_per_s", "wkb_per_op", "wkb_per_op_with_drain"]),
     row("cut-off", Rank::Misleading, &[]),
+    row("steadiness-undecided", Rank::Unsure, &["ops_per_s", "wkb_per_op"]),
+    row("warmup-undecided", Rank::Unsure, &["ops_per_s", "wkb_per_op"]),
     row("warmup-levels-unknown", Rank::Unsure, WRITES),
     row("one-repeat", Rank::Unsure, &[]),
     row("loaded-again", Rank::Unsure, &[]),

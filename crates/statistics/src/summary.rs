@@ -44,13 +44,16 @@ pub fn summarise(results: &Results) -> Summary {
     // An open loop's rate is what was asked for.
     let is_closed = records.iter().all(|record| record.plan.run.rate.is_none());
     let scaling = if is_closed { scaling::remarks(&rows) } else { Vec::new() };
+    let trends = steady::trends(&rows, &steadiness);
+    let of_rows = steady::of_rows(&rows, &steadiness, &trends);
+    let of_records = records.iter().flat_map(|record| remarks(record));
     Summary {
         claims,
         relative: relative(&rows),
-        trends: steady::trends(&rows, &steadiness),
+        trends,
         rows,
         unfinished: all.iter().filter_map(|record| unfinished(record)).collect(),
-        remarks: records.iter().flat_map(|record| remarks(record)).chain(unsteady).chain(scaling).collect(),
+        remarks: of_records.chain(unsteady).chain(of_rows).chain(scaling).collect(),
         steadiness,
         searches,
     }

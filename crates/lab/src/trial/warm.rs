@@ -6,7 +6,8 @@
 //! last level alone is let off with a tenth, about what the level above it
 //! holds, since writing it once over means to write the whole database. A
 //! B-tree has no levels: of it, and of everything, the last seconds must have
-//! no sure trend.
+//! no sure trend. Whether they have none for sure may be undecided: nobody waits
+//! for that, which noise can put off for ever, and it is told.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use rumba_core::record::PhaseKind;
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 use rumba_core::workload::Ops;
-use rumba_statistics::steady::{Served, courses_of};
+use rumba_statistics::steady::{Served, WATCHED, courses_of, undecided};
 
 use super::phases::{choices, finish};
 use super::span::Span;
@@ -39,9 +40,9 @@ impl Trial<'_> {
         let Some(most_s) = run.warmup_most_s else { return self.follow(span, running, infos, Some(until)) };
         // The levels of aged data have been written once over already.
         let levels = if run.age_s.is_some() { Levels::Aged } else { Levels::Since(self.instance.counters()) };
-        let lacking = self.steady(span, running, infos, until, most_s, levels)?;
-        if !lacking.is_empty() {
-            self.emit(Event::Warning(not_steady(most_s, &lacking)));
+        let found = self.steady(span, running, infos, until, most_s, levels)?;
+        if let Some(warning) = found.warning("the warmup", |lacking| not_steady(most_s, lacking)) {
+            self.emit(Event::Warning(warning));
         }
         Ok(())
     }
@@ -67,14 +68,13 @@ impl Trial<'_> {
             self.end_looking();
             self.end_asking();
         }
-        let lacking = steady?;
-        if !lacking.is_empty() {
-            self.emit(Event::Warning(not_aged(most_s, &lacking)));
+        if let Some(warning) = steady?.warning("the ageing", |lacking| not_aged(most_s, lacking)) {
+            self.emit(Event::Warning(warning));
         }
         finished.map(|()| span)
     }
 
-    /// Lets clients run until the engine is steady, from `until` on and for at most `most_s`; what was lacking then.
+    /// Lets clients run until the engine is steady, from `until` on and for at most `most_s`; what was found then.
     fn steady(
         &mut self,
         span: &mut Span,
@@ -83,7 +83,7 @@ impl Trial<'_> {
         until: Instant,
         most_s: f64,
         levels: Levels,
-    ) -> Step<Vec<String>> {
+    ) -> Step<Found> {
         let run = &self.job.plan.run;
         let most = span.started() + Duration::from_secs_f64(most_s);
         let interval = Duration::from_secs_f64(run.interval_s);
@@ -96,12 +96,12 @@ impl Trial<'_> {
                 continue;
             }
             let counters = self.instance.counters();
-            let lacking = warm.lacking(&counters);
-            if lacking.is_empty() || span.ended() >= most {
+            let found = warm.found(&counters);
+            if found.lacking.is_empty() || span.ended() >= most {
                 if let Levels::Since(start) = &warm.levels {
                     levels_unknown(start, &counters).into_iter().for_each(|warning| self.emit(Event::Warning(warning)));
                 }
-                return Ok(lacking);
+                return Ok(found);
             }
             look = span.ended() + Duration::from_secs_f64(LOOK_S);
         }
@@ -128,6 +128,35 @@ fn not_aged(most_s: f64, lacking: &[String]) -> Warning {
         ),
         "raise age, or scale the data down so that its levels fill sooner",
     )
+}
+
+/// What there is to say of an engine that clients have run over for a while.
+#[derive(Debug, Default, PartialEq)]
+struct Found {
+    /// What is missing until it is steady.
+    lacking: Vec<String>,
+    /// What cannot be told: of these the last seconds have no sure trend, and may have one.
+    undecided: Vec<String>,
+}
+
+impl Found {
+    /// The warning that it was not steady, in these words; or that nobody can tell after this span whether it was.
+    fn warning(&self, span: &str, not_steady: impl FnOnce(&[String]) -> Warning) -> Option<Warning> {
+        if !self.lacking.is_empty() {
+            return Some(not_steady(&self.lacking));
+        }
+        (!self.undecided.is_empty()).then(|| {
+            Warning::new(
+                "warmup-undecided",
+                format!(
+                    "{span} ended without a sure trend, and whether the engine was steady is undecided: {}",
+                    self.undecided.join("; ")
+                ),
+                "read the change over the loops, by themselves and over the repeats; a longer loop has more seconds \
+                 tested before it",
+            )
+        })
+    }
 }
 
 /// What is asked of an LSM's levels.
@@ -165,22 +194,25 @@ impl Warm {
         (self.ops, self.written, self.ended_s) = (ops, written.value(), Some(now_s));
     }
 
-    /// What is missing until the engine is steady; nothing when it is.
-    fn lacking(&self, counters: &[Gauge]) -> Vec<String> {
-        let mut lacking = match &self.levels {
-            Levels::Since(start) => levels_lacking(start, counters),
-            Levels::Aged => Vec::new(),
-        };
+    /// What there is to say now: nothing when the engine is surely steady.
+    fn found(&self, counters: &[Gauge]) -> Found {
+        let mut found = Found::default();
+        if let Levels::Since(start) = &self.levels {
+            found.lacking = levels_lacking(start, counters);
+        }
         let last_s = self.ended_s.unwrap_or_default() - self.window_s;
         let window = self.seconds.iter().position(|second| second.start_s >= last_s).unwrap_or_default();
         if self.seconds.first().is_none_or(|second| second.start_s > last_s + 1.0) {
-            lacking.push(format!("it has not run for the {:.0} s that must be without a trend", self.window_s));
-            return lacking;
+            found.lacking.push(format!("it has not run for the {:.0} s that must be without a trend", self.window_s));
+            return found;
         }
         let courses = courses_of(&self.seconds[window..]);
-        let moving = [("ops_per_s", "operations/s"), ("wkb_per_op", "KB written per operation")];
-        lacking.extend(moving.iter().filter_map(|(metric, words)| still_moving(courses.get(*metric)?, words)));
-        lacking
+        for (metric, words) in WATCHED {
+            let Some(course) = courses.get(metric) else { continue };
+            found.lacking.extend(still_moving(course, words));
+            found.undecided.extend(undecided(metric, course));
+        }
+        found
     }
 }
 
@@ -188,6 +220,7 @@ fn still_moving(course: &Course, words: &str) -> Option<String> {
     let moves = match course.settled {
         Settled::Rising => "rise",
         Settled::Falling => "fall",
+        // What is undecided is not steady either: it is told apart.
         Settled::Steady | Settled::Undecided => return None,
     };
     let trend = course.trend.value()?;
@@ -342,17 +375,36 @@ mod tests {
     #[test]
     fn it_goes_on_while_throughput_rises_and_ends_when_it_is_level() {
         let wobble = |second: u64| [0, 7, 3, 9, 1][second as usize % 5];
-        assert!(warmed(|second| 1000 + wobble(second), 20).lacking(&[])[0].contains("has not run for the 30 s"));
-        let rising = warmed(|second| 1000 + 20 * second + wobble(second), 40).lacking(&[]);
-        assert!(rising[0].starts_with("operations/s still rise"), "{rising:?}");
+        let early = warmed(|second| 1000 + wobble(second), 20).found(&[]);
+        assert!(early.lacking[0].contains("has not run for the 30 s"), "{early:?}");
+        let rising = warmed(|second| 1000 + 20 * second + wobble(second), 40).found(&[]);
+        assert!(rising.lacking[0].starts_with("operations/s still rise"), "{rising:?}");
         let levelled = |second: u64| 1000 + 20 * second.min(40) + wobble(second);
-        assert_eq!(warmed(levelled, 75).lacking(&[]), [""; 0]);
+        let steady = warmed(levelled, 75).found(&[]);
+        assert_eq!(steady, Found::default());
+        assert_eq!(steady.warning("the warmup", |lacking| not_steady(60.0, lacking)), None);
+    }
+
+    /// Nobody waits for it, and nobody takes it for a steady state.
+    #[test]
+    fn a_trend_that_nobody_can_tell_ends_the_warmup_and_is_told() {
+        let sways = |second: u64| (1000.0 + 300.0 * (second as f64 * 0.42).sin()) as u64;
+        let found = warmed(sways, 40).found(&[]);
+        assert_eq!(found.lacking, [""; 0], "no trend is sure");
+        let told = |found: &Found| found.warning("the warmup", |lacking| not_steady(60.0, lacking)).unwrap();
+        let warning = told(&found);
+        assert_eq!(warning.code, "warmup-undecided");
+        assert!(warning.message.starts_with("the warmup ended without a sure trend, and whether "), "{warning:?}");
+        assert!(warning.message.contains("is undecided: operations/s: the seconds depend"), "{warning:?}");
+        assert!(!warning.message.contains("KB"), "what is written of each operation stays the same: {warning:?}");
+        let moving = Found { lacking: vec!["operations/s still rise".to_owned()], ..found };
+        assert_eq!(told(&moving).code, "warmup-not-steady", "what is known is said of the two");
     }
 
     #[test]
     fn writes_that_cannot_be_metered_keep_no_warmup_from_ending() {
         let mut warm = Warm::new(Levels::Aged, 10.0);
         (0..=40).for_each(|second| warm.serve(second as f64, (1000 * second, Metric::absent("no device"))));
-        assert_eq!(warm.lacking(&[]), [""; 0]);
+        assert_eq!(warm.found(&[]), Found::default());
     }
 }

@@ -138,6 +138,19 @@ fn the_change_that_repeats_share_is_told_with_what_it_says_where_there_are_three
 }
 
 #[test]
+fn loops_of_which_nobody_can_tell_whether_they_were_steady_are_told_in_tables_json_and_page() {
+    let told = results(&[LSM], Plan { loop_s: 3, ..SHORT });
+    let why = "whether the loops were steady (within 10%) is undecided: operations/s: 6 intervals are too few";
+    assert!(printed(&told).contains(&format!("steadiness-undecided: rocksdb.none, 16 clients, repeat 1: {why}")));
+    let summary = summarise(&told);
+    let json = json(&told, &summary, None);
+    assert!(json["trials"][0]["warnings"].to_string().contains("steadiness-undecided"), "{json}");
+    assert!(html(&told, &summary).contains("steadiness-undecided"));
+    let steady = printed(&results(&[COPY_ON_WRITE], Plan { loop_s: 120, ..SHORT }));
+    assert!(!steady.contains("steadiness-undecided"), "{steady}");
+}
+
+#[test]
 fn how_often_verdicts_of_headlines_and_of_details_err_stands_below_the_ratios() {
     let told =
         "each verdict of a headline metric, as these are, errs in at most 5% of cases; those of all other metrics";
@@ -258,6 +271,8 @@ fn warned() -> Results {
     results.warnings = ["swap", "busy-host", "page-cache", "not-kept", "governor"].map(warning).into();
     results.trials[0].record.warnings = ["few-samples", "cpu-uncharged"].map(warning).into();
     results.trials[1].record.warnings = ["stolen-cpu", "writes-unsteady", "cpu-uncharged"].map(warning).into();
+    // Their loops tell nothing of their own.
+    results.trials.iter_mut().for_each(|trial| trial.intervals.clear());
     results
 }
 

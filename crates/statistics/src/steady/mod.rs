@@ -6,9 +6,11 @@
 //! whether a run had settled, and nothing about how far another run would lie
 //! from it. Every test here keeps its level when seconds depend on each other.
 //! What repeats have in common is another finding, of whole trials: `shared`.
+//! Loops of which nobody can tell are no steady ones, and are named: `rows`.
 
 mod changes;
 mod effective;
+mod rows;
 mod series;
 mod shared;
 #[cfg(test)]
@@ -24,6 +26,8 @@ use rumba_core::results::Trial;
 use rumba_core::warning::Warning;
 
 use crate::trial_name::trial_name;
+pub(crate) use rows::of_rows;
+pub use rows::undecided;
 use series::Series;
 pub use series::Served;
 pub(crate) use shared::trends;
@@ -33,6 +37,9 @@ use trend::{FEWEST_INDEPENDENT, Trend};
 pub const LEAST: f64 = 0.10;
 /// Below this many KB per operation writes are too few to have a trend.
 const WRITES_KB: f64 = 0.05;
+/// The metrics that have courses, with their words.
+pub const WATCHED: [(&str, &str); 2] = [("ops_per_s", "operations/s"), (WRITTEN, "KB written per operation")];
+const WRITTEN: &str = "wkb_per_op";
 
 /// How steady a trial's loops were; `None` when it has no second of a loop.
 pub fn steadiness(trial: &Trial) -> Option<Steadiness> {
@@ -58,7 +65,7 @@ fn courses(series: &Series) -> BTreeMap<String, Course> {
     };
     BTreeMap::from([
         ("ops_per_s".to_owned(), course(series.ops_per_s())),
-        ("wkb_per_op".to_owned(), course(series.wkb_per_op())),
+        (WRITTEN.to_owned(), course(series.wkb_per_op())),
     ])
 }
 
@@ -136,27 +143,28 @@ fn change_points(at: &[f64], values: &[f64], found: &[usize], step_s: f64) -> Ve
 
 /// What a reader must know about loops that were not steady.
 pub fn remarks(steadiness: &Steadiness) -> Vec<Remark> {
-    let course = |metric: &str| steadiness.courses.get(metric);
-    let throughput = course("ops_per_s").into_iter().flat_map(|course| {
-        let trend = trend_of(course, "operations/s").map(|message| {
-            Warning::new(
-                "unsteady",
-                message,
-                "lengthen the warmup, or let it last until the engine is steady: warmup_most",
-            )
-        });
-        trend.into_iter().chain(steps(course, "operations/s"))
+    let courses = WATCHED.iter().filter_map(|(metric, words)| Some((metric, words, steadiness.courses.get(*metric)?)));
+    let warnings = courses.filter(|(metric, _, course)| is_told(metric, course)).flat_map(|(metric, words, course)| {
+        let trend = trend_of(course, words).map(|message| moved(metric, message));
+        trend.into_iter().chain(steps(course, words))
     });
-    let written = course("wkb_per_op").filter(|course| course.mean.value().is_some_and(|mean| mean > WRITES_KB));
-    let written = written.into_iter().flat_map(|course| {
-        let trend = trend_of(course, "KB written per operation").map(|message| {
-            let remedy = "lengthen warmup and loops (warmup_most), and read wkb_per_op_with_drain";
-            Warning::new("writes-unsteady", message, remedy)
-        });
-        trend.into_iter().chain(steps(course, "KB written per operation"))
-    });
-    let warnings: Vec<Warning> = throughput.chain(written).collect();
-    warnings.into_iter().map(|warning| Remark { name: steadiness.name.clone(), warning }).collect()
+    warnings.map(|warning| Remark { name: steadiness.name.clone(), warning }).collect()
+}
+
+/// Whether there is a figure that a trend would undermine.
+fn is_told(metric: &str, course: &Course) -> bool {
+    course.mean.value().is_some_and(|mean| metric != WRITTEN || mean > WRITES_KB)
+}
+
+/// The warning that a metric surely rose or fell over the loops.
+fn moved(metric: &str, message: String) -> Warning {
+    if metric == WRITTEN {
+        let remedy = "lengthen warmup and loops (warmup_most), and read wkb_per_op_with_drain";
+        Warning::new("writes-unsteady", message, remedy)
+    } else {
+        let remedy = "lengthen the warmup, or let it last until the engine is steady: warmup_most";
+        Warning::new("unsteady", message, remedy)
+    }
 }
 
 fn trend_of(course: &Course, unit: &str) -> Option<String> {
