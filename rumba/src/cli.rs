@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use rumba_statistics::Drift;
 
 use crate::commands::null_server::NullServerArgs;
 
@@ -290,7 +291,7 @@ impl ReportArgs {
 --fail-if takes METRIC < RATIO, the other over the base: a metric of the loops, load_METRIC,
 or OP.p99_ms; or the word worse: any headline is, with 5% for false alarms over all of them together.
 It ends with exit code 3 when that is so of an engine beyond the noise; undecided and seen once are
-told and are no failure.")]
+told and are no failure. Of runs that did not take turns it must be so beyond --allow-drift as well.")]
 pub struct CompareArgs {
     /// The results to compare against; alone, a run that holds both a base and another
     pub base: PathBuf,
@@ -302,6 +303,9 @@ pub struct CompareArgs {
     /// End with exit code 3 when this is so of an engine; may be given several times
     #[arg(long, value_name = "METRIC < RATIO | worse")]
     pub fail_if: Vec<String>,
+    /// With --fail-if: how far the host alone is allowed to have moved a ratio of runs that did not take turns
+    #[arg(long, value_name = "PERCENT", value_parser = Drift::parse, requires = "fail_if", default_value = "5%")]
+    pub allow_drift: Drift,
     /// Print in this form [default: table]
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
@@ -349,6 +353,9 @@ pub struct HistoryArgs {
     /// End with exit code 3 when this is so of an engine's last run: METRIC < RATIO, or worse; may be given several times
     #[arg(long, value_name = "WHAT")]
     pub fail_if: Vec<String>,
+    /// With --fail-if: how far the host alone is allowed to have moved a ratio, since runs of a history take no turns
+    #[arg(long, value_name = "PERCENT", value_parser = Drift::parse, requires = "fail_if", default_value = "5%")]
+    pub allow_drift: Drift,
     /// Print in this form [default: table]
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,

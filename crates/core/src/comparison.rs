@@ -515,6 +515,9 @@ pub struct ComparedRow {
     /// What the other's repeats started from.
     #[serde(default)]
     pub other_starts: Starts,
+    /// Whether its trials went in turns with the other run's; if not, the host's drift is part of every ratio.
+    #[serde(default)]
+    pub in_turns: bool,
     /// Why nothing is decided though there are figures: a repeat's data failed its verification, or did not come through it.
     pub unsound: Option<String>,
     /// The metrics that at least one run has.

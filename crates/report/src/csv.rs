@@ -38,7 +38,7 @@ const REPORT: [&str; 24] = [
 ];
 
 /// The columns of [`comparison_csv`].
-const COMPARISON: [&str; 21] = [
+const COMPARISON: [&str; 22] = [
     "base_run",
     "other_run",
     "engine",
@@ -59,6 +59,7 @@ const COMPARISON: [&str; 21] = [
     "change",
     "p",
     "more_repeats",
+    "in_turns",
     "undecided_because",
 ];
 
@@ -91,6 +92,7 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
             let [low, why] = both(&ratio.low);
             cells.extend([low, number(ratio.high.value()), why, change(ratio.change).to_owned(), number(ratio.p)]);
             cells.push(ratio.more_repeats.map_or_else(String::new, |more| more.to_string()));
+            cells.push(truth(row.in_turns));
             cells.push(row.unsound.clone().unwrap_or_default());
             table.push(cells);
         }

@@ -30,6 +30,9 @@ pub struct HistoryDocument {
     pub fail_if: Vec<Gated>,
 }
 
+/// What stands above the verdicts on the last runs.
+const LAST: &str = "The last run of each engine over the one before it, with which it did not take turns";
+
 /// A history as a JSON value that follows `docs/history.schema.json`.
 pub fn history_json(history: &History, gated: &[Gated]) -> serde_json::Value {
     let document = HistoryDocument { format: FORMAT, history: history.clone(), fail_if: gated.to_vec() };
@@ -53,7 +56,7 @@ pub fn history_table(history: &History) -> String {
         let _ = write!(text, "\nChanges of level over all runs\n{}", indented(&moved));
     }
     let last = last(history);
-    let _ = write!(text, "\nThe last run of each engine over the one before it\n{}", indented(&last));
+    let _ = write!(text, "\n{LAST}\n{}", indented(&last));
     history.lines.iter().for_each(|line| text.push_str(&line_table(line, history.level)));
     if !history.differ.is_empty() {
         let _ = write!(text, "\nNot the same in all runs\n{}", indented(&history.differ));
@@ -70,7 +73,7 @@ pub fn history_markdown(history: &History, gated: &[Gated]) -> String {
         format!("### {}: {worse} worse and {better} better in the last\n", counted(history.points.len(), "run"));
     text.push_str(&list("Fails", gated.iter().filter(|gated| gated.verdict.closes()).map(Gated::line)));
     text.push_str(&list("Changes of level", moved(history).into_iter()));
-    text.push_str(&list("The last run of each engine over the one before it", last(history).into_iter()));
+    text.push_str(&list(LAST, last(history).into_iter()));
     for rows in history.lines.chunk_by(|one, other| whose(one) == whose(other)) {
         text.push_str(&engine_table(rows));
     }

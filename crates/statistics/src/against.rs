@@ -35,14 +35,16 @@ pub(crate) fn compare_summed(
     for row in &base_summary.rows {
         let match_row = other_summary.row(&row.engine, row.clients);
         for part in [Part::Load, Part::Run] {
-            let Some(base) = row.part(part) else { continue };
+            let Some(figures) = row.part(part) else { continue };
             let all_clients = about(row, part, base_summary, other_summary);
             if all_clients.first() != Some(&row.clients) {
                 continue;
             }
             match match_row.and_then(|match_row| Some((match_row, match_row.part(part)?))) {
-                Some((match_row, other)) => {
-                    rows.push(ComparedRow { all_clients, ..compared_row(row, match_row, part, base, other) });
+                Some((match_row, figures_of_other)) => {
+                    let in_turns = took_turns((base, figures), (other, figures_of_other));
+                    let row = compared_row(row, match_row, part, figures, figures_of_other);
+                    rows.push(ComparedRow { all_clients, in_turns, ..row });
                 }
                 None => unmatched.push(Unmatched {
                     engine: row.engine.clone(),
@@ -120,6 +122,17 @@ fn interleaved(base: &Results, other: &Results) -> bool {
     both().next().is_some() && both().all(|sides| in_turns(sides.concat()))
 }
 
+/// Whether the trials that these figures are of went in turns.
+fn took_turns(base: (&Results, &PhaseFigures), other: (&Results, &PhaseFigures)) -> bool {
+    let mut trials: Vec<Start> = Vec::new();
+    for ((results, figures), is_other) in [(base, false), (other, true)] {
+        let records = results.trials.iter().map(|trial| &trial.record);
+        let own = records.filter(|record| figures.trials.contains(&record.plan.number));
+        trials.extend(own.map(|record| (record.started.as_str(), is_other)));
+    }
+    !trials.is_empty() && in_turns(trials)
+}
+
 /// Whether trials of two sides went in turns: in the order of their starts, most neighbours are of different
 /// sides, and of all pairs of one of each side neither side's came first in more than three quarters, which two
 /// runs that merely overlap exceed. Times are RFC 3339 in UTC, whose order is that of their text.
@@ -156,6 +169,7 @@ fn compared_row(row: &Row, match_row: &Row, part: Part, base: &PhaseFigures, oth
         part,
         base_starts: row.starts(part),
         other_starts: match_row.starts(part),
+        in_turns: false,
         written: written_change(part, &metrics).filter(|_| unsound.is_none()),
         unsound,
         metrics,
@@ -356,7 +370,12 @@ mod tests {
             }
             results
         };
-        let interleaved = |order: &str| compare(&begun(order, 'b'), &begun(order, 'o')).interleaved;
+        let interleaved = |order: &str| {
+            let comparison = compare(&begun(order, 'b'), &begun(order, 'o'));
+            let of_rows: Vec<bool> = comparison.rows.iter().map(|row| row.in_turns).collect();
+            assert_eq!(of_rows, [comparison.interleaved; 2], "{order}: each row says so of its own trials");
+            comparison.interleaved
+        };
         for order in ["bobo", "bobobo", "obobob", "boobboob", "bob"] {
             assert!(interleaved(order), "{order}");
         }

@@ -25,7 +25,7 @@ mod trial_name;
 mod written;
 
 pub use against::compare;
-pub use gate::{Found, Gate, GateError, Gated};
+pub use gate::{Drift, Found, Gate, GateError, Gated};
 pub use history::{Run, history, last_step};
 pub use ratios::{LEAST_REPEATS, Tested, test};
 pub use rumba_core::comparison::Summary;

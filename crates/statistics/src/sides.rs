@@ -77,6 +77,7 @@ mod tests {
         let rows: Vec<_> = comparison.rows.iter().filter(|row| row.part == Part::Run).collect();
         let names: Vec<&str> = rows.iter().map(|row| row.engine.as_str()).collect();
         assert_eq!(names, ["a", "a over b"]);
+        assert!(rows.iter().all(|row| row.in_turns));
         let of = |at: usize| rows[at].metrics.iter().find(|metric| metric.ratio.metric == "ops_per_s").unwrap();
         assert_eq!((of(0).ratio.ratio.clone(), of(0).ratio.change), (Metric::Value(2.0), Change::Better));
         assert_eq!(of(1).ratio.ratio, Metric::Value(4.0));

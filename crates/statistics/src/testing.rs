@@ -55,6 +55,16 @@ pub fn results(records: Vec<Record>) -> Results {
     records::results(trials.collect())
 }
 
+/// Two runs whose trials began by turns, a minute each.
+pub fn taking_turns(mut base: Results, mut other: Results) -> (Results, Results) {
+    for (run, first) in [(&mut base, 0), (&mut other, 1)] {
+        for (trial, turn) in run.trials.iter_mut().zip(0..) {
+            trial.record.started = format!("2024-01-01T10:{:02}:00Z", 2 * turn + first);
+        }
+    }
+    (base, other)
+}
+
 /// The trial's verification finds its data broken.
 pub fn break_data(record: &mut Record) {
     let check = Check { name: "counts match".to_owned(), examined: 9, wrong: 2, examples: vec!["id 7".to_owned()] };

@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use rumba_core::comparison::Comparison;
-use rumba_statistics::{Gate, GateError, Gated};
+use rumba_statistics::{Drift, Gate, GateError, Gated};
 
 use crate::cli::{CompareArgs, Format};
 use crate::problem::{Problem, REFUTED};
 
 /// Compares one run against a base, or the sides of one run.
 pub fn run(args: &CompareArgs) -> super::Result {
-    let gates = gates(&args.fail_if)?;
+    let gates = gates(&args.fail_if, args.allow_drift)?;
     let comparison = comparison(args)?;
     let gated = judge(&gates, &comparison)?;
     match args.format() {
@@ -27,9 +27,10 @@ pub fn run(args: &CompareArgs) -> super::Result {
     Ok(if closed { ExitCode::from(REFUTED) } else { ExitCode::SUCCESS })
 }
 
-/// Reads what `--fail-if` says.
-pub fn gates(texts: &[String]) -> Result<Vec<Gate>, Problem> {
-    texts.iter().map(|text| Gate::parse(text)).collect::<Result<_, _>>().map_err(mistake)
+/// Reads what `--fail-if` says; of runs that did not take turns it must hold beyond what the host may have done.
+pub fn gates(texts: &[String], drift: Drift) -> Result<Vec<Gate>, Problem> {
+    let gate = |text: &String| Gate::parse(text).map(|gate| gate.allowing(drift));
+    texts.iter().map(gate).collect::<Result<_, _>>().map_err(mistake)
 }
 
 /// What comes of gates for each engine.

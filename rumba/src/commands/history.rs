@@ -13,7 +13,7 @@ use crate::progress::tell;
 
 /// Shows what became of each figure from run to run.
 pub fn run(args: &HistoryArgs) -> super::Result {
-    let gates = super::compare::gates(&args.fail_if)?;
+    let gates = super::compare::gates(&args.fail_if, args.allow_drift)?;
     let runs = read(&args.directories, !gates.is_empty())?;
     let by = args.by.map(|by| match by {
         OrderBy::Version => Axis::Version,

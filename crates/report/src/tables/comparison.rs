@@ -34,7 +34,8 @@ pub fn comparison_table(comparison: &Comparison, details: bool) -> String {
     if !comparison.interleaved {
         text.push_str(
             "Not interleaved: the trials of the two runs did not go in turns, so what the host did between them is part of \
-             every ratio and in no interval.\n",
+             every ratio and in no interval: verdicts err more often than it says (docs/method.md has how often). \
+             `rumba ab` takes turns.\n",
         );
     }
     text.push_str(&conditions(comparison));
@@ -51,10 +52,11 @@ pub fn comparison_table(comparison: &Comparison, details: bool) -> String {
 
 fn legend(comparison: &Comparison, details: bool) -> String {
     let (level, margin) = (comparison.level * 100.0, comparison.margin * 100.0);
+    let of = if comparison.interleaved { "" } else { " of runs that take turns" };
     let mut text = format!(
         "\nratio: median of other over median of base; interval: {level:.0}%, of all ratios that an exact permutation test \
          over the repeats does not reject. Better, worse: it leaves 1 out, which errs in at most {:.0}% of cases for each \
-         headline metric; same: all of it within {margin:.0}% of 1; seen once: one repeat.",
+         headline metric{of}; same: all of it within {margin:.0}% of 1; seen once: one repeat.",
         100.0 - level
     );
     text.push_str(if details {
@@ -66,7 +68,7 @@ fn legend(comparison: &Comparison, details: bool) -> String {
 }
 
 /// What changed of an engine: `rocksdb, 8 clients, loops, 4 and 4 repeats from one load of each: better ops_per_s 1.20
-/// (1.18–1.22); same size_bytes`.
+/// (1.18–1.22); same size_bytes`. Verdicts over runs that did not take turns begin by saying so.
 pub fn outline(row: &ComparedRow) -> String {
     let who = format!("{}, {}, {}{}", row.engine, clients(row), part_word(row.part), starts(row));
     if let Some(why) = &row.unsound {
@@ -88,7 +90,10 @@ pub fn outline(row: &ComparedRow) -> String {
     if parts.is_empty() {
         parts.push("no headline metric has figures".to_owned());
     }
-    format!("{who}: {}\n", parts.join("; "))
+    // Where nothing was tested, there is nothing that drift could have decided.
+    let is_tested = headlines.iter().any(|ratio| ratio.p.is_some());
+    let turns = if row.in_turns || !is_tested { "" } else { "the runs did not take turns: " };
+    format!("{who}: {turns}{}\n", parts.join("; "))
 }
 
 /// What a change of the bytes written came from: `KB written per operation, debt charged, 15.0 to 7.96: doublewrite (6.90 to

@@ -44,7 +44,9 @@ pub fn markdown(results: &Results, summary: &Summary, options: &TableOptions) ->
 /// One run against another.
 pub fn comparison_markdown(comparison: &Comparison, gated: &[Gated]) -> String {
     let (base, other) = (&comparison.base, &comparison.other);
-    let mut text = format!("### {} against {}: {}\n\n", escaped(&other.name), escaped(&base.name), counts(comparison));
+    let turns = if comparison.interleaved { "" } else { " (the runs did not take turns)" };
+    let counts = counts(comparison);
+    let mut text = format!("### {} against {}: {counts}{turns}\n\n", escaped(&other.name), escaped(&base.name));
     let closed = gated.iter().filter(|gated| gated.verdict.closes());
     text.push_str(&list("Fails", closed.map(Gated::line)));
     for row in &comparison.rows {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, Status};
 use rumba_report::{
-    TableOptions, comparison_csv, comparison_markdown, history_csv, history_markdown, history_table, json, markdown,
-    report_csv,
+    TableOptions, comparison_csv, comparison_json, comparison_markdown, history_csv, history_markdown, history_table,
+    json, markdown, report_csv,
 };
 
 use crate::support::compare::{Gate, Run, compare, history, last_step, summarise};
@@ -106,6 +106,7 @@ fn a_comparison_has_a_row_for_each_metric_with_its_verdict() {
     let loops: Vec<_> = rows.iter().filter(|row| row["part"] == "run" && row["metric"] == "ops_per_s").collect();
     assert_eq!(loops.len(), 1);
     assert_eq!((loops[0]["change"].as_str(), loops[0]["headline"].as_str()), ("better", "true"));
+    assert_eq!(loops[0]["in_turns"], "false");
     let [base, other, ratio, low] =
         ["base", "other", "ratio", "low"].map(|name| loops[0][name].parse::<f64>().unwrap());
     assert!((other / base - ratio).abs() < 1e-9 && low > 1.0, "{:?}", loops[0]);
@@ -122,13 +123,18 @@ fn a_pull_request_reads_what_changed_first_and_what_it_fails_by() {
     let text = comparison_markdown(&comparison, &gated);
     let first = text.lines().next().unwrap();
     assert!(
-        first.starts_with("### synthetic-sample against synthetic-sample: ") && first.contains(" worse"),
+        first.starts_with("### synthetic-sample against synthetic-sample: ")
+            && first.contains(" worse")
+            && first.ends_with(" (the runs did not take turns)"),
         "{first}"
     );
     let fails = text.find("fail-if ops_per_s &lt; 0.95: rocksdb.none, 16 clients: IS SO").unwrap();
     let table =
         text.find("| engine | clients | part | metric | base | other | ratio | 95% interval | verdict |").unwrap();
     let details = text.find("<details>").unwrap();
+    let json = comparison_json(&comparison, &gated);
+    assert_eq!((json["rows"][0]["in_turns"].as_bool(), json["interleaved"].as_bool()), (Some(false), Some(false)));
+    assert!(text[fails..].lines().next().unwrap().contains("the runs did not take turns"), "{text}");
     assert!(fails < table && table < details, "{text}");
     let row = text.lines().find(|line| line.starts_with("| rocksdb.none | 16 | loops | ops_per_s (1/s) |")).unwrap();
     assert!(row.ends_with("| **worse** |"), "{row}");

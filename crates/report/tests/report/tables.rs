@@ -462,10 +462,25 @@ fn a_comparison_opens_with_what_changed_of_each_engine_and_keeps_details_for_tho
     let text = comparison_table(&compare(&base, &other), false);
     let loops = text.lines().find(|line| line.starts_with("rocksdb.none, 16 clients, loops, 4 and 4 repeats")).unwrap();
     assert!(loops.contains("better ops_per_s 1.20 (1."), "{loops}");
+    assert!(loops.contains(", each from its own load: the runs did not take turns: "), "{loops}");
     assert!(!text.contains("rss_bytes") && text.contains("--details shows every metric"), "{text}");
-    assert!(text.contains("Not interleaved"), "{text}");
+    assert!(text.contains("Not interleaved") && text.contains("headline metric of runs that take turns"), "{text}");
+    let in_turns = comparison_table(&in_turns(&base, &other), false);
+    assert!(!in_turns.contains("not take turns") && in_turns.contains("for each headline metric; same"), "{in_turns}");
     let detailed = comparison_table(&compare(&base, &other), true);
     assert!(detailed.contains("rss_bytes") && detailed.contains("ops_per_s *"), "{detailed}");
+}
+
+/// The comparison of these runs if their trials had begun by turns.
+fn in_turns(base: &Results, other: &Results) -> rumba_core::comparison::Comparison {
+    let begun = |run: &Results, first: usize| {
+        let mut run = run.clone();
+        for (trial, turn) in run.trials.iter_mut().zip(0..) {
+            trial.record.started = format!("2024-01-01T10:{:02}:00Z", 2 * turn + first);
+        }
+        run
+    };
+    compare(&begun(base, 0), &begun(other, 1))
 }
 
 #[test]

@@ -8,20 +8,20 @@ use rumba_core::comparison::{ComparedRow, Comparison, Part};
 use rumba_core::gate::{Found, Gated};
 use rumba_core::ratio::{Change, LEVEL, Ratio};
 
-use super::{GateError, nothing_compared};
+use super::{Drift, GateError, nothing_compared};
 
 pub(super) const WORD: &str = "worse";
 
 /// Rounding of a quotient of whole numbers.
 const ROUNDING: f64 = 1e-9;
 
-pub(super) fn judge(comparison: &Comparison) -> Result<Vec<Gated>, GateError> {
+pub(super) fn judge(comparison: &Comparison, drift: Drift) -> Result<Vec<Gated>, GateError> {
     if comparison.rows.is_empty() && comparison.unmatched.is_empty() {
         return Err(nothing_compared(WORD));
     }
     let mut all: Vec<f64> = comparison.rows.iter().flat_map(headlines).filter_map(|ratio| ratio.p).collect();
     all.sort_unstable_by(f64::total_cmp);
-    let holm = Holm { bound: bound(&all), tests: all.len() };
+    let holm = Holm { bound: bound(&all), tests: all.len(), drift };
     let unmatched =
         comparison.unmatched.iter().map(|one| gated(&one.engine, one.clients, Found::NotJudged, &one.reason));
     Ok(comparison.rows.iter().map(|row| holm.of_row(row)).chain(unmatched).collect())
@@ -37,6 +37,7 @@ fn bound(ordered: &[f64]) -> f64 {
 struct Holm {
     bound: f64,
     tests: usize,
+    drift: Drift,
 }
 
 impl Holm {
@@ -47,12 +48,18 @@ impl Holm {
         let of = |change: Change| headlines(row).filter(move |ratio| ratio.change == change);
         let (certain, likely): (Vec<&Ratio>, Vec<&Ratio>) =
             of(Change::Worse).partition(|ratio| ratio.p.is_some_and(|p| p <= self.bound + ROUNDING));
+        let drift = self.drift.between(row);
+        let (certain, drifted): (Vec<&Ratio>, Vec<&Ratio>) =
+            certain.into_iter().partition(|ratio| drift.is_none_or(|drift| drift.is_exceeded_by(ratio)));
+        let beyond = drift.map(|drift| format!("; {drift}")).unwrap_or_default();
         let part = if row.part == Part::Load { "of the load" } else { "of the loops" };
         let (verdict, reason) = if !certain.is_empty() {
-            (Found::Holds, format!("{part}: {}", named(&certain)))
+            (Found::Holds, format!("{part}: {}{beyond}", named(&certain)))
         } else if let Some(why) = lost(row) {
             // What is surely worse is the better news: it says what.
             (Found::NotJudged, format!("{part}: {why}"))
+        } else if !drifted.is_empty() {
+            (Found::Undecided, format!("{part}: {}, and not beyond that{beyond}", named(&drifted)))
         } else if !likely.is_empty() {
             let tests = self.tests;
             let alone = format!("{part}: {} by itself, and not among {tests} headlines together", named(&likely));
@@ -63,7 +70,7 @@ impl Holm {
         } else if of(Change::SeenOnce).next().is_some() {
             (Found::SeenOnce, format!("{part}: one repeat"))
         } else {
-            (Found::Fails, format!("{part}: no headline is worse"))
+            (Found::Fails, format!("{part}: no headline is worse{beyond}"))
         };
         gated(&row.engine, row.clients, verdict, &reason)
     }
@@ -101,7 +108,7 @@ mod tests {
     use rumba_core::results::Results;
 
     use super::*;
-    use crate::testing::{break_data, record, results};
+    use crate::testing::{break_data, record, results, taking_turns};
     use crate::{Gate, compare};
 
     fn runs(repeats: u32, rate: f64) -> Results {
@@ -126,6 +133,20 @@ mod tests {
         let few = found(&runs(4, 100.0), &runs(4, 80.0));
         assert!(few.iter().all(|gated| gated.verdict == Found::Undecided), "{few:?}");
         assert!(few[0].reason.contains("by itself"), "{}", few[0].reason);
+    }
+
+    #[test]
+    fn what_the_host_alone_may_have_done_between_two_runs_closes_it_only_where_they_took_turns() {
+        let of_loops = |base: &Results, other: &Results| {
+            found(base, other).into_iter().find(|gated| gated.reason.starts_with("of the loops")).unwrap()
+        };
+        let apart = of_loops(&runs(7, 100.0), &runs(7, 96.0));
+        assert_eq!(apart.verdict, Found::Undecided);
+        assert!(apart.reason.contains("ops_per_s is 0.960 of the base, and not beyond that; "), "{}", apart.reason);
+        assert!(apart.reason.contains("the runs did not take turns"), "{}", apart.reason);
+        let (base, other) = taking_turns(runs(7, 100.0), runs(7, 96.0));
+        let in_turns = of_loops(&base, &other);
+        assert!(in_turns.verdict == Found::Holds && !in_turns.reason.contains("turns"), "{}", in_turns.reason);
     }
 
     #[test]

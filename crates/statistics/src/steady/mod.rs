@@ -14,7 +14,7 @@ mod rows;
 mod series;
 mod shared;
 #[cfg(test)]
-mod simulated;
+pub(crate) mod simulated;
 mod trend;
 
 use std::collections::BTreeMap;
