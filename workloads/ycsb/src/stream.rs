@@ -10,12 +10,12 @@ use rumba_workload_kit::{Random, Retry, below, client_seed, stream_seed};
 
 use crate::choice::Choice;
 use crate::inserted::Inserted;
-use crate::keys::Key;
+use crate::keys::{Key, scattered};
 use crate::profile::Kind;
 use crate::settings::Config;
 use crate::store::{Store, Values, Wanted, Written};
 use crate::tally::Tally;
-use crate::value::{Owner, put_value};
+use crate::value::{Owner, Told, put_value, told};
 
 /// What has been drawn and not yet performed.
 #[derive(Clone, Debug)]
@@ -160,7 +160,18 @@ impl<S: Store> Stream<S> {
         let is_loaded = *record < config.records;
         match kind {
             Kind::Read => {
-                let found = store.read(key, *wanted, &mut |_, _| {}).await?;
+                let found = match tally.doubted(*record) {
+                    None => store.read(key, *wanted, &mut |_, _| {}).await?,
+                    Some(slot) => {
+                        let (scatter, mut scratch) = (scattered(*record), Vec::new());
+                        let mut show = |field: usize, value: &[u8]| {
+                            if let Told::By(_, author) = told(value, &config.lengths, scatter, field, &mut scratch) {
+                                tally.shown(slot, field, author);
+                            }
+                        };
+                        store.read(key, *wanted, &mut show).await?
+                    }
+                };
                 tally.asked(is_loaded, found);
                 Ok(u64::from(found))
             }
@@ -272,6 +283,7 @@ mod tests {
 
     use super::*;
     use crate::profile::PROFILES;
+    use crate::store::VisitField;
     use crate::tally::Tallies;
     use crate::watched::Watched;
 
@@ -282,7 +294,7 @@ mod tests {
     }
 
     impl Store for Nothing {
-        async fn read(&mut self, _: &Key, _: Wanted, _: crate::store::VisitField<'_>) -> Result<bool, EngineError> {
+        async fn read(&mut self, _: &Key, _: Wanted, _: VisitField<'_>) -> Result<bool, EngineError> {
             Ok(self.finds)
         }
 
@@ -294,13 +306,7 @@ mod tests {
             if self.answers { Ok(()) } else { std::future::pending().await }
         }
 
-        async fn scan(
-            &mut self,
-            _: &Key,
-            count: u64,
-            _: Wanted,
-            _: crate::store::VisitField<'_>,
-        ) -> Result<u64, EngineError> {
+        async fn scan(&mut self, _: &Key, count: u64, _: Wanted, _: VisitField<'_>) -> Result<u64, EngineError> {
             Ok(if self.finds { count } else { 0 })
         }
 
@@ -309,7 +315,7 @@ mod tests {
             _: &Key,
             _: Wanted,
             _: &Values,
-            _: crate::store::VisitField<'_>,
+            _: VisitField<'_>,
         ) -> Result<Written, EngineError> {
             Ok(Written { found: Some(self.finds), growth: None })
         }
@@ -325,7 +331,7 @@ mod tests {
         client_of(pairs, ALL).0
     }
 
-    fn client_of(pairs: &[(&str, Value)], store: Nothing) -> (Stream<Nothing>, Tallies) {
+    fn client_of<S: Store>(pairs: &[(&str, Value)], store: S) -> (Stream<S>, Tallies) {
         let config = Arc::new(Config::new(&pairs.iter().cloned().collect()).unwrap());
         let inserted = Arc::new(Inserted::new(config.records));
         let tallies = Tallies::new(Watched::new(&config));
@@ -334,7 +340,7 @@ mod tests {
     }
 
     /// Whether the drawn operation comes to its end at once.
-    fn performs(client: &mut Stream<Nothing>) -> bool {
+    fn performs<S: Store>(client: &mut Stream<S>) -> bool {
         let mut operation = std::pin::pin!(client.perform());
         operation.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready()
     }
@@ -442,5 +448,52 @@ mod tests {
                 assert_eq!(sums.missing, if finds { 0 } else { sums.asked }, "{profile}");
             }
         }
+    }
+
+    /// Carries updates out and loses the connection before it says so; whoever reads the record then finds the last.
+    #[derive(Default)]
+    struct CutOff {
+        key: Vec<u8>,
+        written: Values,
+    }
+
+    impl Store for CutOff {
+        async fn read(&mut self, key: &Key, _: Wanted, visit: VisitField<'_>) -> Result<bool, EngineError> {
+            if key.bytes() == self.key {
+                self.written.fields().for_each(|field| visit(field, self.written.get(field).unwrap()));
+            }
+            Ok(true)
+        }
+
+        async fn update(&mut self, key: &Key, values: &Values) -> Result<Written, EngineError> {
+            (self.key, self.written) = (key.bytes().to_vec(), values.clone());
+            Err(EngineError::CutOff("server gone"))
+        }
+
+        async fn insert(&mut self, _: &Key, _: &Values) -> Result<(), EngineError> {
+            Ok(())
+        }
+
+        async fn scan(&mut self, _: &Key, _: u64, _: Wanted, _: VisitField<'_>) -> Result<u64, EngineError> {
+            Ok(0)
+        }
+
+        fn statements(&mut self) -> StatementCounts {
+            StatementCounts::NONE
+        }
+    }
+
+    #[test]
+    fn what_a_lost_connection_left_in_doubt_is_known_once_the_client_has_read_it() {
+        let (mut client, tallies) = client_of(&[("recordcount", Value::Int(10))], CutOff::default());
+        while client.draw() != Some(1) {}
+        assert!(performs(&mut client));
+        let (record, field) = (client.drawn.record, client.values.fields().start);
+        let slot = tallies.watched().slot(record).unwrap();
+        let of_load = || tallies.lost(slot, field, crate::value::Author::LOADER);
+        assert_eq!(of_load(), None, "it may not have been carried out");
+        while client.draw() != Some(0) || client.drawn.record != record {}
+        assert!(performs(&mut client));
+        assert!(of_load().is_some_and(|why| why.contains("write 1 is gone")), "{:?}", of_load());
     }
 }

@@ -117,7 +117,8 @@ impl Tallies {
         let mut writers = all(&self.writers);
         let writer = self.earlier.first_writer.load(Relaxed) + writers.len() as u32;
         writers.push(log.clone());
-        Tally { log, writer, watched: self.watched.clone(), began: self.began, under_way: UnderWay::Nothing }
+        let (watched, began) = (self.watched.clone(), self.began);
+        Tally { log, writer, watched, began, under_way: UnderWay::Nothing, has_doubts: false }
     }
 
     /// The sums as of now.
@@ -233,6 +234,8 @@ pub struct Tally {
     watched: Arc<Watched>,
     began: Instant,
     under_way: UnderWay,
+    /// Whether it is not known of a write what became of it.
+    has_doubts: bool,
 }
 
 impl Tally {
@@ -303,9 +306,24 @@ impl Tally {
     /// What was about to be done is in doubt if nothing better is known of it.
     pub fn leave(&mut self) {
         if let UnderWay::Write(write) = self.under_way {
-            self.log.marks.in_doubt(write);
+            self.log.marks.in_doubt(write, self.now_ns());
+            self.has_doubts = true;
         }
         self.under_way = UnderWay::Nothing;
+    }
+
+    /// The slot of a record of which [`Tally::shown`] wants to hear what it holds; none while nothing is in doubt.
+    #[inline]
+    pub fn doubted(&self, record: u64) -> Option<usize> {
+        if self.has_doubts { self.watched.slot(record) } else { None }
+    }
+
+    /// A field of a watched record was found to hold what this writer has written: a write of this client's that was in
+    /// doubt has been carried out.
+    pub fn shown(&mut self, slot: usize, field: usize, found: Author) {
+        if found.writer == self.writer {
+            self.log.marks.shown(slot, field, found.version, self.now_ns());
+        }
     }
 }
 

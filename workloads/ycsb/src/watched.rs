@@ -74,12 +74,25 @@ struct Mark {
     ended: AtomicU64,
 }
 
-/// Writes of which it is not known whether they were carried out.
+impl Mark {
+    #[inline]
+    fn set(&self, write: Write, ended_ns: u64) {
+        self.version.store(write.version, Relaxed);
+        self.began.store(write.began_ns, Relaxed);
+        self.ended.store(ended_ns, Relaxed);
+    }
+}
+
+/// How long a server may still be at a write that was cut off, nanoseconds after its client has another connection, by
+/// which the server answers: behind the locks of others, each of which is held for milliseconds.
+const LINGERS_NS: u64 = 10_000_000_000;
+
+/// A write of which it is not known whether it was carried out.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
-    slot: usize,
-    fields: (usize, usize),
-    version: u64,
+    write: Write,
+    /// If it was, it was by then: what began later has come after it.
+    until_ns: u64,
 }
 
 /// What one client has written to watched records. The client alone writes it.
@@ -128,24 +141,32 @@ impl Marks {
     pub fn acknowledged(&self, write: Write, ended_ns: u64) {
         for field in write.fields.0..write.fields.1 {
             let Some(mark) = self.mark(write.slot, field) else { continue };
-            mark.version.store(write.version, Relaxed);
-            mark.began.store(write.began_ns, Relaxed);
-            mark.ended.store(ended_ns, Relaxed);
+            mark.set(write, ended_ns);
         }
     }
 
-    /// What became of the write is not known.
-    pub fn in_doubt(&self, write: Write) {
-        let Write { slot, fields, version, .. } = write;
-        self.doubts.lock().unwrap_or_else(PoisonError::into_inner).push(Doubt { slot, fields, version });
+    /// What became of the write is not known; its client goes on, or ends, now.
+    pub fn in_doubt(&self, write: Write, now_ns: u64) {
+        let doubt = Doubt { write, until_ns: now_ns + LINGERS_NS };
+        self.doubts.lock().unwrap_or_else(PoisonError::into_inner).push(doubt);
     }
 
-    fn doubts(&self, slot: usize, field: usize, version: u64) -> bool {
+    /// A write was seen in its field: if it was in doubt, it is not any more, and as good as acknowledged.
+    pub fn shown(&self, slot: usize, field: usize, version: u64, now_ns: u64) {
+        let (doubt, mark) = (self.doubt(slot, field, version), self.mark(slot, field));
+        if let Some((Doubt { write, .. }, mark)) = doubt.zip(mark)
+            && mark.version.load(Relaxed) < version
+        {
+            mark.set(write, now_ns);
+        }
+    }
+
+    fn doubt(&self, slot: usize, field: usize, version: u64) -> Option<Doubt> {
         let doubts = self.doubts.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |doubt: &Doubt| {
-            doubt.slot == slot && doubt.version == version && (doubt.fields.0..doubt.fields.1).contains(&field)
+        let is_it = |Doubt { write, .. }: &&Doubt| {
+            write.slot == slot && write.version == version && (write.fields.0..write.fields.1).contains(&field)
         };
-        doubts.iter().any(is_it)
+        doubts.iter().find(is_it).copied()
     }
 }
 
@@ -153,23 +174,24 @@ impl Marks {
 /// in words. Clients have numbers from `first` on.
 pub fn why_lost(clients: &[&Marks], first: u32, slot: usize, field: usize, found: Author) -> Option<String> {
     let Author { writer, version } = found;
+    // What a client wrote before its last write, that write has replaced.
+    let last = clients.iter().zip(first..).filter_map(|(marks, writer)| marks.last(slot, field, writer));
+    let mut writes: Vec<Noted<Author>> = last.collect();
     if let Some(finder) = writer.checked_sub(first).and_then(|place| clients.get(place as usize)) {
-        if finder.doubts(slot, field, version) {
-            // It may have been carried out at any time.
-            return None;
-        }
-        match finder.last(slot, field, writer).map(|own| own.mark.version) {
-            Some(own) if own == version => {}
-            Some(own) if own > version => {
+        let own = finder.last(slot, field, writer).map(|own| own.mark.version);
+        match (own, finder.doubt(slot, field, version)) {
+            (Some(own), _) if own == version => {}
+            // It may have been carried out until then.
+            (_, Some(Doubt { write, until_ns })) => {
+                writes.push(Noted { mark: found, began_ns: write.began_ns, ended_ns: Some(until_ns) });
+            }
+            (Some(own), None) if own > version => {
                 return Some(format!("writer {writer}'s write {own} is gone, its write {version} is there"));
             }
             _ => return Some(format!("writer {writer}'s write {version} is there, which it was told has failed")),
         }
     }
-    // What a client wrote before its last write, that write has replaced.
-    let last = clients.iter().zip(first..).filter_map(|(marks, writer)| marks.last(slot, field, writer));
-    let last: Vec<Noted<Author>> = last.collect();
-    let Author { writer: other, version } = lost(&last, &found).next()?.mark;
+    let Author { writer: other, version } = lost(&writes, &found).next()?.mark;
     Some(format!("writer {other}'s write {version} is gone, what was there before it is writer {writer}'s"))
 }
 
@@ -241,9 +263,46 @@ mod tests {
     fn what_is_in_doubt_may_be_there_and_may_not() {
         let watched = Watched::new(&config(10));
         let clients = [client(&watched, &[(1, 10, 20)]), client(&watched, &[(3, 50, 60)])];
-        clients[0].in_doubt(Write::new(SLOT, 0..10, 2, 30));
+        clients[0].in_doubt(Write::new(SLOT, 0..10, 2, 30), 40);
         assert_eq!(lost_of(&clients, 5, 2), None);
         assert_eq!(lost_of(&clients, 6, 3), None);
         assert!(lost_of(&clients, 5, 1).is_some());
+    }
+
+    /// Before, a write that was cut off excused for ever the loss of all that was acknowledged after it.
+    #[test]
+    fn a_doubt_ends_with_what_is_acknowledged_when_the_server_cannot_be_at_the_write_any_more() {
+        const ENDS: u64 = 40 + LINGERS_NS;
+        let write = |version, began| Write::new(SLOT, FIELD..FIELD + 1, version, began);
+        for writer in [0, 1] {
+            let watched = Watched::new(&config(10));
+            let clients = [client(&watched, &[(1, 10, 20)]), client(&watched, &[])];
+            clients[0].in_doubt(write(2, 30), 40);
+            clients[writer].acknowledged(write(3, ENDS), ENDS + 1);
+            assert_eq!(lost_of(&clients, 5, 2), None, "it may have come after that");
+            clients[writer].acknowledged(write(4, ENDS + 1), ENDS + 2);
+            let lost = lost_of(&clients, 5, 2).unwrap();
+            assert!(lost.contains(&format!("writer {}'s write 4 is gone", 5 + writer)), "{lost}");
+            assert_eq!(lost_of(&clients, 5 + writer as u32, 4), None);
+        }
+    }
+
+    #[test]
+    fn a_write_in_doubt_that_was_seen_is_missed_when_it_is_gone() {
+        let watched = Watched::new(&config(10));
+        let clients = [client(&watched, &[(1, 10, 20)]), client(&watched, &[])];
+        clients[0].in_doubt(Write::new(SLOT, FIELD..FIELD + 1, 2, 30), 40);
+        assert_eq!(lost_of(&clients, 5, 1), None, "it may not have been carried out");
+        // The first was never in doubt, and the second is of another field.
+        clients[0].shown(SLOT, FIELD, 9, 50);
+        clients[0].shown(SLOT, FIELD + 1, 2, 50);
+        assert_eq!(lost_of(&clients, 5, 1), None);
+        clients[0].shown(SLOT, FIELD, 2, 50);
+        assert!(lost_of(&clients, 5, 1).unwrap().contains("write 2 is gone, its write 1 is there"));
+        assert_eq!(lost_of(&clients, 5, 2), None);
+        // What its client has written since stands.
+        clients[0].acknowledged(Write::new(SLOT, FIELD..FIELD + 1, 3, 60), 70);
+        clients[0].shown(SLOT, FIELD, 2, 80);
+        assert_eq!(lost_of(&clients, 5, 3), None);
     }
 }
