@@ -103,6 +103,16 @@ fn the_server() {
             "new child" => child = Some(Program::start(&file.with_extension("child"), false)),
             // It ends, and nobody waits for it.
             "leave child" => drop(child.take()),
+            // It has a child as well.
+            "deepen" => child.iter_mut().for_each(|child| {
+                child.say("new child");
+                child.hear("done");
+            }),
+            // It has no time to wait for its own.
+            "kill child" => child.take().into_iter().for_each(|mut child| {
+                child.kill();
+                child.process.wait().unwrap();
+            }),
             "ask child" => child.iter_mut().for_each(|child| {
                 child.say("ask child");
                 child.hear("done");
@@ -273,6 +283,53 @@ fn a_child_that_ended_and_that_nobody_has_waited_for_counts_as_the_servers() {
     let spent_s = meters.read().since(&start).server_cpu_s.value().unwrap();
     assert!((worked_s - 0.05..worked_s + 0.2).contains(&spent_s), "{spent_s} of {worked_s}");
     server.reap();
+}
+
+/// Before, what the server used after that was hidden, until it had come to as much as the child's child.
+#[test]
+fn what_a_child_and_its_own_child_had_used_stays_when_both_end_between_two_readings() {
+    // Who loses its parent comes to this process, so that none that is metered waits for it.
+    // SAFETY: sets a flag of this process, which stays.
+    assert_eq!(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong) }, 0);
+    let dir = on_disk();
+    let mut server = Program::start(&dir.path().join("file"), true);
+    server.say("deepen");
+    server.hear("done");
+    let mut meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
+    let start = meters.read();
+    server.work();
+    let worked = meters.read().since(&start);
+    let grandchild = child_of(child_of(server.process.id()));
+    server.say("kill child");
+    server.hear("done");
+    reap_orphan(grandchild);
+    let (ended, ended_s) = (meters.read(), server.used_s);
+    assert_grew_little(&worked, &ended.since(&start));
+    server.work();
+    let truth = server.used_s - ended_s;
+    assert_within_2_percent("CPU seconds of the server alone", &meters.read().since(&ended).server_cpu_s, truth);
+    server.reap();
+}
+
+/// The only child of a process.
+fn child_of(parent: u32) -> u32 {
+    let parent = parent.to_string();
+    let processes = std::fs::read_dir("/proc").unwrap().map_while(Result::ok);
+    let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_its = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)) == Some(parent.as_str())
+    };
+    pids.find(is_its).unwrap()
+}
+
+/// Waits for a process that comes to this one as soon as its parent has ended.
+fn reap_orphan(pid: u32) {
+    let pid = pid as libc::pid_t;
+    // SAFETY: nobody asks for the status.
+    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } != pid {
+        std::thread::yield_now();
+    }
 }
 
 /// Whether a process has a child that has ended and that it has not waited for.

@@ -21,10 +21,7 @@ pub struct ServerMeter {
     main: Process,
     /// Those that have ended and are not reaped yet among them.
     descendants: Vec<Descendant>,
-    /// What those had used of which nothing is left and that none of these processes has reaped.
-    orphans: Used,
-    /// The most that was read of its CPU time.
-    most_cpu_ns: u64,
+    gone: Gone,
     memory: MemoryInTurns,
 }
 
@@ -44,8 +41,8 @@ impl ServerMeter {
         let main = Process::of(pid)
             .and_then(|process| process.living().map(|_| process))
             .map_err(|error| format!("the server's process {pid} cannot be read: {error}"))?;
-        let (descendants, orphans, memory) = (Vec::new(), Used::default(), MemoryInTurns::default());
-        let mut meter = Self { main, descendants, orphans, most_cpu_ns: 0, memory };
+        let (descendants, gone, memory) = (Vec::new(), Gone::default(), MemoryInTurns::default());
+        let mut meter = Self { main, descendants, gone, memory };
         meter.look_for_descendants();
         Ok(meter)
     }
@@ -91,9 +88,7 @@ impl ServerMeter {
             if self.descendants.iter().any(|known| known.process.is_reaped()) {
                 continue;
             }
-            // What a process hands on is in ticks, which may be less by one than what it was seen to have used.
-            self.most_cpu_ns = self.most_cpu_ns.max(cpu_ns.as_ref().copied().unwrap_or_default());
-            return (cpu_ns.map(|_| self.most_cpu_ns), io);
+            return (cpu_ns.map(|read| self.gone.cpu_ns(read)), io.map(|read| self.gone.io(read)));
         }
     }
 
@@ -101,11 +96,8 @@ impl ServerMeter {
     /// that is none of these, it is kept.
     fn dismiss_reaped(&mut self) {
         let family: HashSet<u32> = self.pids().collect();
-        for gone in self.descendants.extract_if(.., |known| known.process.is_reaped()) {
-            if !family.contains(&gone.parent) {
-                self.orphans.cpu_ns += gone.seen.cpu_ns;
-                self.orphans.io = self.orphans.io.plus(gone.seen.io);
-            }
+        for known in self.descendants.extract_if(.., |known| known.process.is_reaped()) {
+            self.gone.take(known.seen, family.contains(&known.parent));
         }
     }
 
@@ -113,7 +105,7 @@ impl ServerMeter {
     /// between two looks: a server that has a process for each client is made of those. One that has ended keeps its own
     /// until it is reaped.
     fn cpu_ns(&mut self) -> Known<u64> {
-        let mut sum = self.main.cpu()?.0 + self.orphans.cpu_ns;
+        let mut sum = self.main.cpu()?.0 + self.gone.orphans.cpu_ns;
         for known in &mut self.descendants {
             if let Ok((ns, stat)) = known.process.cpu() {
                 known.seen.cpu_ns = ns.max(known.seen.cpu_ns);
@@ -127,7 +119,7 @@ impl ServerMeter {
     /// When a process reaps a child, the kernel adds the child's bytes to the
     /// process's own; CPU it keeps apart.
     fn io(&mut self) -> Known<IoCounters> {
-        let mut sum = self.main.io()?.plus(self.orphans.io);
+        let mut sum = self.main.io()?.plus(self.gone.orphans.io);
         for known in &mut self.descendants {
             match known.process.io() {
                 Ok(io) => known.seen.io = io,
@@ -168,7 +160,7 @@ impl ServerMeter {
     /// them is left to be a figure.
     pub fn switches(&self) -> Known<ThreadSwitches> {
         let mut switches = self.main.switches()?;
-        switches.ended_cpu_ns += self.orphans.cpu_ns;
+        switches.ended_cpu_ns += self.gone.orphans.cpu_ns;
         for Descendant { process, .. } in &self.descendants {
             match process.switches() {
                 Ok(more) => switches.add(more),
@@ -232,6 +224,68 @@ struct Used {
     io: IoCounters,
 }
 
+impl Used {
+    fn plus(self, other: Self) -> Self {
+        Self { cpu_ns: self.cpu_ns + other.cpu_ns, io: self.io.plus(other.io) }
+    }
+}
+
+/// What processes had used of which nothing is left, and where that is now.
+///
+/// Who reaps a process adds what it used to its own figure. Its parent does, if it waits for it; but one that ends
+/// first leaves it to another, and one that ignores its children has the kernel drop them. When both end between two
+/// readings nobody sees which it was. So the sum is held against the one before: by as much as it fell, what these had
+/// used is in nobody's figure.
+#[derive(Default)]
+struct Gone {
+    /// What none of the server's processes has reaped.
+    orphans: Used,
+    /// What those had used that are gone since the last reading, and whose parent is one of the server's processes.
+    handed_on: Used,
+    /// How many these are.
+    count: u64,
+    /// What was last told of all processes.
+    told: Used,
+}
+
+impl Gone {
+    /// Takes over what a process was last seen to have used, whose parent is one of the server's processes or is not.
+    fn take(&mut self, seen: Used, has_parent: bool) {
+        if has_parent {
+            (self.handed_on, self.count) = (self.handed_on.plus(seen), self.count + 1);
+        } else {
+            self.orphans = self.orphans.plus(seen);
+        }
+    }
+
+    /// The CPU time of all, if so much is read of those that are left and of the orphans.
+    fn cpu_ns(&mut self, read: u64) -> u64 {
+        let (handed_on, count) = (std::mem::take(&mut self.handed_on.cpu_ns), std::mem::take(&mut self.count));
+        let fell = self.told.cpu_ns.saturating_sub(read).min(handed_on);
+        // What a process hands on is in ticks, of user and of system time, each of them cut off.
+        let lost = if fell > 2 * count * ns_per_tick() { fell } else { 0 };
+        self.orphans.cpu_ns += lost;
+        self.told.cpu_ns = self.told.cpu_ns.max(read + lost);
+        self.told.cpu_ns
+    }
+
+    /// The bytes of all, likewise.
+    fn io(&mut self, read: IoCounters) -> IoCounters {
+        let (handed_on, told) = (std::mem::take(&mut self.handed_on.io), self.told.io);
+        let lost = IoCounters {
+            read_bytes: told.read_bytes.saturating_sub(read.read_bytes).min(handed_on.read_bytes),
+            write_bytes: told.write_bytes.saturating_sub(read.write_bytes).min(handed_on.write_bytes),
+        };
+        self.orphans.io = self.orphans.io.plus(lost);
+        self.told.io = read.plus(lost);
+        self.told.io
+    }
+}
+
+fn ns_per_tick() -> u64 {
+    1_000_000_000 / rustix::param::clock_ticks_per_second()
+}
+
 /// A process by its open files, which stay its own whatever becomes of its number.
 struct Process {
     pid: u32,
@@ -263,12 +317,11 @@ impl Process {
     fn stat(&self) -> Known<Stat> {
         let text = self.stat.read().map_err(|_| self.ended())?;
         let stat = parse::process_stat(&text).ok_or_else(|| self.stat.unexpected())?;
-        let ns_per_tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
         Ok(Stat {
             parent: stat.parent,
             has_ended: stat.has_ended(),
-            cpu_ns: stat.cpu_ticks * ns_per_tick,
-            children_ns: stat.children_ticks * ns_per_tick,
+            cpu_ns: stat.cpu_ticks * ns_per_tick(),
+            children_ns: stat.children_ticks * ns_per_tick(),
         })
     }
 
@@ -354,6 +407,49 @@ mod tests {
 
     fn switches(threads: &[(u32, u64)]) -> ThreadSwitches {
         ThreadSwitches { threads: threads.iter().copied().collect(), ..ThreadSwitches::default() }
+    }
+
+    /// So many seconds, and as many megabytes written.
+    fn used(seconds: u64) -> Used {
+        Used { cpu_ns: seconds * 1_000_000_000, io: IoCounters { read_bytes: 0, write_bytes: seconds * 1_000_000 } }
+    }
+
+    /// What is told of all processes if so much is read of those that are left, to which the orphans' is added.
+    fn told(gone: &mut Gone, left: u64) -> (u64, u64) {
+        let read = used(left).plus(gone.orphans);
+        (gone.cpu_ns(read.cpu_ns) / 1_000_000_000, gone.io(read.io).write_bytes / 1_000_000)
+    }
+
+    #[test]
+    fn what_a_process_and_its_child_had_used_that_end_between_two_readings_stays_whoever_reaped_the_child() {
+        // The server has used 10 s, a process of its 20 and that one's child 30.
+        let with_all = || {
+            let mut gone = Gone::default();
+            assert_eq!(told(&mut gone, 60), (60, 60));
+            [20, 30].into_iter().for_each(|seconds| gone.take(used(seconds), true));
+            gone
+        };
+        // The child ended last, and another has reaped it: nobody had waited for it.
+        let mut orphaned = with_all();
+        assert_eq!(told(&mut orphaned, 30), (60, 60));
+        assert_eq!(told(&mut orphaned, 35), (65, 65), "what the server uses from then on is not hidden");
+        // Its parent had waited for it, and the server for that one; meanwhile the server used 3 s.
+        let mut handed_on = with_all();
+        assert_eq!(told(&mut handed_on, 63), (63, 63));
+        assert_eq!(told(&mut handed_on, 65), (65, 65));
+        // The kernel dropped both, since the server ignores its children.
+        let mut dropped = with_all();
+        assert_eq!(told(&mut dropped, 10), (60, 60));
+        assert_eq!(told(&mut dropped, 11), (61, 61));
+    }
+
+    #[test]
+    fn ticks_that_are_cut_off_when_a_process_is_reaped_are_no_orphans() {
+        let mut gone = Gone::default();
+        assert_eq!(gone.cpu_ns(5_015_000_000), 5_015_000_000);
+        gone.take(used(5), true);
+        assert_eq!(gone.cpu_ns(5_000_000_000), 5_015_000_000, "it does not fall");
+        assert_eq!((gone.orphans.cpu_ns, gone.cpu_ns(5_020_000_000)), (0, 5_020_000_000), "nor is it counted twice");
     }
 
     #[test]
