@@ -1,6 +1,7 @@
 //! `rumba run --resume`: an interrupted run goes on.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use rumba_core::build::Build;
@@ -14,7 +15,7 @@ use rumba_lab::spec::{self, Experiment, Overrides};
 use rumba_lab::store::{ClaimError, ResultsDir, Resume, lacked_room};
 use rumba_lab::{plan, provision};
 
-use super::run::{can_profile, clean_leftovers, conduct, show, versions};
+use super::run::{OWN_PROGRAM, can_profile, clean_leftovers, conduct, show, versions};
 use crate::cli::RunArgs;
 use crate::problem::Problem;
 use crate::progress::tell;
@@ -31,7 +32,7 @@ pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::R
         Problem::mistake(error.to_string(), remedy)
     })?;
     let read = super::report::read(directory)?;
-    refuse_other_rumba(&read)?;
+    refuse_other_rumba(&read, &resume)?;
     let experiment = spec::read_file(&directory.join("experiment.toml"), &Overrides::default(), registry)?;
     let records = read.trials.iter().map(|trial| (trial.record.plan.number, &trial.record)).collect();
     let standing = Standing { records, retry_failed: args.retry_failed };
@@ -122,25 +123,64 @@ impl Standing<'_> {
     }
 }
 
-fn refuse_other_rumba(read: &Results) -> Result<(), Problem> {
-    let here = env!("CARGO_PKG_VERSION");
-    // Of a build outside of a repository nothing is known but the version.
-    let of = |version: &str, build: Option<&Build>| match build.and_then(Build::short) {
-        Some(commit) => format!("{version} (commit {commit})"),
-        None => version.to_owned(),
-    };
-    let (then, now) = (of(&read.rumba, read.build.as_ref()), of(here, Some(&crate::build::build())));
-    if then == now {
+fn refuse_other_rumba(read: &Results, resume: &Resume) -> Result<(), Problem> {
+    let own = crate::build::build();
+    let then = Rumba { version: &read.rumba, build: read.build.as_ref() };
+    let now = Rumba { version: env!("CARGO_PKG_VERSION"), build: Some(&own) };
+    if then.says_the_same_as(&now) {
         return Ok(());
     }
-    Err(Problem::mistake(
-        format!("these results were begun by rumba {then}; this is {now}"),
-        "trials of two builds are no repeats of each other: go on with the one that began, or run it anew",
-    ))
+    let program = resume.versions.get(OWN_PROGRAM).map(String::as_str);
+    Err(Problem::mistake(format!("these results were begun by {then}; this is {now}"), then.to_go_on_with(program)))
+}
+
+/// A rumba, by what results and it say of it.
+struct Rumba<'a> {
+    version: &'a str,
+    build: Option<&'a Build>,
+}
+
+impl Rumba<'_> {
+    fn commit(&self) -> Option<String> {
+        self.build.and_then(Build::short)
+    }
+
+    /// Two of a version whose commits are not known are told apart by their programs: [`refuse_other_builds`].
+    fn says_the_same_as(&self, other: &Self) -> bool {
+        (self.version, self.commit()) == (other.version, other.commit())
+    }
+
+    /// What to do with results that this one has begun and another may not go on with; they say `program` of its file.
+    fn to_go_on_with(&self, program: Option<&str>) -> String {
+        let (why, with) = match self.commit() {
+            Some(commit) => {
+                ("trials of two builds are no repeats of each other", format!("the build of commit {commit}"))
+            }
+            // It may be of the same sources: that is not known.
+            None => ("nobody can tell whether both measure alike", "the program that began".to_owned()),
+        };
+        let program = program.map(|program| format!(" ({program})")).unwrap_or_default();
+        format!("{why}: go on with {with}{program}, or run the experiment anew into another directory")
+    }
+}
+
+impl fmt::Display for Rumba<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { version, build } = self;
+        match self.commit() {
+            Some(commit) => write!(f, "rumba {version} (commit {commit})"),
+            None => {
+                let why = build.and_then(|build| build.unknown.as_deref()).unwrap_or("they do not say it");
+                write!(f, "a build of rumba {version} whose commit is not known: {why}")
+            }
+        }
+    }
 }
 
 /// What to do about that which changed since the finished trials ran.
 const PUT_BACK: &str = "put it back as it was, or run the experiment anew into another directory";
+/// Where it is rumba itself that was built again: nothing says from what, so that nothing can be put back.
+const THAT_PROGRAM: &str = "go on with the program that began, or run the experiment anew into another directory";
 
 /// Refuses to go on with another experiment than the one that the finished trials are of.
 fn refuse_another_plan(admitted: &Admitted, resume: &Resume, registry: &Registry) -> Result<(), Problem> {
@@ -161,10 +201,8 @@ fn refuse_other_builds(prepared: &Prepared, resume: &Resume) -> Result<(), Probl
     for (engine, then) in &resume.versions {
         if now.get(engine) != Some(then) {
             let here = now.get(engine).map_or("none", String::as_str);
-            return Err(Problem::mistake(
-                format!("{engine} was {then} when the run began, and is {here} now"),
-                PUT_BACK,
-            ));
+            let remedy = if engine == OWN_PROGRAM { THAT_PROGRAM } else { PUT_BACK };
+            return Err(Problem::mistake(format!("{engine} was {then} when the run began, and is {here} now"), remedy));
         }
     }
     Ok(())
@@ -217,4 +255,44 @@ fn changed_host(read: &Results, prepared: &Prepared) -> Option<Warning> {
             "compare trials of before and after with care, or run the experiment anew",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROGRAM: Option<&str> = Some("a program of 7 bytes, written at 2024-01-01T00:00:00Z");
+
+    fn of_commit(digit: &str) -> Build {
+        Build { commit: Some(digit.repeat(40)), ..Build::default() }
+    }
+
+    #[test]
+    fn results_of_a_build_without_a_commit_name_its_program_and_do_not_say_that_the_two_differ() {
+        let unknown = Build::unknown("no repository");
+        for (build, why) in [(Some(&unknown), "no repository"), (None, "they do not say it")] {
+            let then = Rumba { version: "0.1.0", build };
+            assert!(!then.says_the_same_as(&Rumba { version: "0.1.0", build: Some(&of_commit("a")) }));
+            assert_eq!(then.to_string(), format!("a build of rumba 0.1.0 whose commit is not known: {why}"));
+            let remedy = then.to_go_on_with(PROGRAM);
+            assert!(remedy.contains("the program that began (a program of 7 bytes, written at 2024"), "{remedy}");
+            assert!(remedy.ends_with("or run the experiment anew into another directory"), "{remedy}");
+            assert!(!remedy.contains("two builds") && !then.to_go_on_with(None).contains("two builds"), "{remedy}");
+            assert!(then.says_the_same_as(&Rumba { version: "0.1.0", build: Some(&unknown) }), "their programs tell");
+        }
+    }
+
+    #[test]
+    fn results_of_another_commit_name_it() {
+        let (a, b) = (of_commit("a"), of_commit("b"));
+        let then = Rumba { version: "0.1.0", build: Some(&a) };
+        let unknown = Build::unknown("no repository");
+        for now in [&b, &unknown] {
+            assert!(!then.says_the_same_as(&Rumba { version: "0.1.0", build: Some(now) }));
+        }
+        assert!(then.says_the_same_as(&Rumba { version: "0.1.0", build: Some(&a) }));
+        assert_eq!(then.to_string(), "rumba 0.1.0 (commit aaaaaaaaaaaa)");
+        let remedy = then.to_go_on_with(None);
+        assert!(remedy.contains("two builds") && remedy.contains("the build of commit aaaaaaaaaaaa, "), "{remedy}");
+    }
 }

@@ -128,12 +128,15 @@ fn admit(experiment: Experiment, out: &Path, args: &RunOptions) -> Result<Admitt
     Ok(admitted)
 }
 
+/// What stands for rumba itself among the versions, where its commit does not say which build it is.
+pub const OWN_PROGRAM: &str = "rumba";
+
 /// The versions of engines, and what else makes trials no repeats of each other that have another of it.
 pub fn versions(prepared: &Prepared) -> BTreeMap<String, String> {
     // Not a version, and of as much weight: trials of two texts are no repeats of each other.
     let script = prepared.experiment().bound.conditions().into_iter().find(|(name, _)| name == SCRIPT_TEXT);
     let script = script.map(|(_, text)| ("the script".to_owned(), text));
-    let own = own_build().map(|own| ("rumba".to_owned(), own));
+    let own = own_build().map(|own| (OWN_PROGRAM.to_owned(), own));
     prepared.builds().versions().clone().into_iter().chain(script).chain(own).collect()
 }
 
