@@ -155,9 +155,19 @@ fn range(settings: [(&str, u64); 2]) -> Result<(u64, u64), SettingError> {
 }
 
 fn histogram(settings: &Settings) -> Result<Histogram, SettingError> {
-    let text = settings.text(HISTOGRAM).filter(|text| *text != "none").unwrap_or_default();
-    let remedy = "give lengths in bytes with their weights, \"10:3,100:1\", or the text of the original's file";
-    Histogram::parse(text, LONGEST).map_err(|problem| SettingError::new(HISTOGRAM, problem, remedy))
+    let wrong = |problem: String| {
+        let remedy = "give lengths in bytes with their weights, \"10:3,100:1\", or the text of the original's file, \
+                      not its name; or choose another fieldlengthdistribution";
+        SettingError::new(HISTOGRAM, problem, remedy)
+    };
+    match settings.text(HISTOGRAM).filter(|text| *text != "none" && !text.trim().is_empty()) {
+        Some(text) => Histogram::parse(text, LONGEST).map_err(wrong),
+        None => {
+            let why = "it is not given, and fieldlengthdistribution = \"histogram\" draws from it how long each field \
+                       is that is loaded, inserted or updated";
+            Err(wrong(why.to_owned()))
+        }
+    }
 }
 
 fn lengths(settings: &Settings) -> Result<Lengths, SettingError> {
@@ -301,6 +311,25 @@ mod tests {
         assert_eq!(with(&[("minscanlength", Value::Int(1001))]).unwrap_err().key, "minscanlength");
         assert!(with(&[("profile", text("e")), ("minscanlength", Value::Int(101))]).is_err());
         assert!(with(&[("profile", text("g"))]).is_err());
+    }
+
+    /// Before, it was said of nothing at all that it is no length with its weight.
+    #[test]
+    fn a_histogram_that_is_not_given_is_asked_for_and_the_name_of_its_file_is_none() {
+        let drawn = ("fieldlengthdistribution", text("histogram"));
+        let refused = |given: &[(&'static str, Value)]| {
+            let all = [std::slice::from_ref(&drawn), given].concat();
+            with(&all).unwrap_err()
+        };
+        for given in [&[][..], &[(HISTOGRAM, text("none"))], &[(HISTOGRAM, text(" "))]] {
+            let error = refused(given);
+            assert!(error.problem.starts_with("it is not given, and fieldlengthdistribution = "), "{error}");
+            assert!(error.problem.contains("loaded, inserted or updated"), "{error}");
+            assert!(error.remedy.contains("10:3,100:1") && error.remedy.contains("another fieldlengthdistribution"));
+        }
+        let named = refused(&[(HISTOGRAM, text("hist.txt"))]);
+        assert_eq!(named.problem, "`hist.txt` is no length with its weight");
+        assert!(named.remedy.contains("the text of the original's file, not its name"), "{named}");
     }
 
     #[test]
