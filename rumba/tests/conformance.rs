@@ -13,7 +13,21 @@ mod conforms;
 mod embedded;
 
 use conforms::{config, conforms};
-use rumba_core::engine::{Asked, Durability, Engine};
+use rumba_core::engine::{Asked, Durability, Engine, Form};
+
+/// Else it would be taken to be at par with every other.
+#[test]
+fn every_engine_says_what_it_is_by_nature() {
+    for engine in embedded::and_servers() {
+        let (info, config) = (engine.info(), config(engine.as_ref(), None));
+        let (name, nature) = (info.name, engine.nature(&config));
+        assert!(nature.isolation.is_some() || !engine.has_transactions(&config), "{name}: its isolation");
+        assert!(nature.has_log.is_some(), "{name}: whether commits go to a log");
+        // How the server of others reads, it says itself.
+        let may_be_of_others = info.form == Form::Server;
+        assert!(nature.reads.is_some() || !info.has_cache || may_be_of_others, "{name}: how it reads its files");
+    }
+}
 
 #[test]
 fn every_engine_conforms() {

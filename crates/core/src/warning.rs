@@ -123,6 +123,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("steadiness-undecided", Rank::Unsure, &["ops_per_s", "wkb_per_op"]),
     row("warmup-undecided", Rank::Unsure, &["ops_per_s", "wkb_per_op"]),
     row("warmup-levels-unknown", Rank::Unsure, WRITES),
+    row("parity-unknown", Rank::Unsure, &[]),
     row("one-repeat", Rank::Unsure, &[]),
     row("loaded-again", Rank::Unsure, &[]),
     row("loads-differ", Rank::Unsure, &[]),

@@ -1,4 +1,5 @@
-//! What breaks parity between the engines of an experiment: differences that its figures would show as merits.
+//! What breaks parity between the engines of an experiment: differences that its figures would show as merits. What an
+//! engine does not say is told as well, since nobody knows whether it differs.
 
 use rumba_core::engine::{Durability, EngineConfig};
 use rumba_core::parity::{Nature, Reads};
@@ -17,10 +18,14 @@ pub fn warnings(engines: &[EngineConfig], registry: &Registry) -> Vec<Warning> {
         info.keeps_data.then(|| Side { config, nature: engine.nature(config), has_cache, has_transactions })
     });
     let sides: Vec<Side> = kept.collect();
-    [durability, log, no_transactions, isolation, no_cache, cache, reads]
+    all(&sides).collect()
+}
+
+/// Everything that is looked for.
+fn all(sides: &[Side<'_>]) -> impl Iterator<Item = Warning> {
+    [durability, log, no_transactions, isolation, no_cache, cache, reads, unknown]
         .into_iter()
-        .filter_map(|differs| differs(&sides))
-        .collect()
+        .filter_map(move |differs| differs(sides))
 }
 
 /// One engine of the comparison.
@@ -129,6 +134,32 @@ fn reads(sides: &[Side<'_>]) -> Option<Warning> {
     ))
 }
 
+/// What some engines do not say of themselves and others do.
+fn unknown(sides: &[Side<'_>]) -> Option<Warning> {
+    // Of an engine without the thing, or where it does not matter, nothing is asked.
+    type Says = fn(&Side<'_>) -> Option<bool>;
+    let asked: [(&str, Says); 3] = [
+        ("how transactions are isolated", |side| side.has_transactions.then_some(side.nature.isolation.is_some())),
+        ("whether commits go to a log", |side| {
+            (side.config.durability == Durability::NoSync).then_some(side.nature.has_log.is_some())
+        }),
+        ("how files are read", |side| side.has_cache.then_some(side.nature.reads.is_some())),
+    ];
+    let open = asked.iter().filter_map(|(what, says)| {
+        let that = |answer: bool| sides.iter().filter(|side| says(side) == Some(answer)).collect::<Vec<_>>();
+        let (told, untold) = (that(true), that(false));
+        (!told.is_empty() && !untold.is_empty()).then(|| format!("{what}: {}", names(&untold)))
+    });
+    let open: Vec<String> = open.collect();
+    (!open.is_empty()).then(|| {
+        Warning::new(
+            "parity-unknown",
+            format!("of some engines it is not known, and of others it is, {}", open.join("; ")),
+            "look it up, and compare with what it may save or cost in mind",
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
 
@@ -140,7 +171,7 @@ mod tests {
 
     const LOGGED: (&str, bool, Reads) = ("REPEATABLE READ", true, Reads::Direct);
 
-    fn codes(sides: &[(&EngineConfig, (&str, bool, Reads))]) -> Vec<&'static str> {
+    fn codes(sides: &[(&EngineConfig, (&str, bool, Reads))]) -> Vec<String> {
         let side = |(config, (isolation, log, reads)): &(&EngineConfig, (&str, bool, Reads))| {
             let config: &EngineConfig = config;
             // The tests' engines live for as long as the process.
@@ -149,12 +180,7 @@ mod tests {
             Side { config, nature, has_cache: *reads != Reads::Mapped, has_transactions: true }
         };
         let sides: Vec<Side> = sides.iter().map(side).collect();
-        let all = [durability, log, no_transactions, isolation, no_cache, cache, reads].map(|differs| differs(&sides));
-        let known = ["durability-differs", "log-differs", "isolation-differs", "no-cache", "cache-differs"];
-        all.into_iter()
-            .flatten()
-            .map(|warning| known.into_iter().find(|code| *code == warning.code).unwrap_or("page-cache-differs"))
-            .collect()
+        all(&sides).map(|warning| warning.code).collect()
     }
 
     #[test]
@@ -175,6 +201,28 @@ mod tests {
         assert_eq!(codes(&[(&a, LOGGED), (&smaller, LOGGED)]), ["cache-differs"]);
         let synced = config("b", Durability::Sync);
         assert_eq!(codes(&[(&a, LOGGED), (&synced, LOGGED)]), ["durability-differs"]);
+    }
+
+    /// Before, an engine that said nothing of itself was taken to be at par with all others.
+    #[test]
+    fn what_an_engine_does_not_say_is_told_where_another_does() {
+        let configs = ["a", "b", "c"].map(|name| config(name, Durability::NoSync));
+        let [a, b, c] = &configs;
+        let side = |config, nature| Side { config, nature, has_cache: true, has_transactions: true };
+        let says = || Nature::new("SNAPSHOT", true, Reads::Buffered);
+        let silent = || side(b, Nature::default());
+        let warning = unknown(&[side(a, says()), silent(), side(c, Nature { reads: None, ..says() })]).unwrap();
+        let told = "of some engines it is not known, and of others it is, how transactions are isolated: b; whether \
+                    commits go to a log: b; how files are read: b, c";
+        assert_eq!((warning.code.as_str(), warning.message.as_str()), ("parity-unknown", told));
+        assert_eq!(unknown(&[side(a, says()), side(c, says())]), None);
+        assert_eq!(unknown(&[silent(), silent()]), None, "they are alike as far as anybody knows");
+        // What it has not, or what does not matter, it need not say.
+        let nothing = Side { has_cache: false, has_transactions: false, ..silent() };
+        assert!(unknown(&[side(a, says()), nothing]).unwrap().message.ends_with(" is, whether commits go to a log: b"));
+        let synced = config("d", Durability::Sync);
+        let synced = Side { has_cache: false, has_transactions: false, ..side(&synced, Nature::default()) };
+        assert_eq!(unknown(&[side(a, says()), synced]), None);
     }
 
     #[test]

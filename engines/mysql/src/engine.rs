@@ -361,10 +361,12 @@ impl Engine for MySqlEngine {
             }
             Kind::Other(_) => None,
         };
+        let is_tokudb = matches!(&kind, Kind::Other(name) if name.eq_ignore_ascii_case("tokudb"));
         Nature {
             isolation: Some(isolation.unwrap_or_else(|| plan::usual_isolation(&kind).to_owned())),
-            // What engines of other kinds write, this crate does not know.
-            has_log: is_direct.map(|_| true),
+            // What engines of further kinds write, this crate does not know. How TokuDB reads was for others to decide:
+            // its server is an existing one.
+            has_log: (is_direct.is_some() || is_tokudb).then_some(true),
             reads: is_direct.map(|is_direct| if is_direct { Reads::Direct } else { Reads::Buffered }),
         }
     }
@@ -454,6 +456,15 @@ mod tests {
         assert_eq!(level(MySqlEngine::INNODB, &[]), "REPEATABLE READ");
         assert_eq!(level(MySqlEngine::MYROCKS, &[]), "READ COMMITTED");
         assert_eq!(level(MySqlEngine::INNODB, &[("isolation", "read-committed")]), "READ COMMITTED");
+    }
+
+    #[test]
+    fn a_log_is_known_of_three_kinds_and_said_of_no_other() {
+        let log = |engine, settings: &[(&str, &str)]| nature(engine, settings).has_log;
+        for engine in [MySqlEngine::INNODB, MySqlEngine::MYROCKS, MySqlEngine::TOKUDB] {
+            assert_eq!(log(engine, &[]), Some(true));
+        }
+        assert_eq!(log(MySqlEngine::ANY, &[("storage_engine", "Aria")]), None);
     }
 
     #[test]

@@ -21,6 +21,13 @@ pub fn brought() -> Vec<Box<dyn Engine>> {
     engines(|name| BROUGHT.contains(&name))
 }
 
+/// All that keep their data, servers too.
+pub fn and_servers() -> Vec<Box<dyn Engine>> {
+    let mut engines = registry::engines();
+    engines.retain(|engine| engine.info().keeps_data);
+    engines
+}
+
 fn engines(which: impl Fn(&str) -> bool) -> Vec<Box<dyn Engine>> {
     let mut engines = registry::engines();
     engines.retain(|engine| {
