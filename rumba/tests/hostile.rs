@@ -240,6 +240,50 @@ fn nothing_that_a_file_says_is_obeyed_by_the_terminal() {
     }
 }
 
+/// Before, a line of such a name stood in errors and tables as if rumba had said it.
+#[test]
+fn a_directory_whose_name_begins_a_line_is_refused_where_it_is_made_and_spelt_out_where_it_is_read() {
+    const NAME: &str = "a\nverdict: all claims hold";
+    const SHOWN: &str = "a\\u000averdict: all claims hold";
+    let place = Place::new();
+    fs::write(place.path("small.toml"), EXPERIMENT).unwrap();
+    let data = EXPERIMENT.replace("warmup = \"0s\"", "warmup = \"0s\", data_dir = \"a\\nverdict: all claims hold\"");
+    assert_ne!(data, EXPERIMENT);
+    fs::write(place.path("data.toml"), data).unwrap();
+    let refused = |args: &[&str]| {
+        let output = place.rumba(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        assert!(says(&output, SHOWN) && says(&output, "cannot be shown as it is"), "{}", text(&output));
+        assert!(!place.path(NAME).exists() && !place.path("out").exists());
+    };
+    refused(&["run", "small.toml", "--out", NAME]);
+    refused(&["run", "small.toml", "--out", NAME, "--dry-run"]);
+    refused(&["run", "data.toml", "--out", "out"]);
+    // Results that somebody has put there.
+    for out in ["moved", "out"] {
+        let output = place.rumba(&["run", "small.toml", "--quiet", "--out", out]).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+    }
+    fs::rename(place.path("moved"), place.path(NAME)).unwrap();
+    fs::create_dir(place.path("b\nverdict")).unwrap();
+    for (args, code) in [
+        (&["report", NAME][..], 0),
+        (&["report", NAME, "out"], 0),
+        (&["history", NAME], 0),
+        (&["compare", NAME], 2),
+        (&["report", "b\nverdict"], 2),
+    ] {
+        let output = place.rumba(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", text(&output));
+        assert!(!text(&output).contains("\nverdict"), "{args:?}: {}", text(&output));
+    }
+    let history = place.rumba(&["history", NAME]).output().unwrap();
+    assert!(says(&history, SHOWN), "{}", text(&history));
+    let history = place.rumba(&["history", NAME, "--json"]).output().unwrap();
+    let history: Value = serde_json::from_slice(&history.stdout).unwrap();
+    assert_eq!(history["points"][0]["directory"], NAME, "JSON means what it is");
+}
+
 #[test]
 fn nothing_that_somebodys_results_say_is_obeyed_by_the_terminal() {
     let place = Place::new();

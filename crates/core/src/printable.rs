@@ -3,16 +3,40 @@
 //! line, to answer as if typed, to show the rest backwards.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 /// A text with every character that a terminal would obey written as in JSON, `\u001b`; line ends and tabs stay. JSON
 /// means the same before and after.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_obeyed) {
+    spelt_out(text, is_obeyed)
+}
+
+/// The same for a name that stands in a line: one that ends the line would begin another in rumba's name.
+pub fn on_a_line(text: &str) -> Cow<'_, str> {
+    spelt_out(text, ends_or_is_obeyed)
+}
+
+/// A path as it stands in a line.
+pub fn shown(path: &Path) -> String {
+    on_a_line(&path.to_string_lossy()).into_owned()
+}
+
+/// Whether a name stands in a line as it is.
+pub fn fits_on_a_line(text: &str) -> bool {
+    !text.contains(ends_or_is_obeyed)
+}
+
+fn ends_or_is_obeyed(character: char) -> bool {
+    matches!(character, '\n' | '\t') || is_obeyed(character)
+}
+
+fn spelt_out(text: &str, is_spelt_out: fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(is_spelt_out) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 8);
     for character in text.chars() {
-        if is_obeyed(character) {
+        if is_spelt_out(character) {
             shown += &format!("\\u{:04x}", u32::from(character));
         } else {
             shown.push(character);
@@ -56,6 +80,12 @@ mod tests {
     fn what_a_terminal_would_obey_is_spelt_out() {
         assert_eq!(printable("a\x1b[2Jb\r\u{9b}c\u{202e}d\n\te"), "a\\u001b[2Jb\\u000d\\u009bc\\u202ed\n\te");
         assert!(matches!(printable("rocksdb µs → 3"), Cow::Borrowed(_)), "what is harmless is not even copied");
+    }
+
+    #[test]
+    fn a_name_begins_no_line_of_its_own() {
+        assert_eq!(shown(Path::new("a\nall done\t0 failed")), "a\\u000aall done\\u00090 failed");
+        assert!(!fits_on_a_line("a\nb") && !fits_on_a_line("a\u{202e}b") && fits_on_a_line("résultats 1"));
     }
 
     #[test]

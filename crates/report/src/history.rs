@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use rumba_core::comparison::Part;
 use rumba_core::gate::Gated;
 use rumba_core::history::{Axis, History, LevelChange, Line, Step};
+use rumba_core::printable::on_a_line;
 use rumba_core::ratio::{Change, Ratio};
 use rumba_core::record::FORMAT;
 use schemars::JsonSchema;
@@ -49,7 +50,8 @@ pub fn history_table(history: &History) -> String {
     let mut text = format!("{}\n", counted(history.points.len(), "run"));
     for point in &history.points {
         let commit = point.commit.as_deref().unwrap_or("commit not known");
-        let _ = writeln!(text, "  {}  {}  {commit}  {}", point.started, point.name, point.directory);
+        let directory = on_a_line(&point.directory);
+        let _ = writeln!(text, "  {}  {}  {commit}  {directory}", point.started, point.name);
     }
     let moved = moved(history);
     if !moved.is_empty() {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use rumba_core::comparison::Comparison;
+use rumba_core::printable::shown;
 use rumba_statistics::{Drift, Gate, GateError, Gated};
 
 use crate::cli::{CompareArgs, Format};
@@ -46,7 +47,7 @@ fn comparison(args: &CompareArgs) -> Result<Comparison, Problem> {
         Some(directory) => Ok(rumba_statistics::compare(&base, &super::report::read(directory)?)),
         None => super::ab::comparison(&base).ok_or_else(|| {
             Problem::mistake(
-                format!("{} is one run without a base and another to compare", args.base.display()),
+                format!("{} is one run without a base and another to compare", shown(&args.base)),
                 "name a second directory, or one that `rumba ab` or `rumba run --against` has written",
             )
         }),

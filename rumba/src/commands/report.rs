@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use rumba_core::claim::{Claim, Judgement, Verdict};
 use rumba_core::comparison::{Proof, Summary};
+use rumba_core::printable::shown;
 use rumba_core::record::Status;
 use rumba_core::results::Results;
 use rumba_lab::store;
@@ -25,10 +26,10 @@ pub fn run(args: &ReportArgs) -> super::Result {
     let baseline = args.baseline.as_deref();
     if let Some(page) = &args.html {
         write_page(&results, &summary, &profiles(&args.directories), page)?;
-        tell(&format!("page: {}", page.display()));
+        tell(&format!("page: {}", shown(page)));
     }
     let verdict = if args.check { check(&summary, args.accept_seen_once)? } else { ExitCode::SUCCESS };
-    let directories = args.directories.iter().map(|path| path.display().to_string());
+    let directories = args.directories.iter().map(|path| shown(path));
     let options = TableOptions::default().with_all_warnings(args.warnings).with_directories(directories);
     match args.format() {
         Some(Format::Json) => {
@@ -131,10 +132,10 @@ pub fn read(directory: &Path) -> Result<Results, Problem> {
 
 /// What tells directories apart: their last names, or the whole paths where those repeat.
 fn names(directories: &[PathBuf]) -> Vec<String> {
-    let last = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let last = |path: &PathBuf| shown(path.file_name().map_or(path.as_path(), Path::new));
     let short: Vec<String> = directories.iter().map(last).collect();
     let repeats = short.iter().any(|name| short.iter().filter(|other| *other == name).count() > 1);
-    if repeats { directories.iter().map(|path| path.display().to_string()).collect() } else { short }
+    if repeats { directories.iter().map(|path| shown(path)).collect() } else { short }
 }
 
 /// Several runs as one: engines and conditions that differ carry the run's name.
@@ -176,6 +177,6 @@ fn write_page(results: &Results, summary: &Summary, profiles: &[store::Profile],
 
 /// That the page could not be written.
 pub fn no_page(page: &Path, error: &std::io::Error) -> Problem {
-    let message = format!("the page {} cannot be written: {error}", page.display());
+    let message = format!("the page {} cannot be written: {error}", shown(page));
     Problem::failure(message, "`rumba report DIR --html FILE` writes it elsewhere")
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use rumba_core::build::Build;
+use rumba_core::printable::shown;
 use rumba_core::record::{Record, Status, TrialPart, TrialPlan};
 use rumba_core::results::Results;
 use rumba_core::warning::Warning;
@@ -50,7 +51,7 @@ pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::R
         resume.update(prepared.trials());
         let warnings = changed_host(&read, &prepared).into_iter().collect();
         results.goes_on(&resume, warnings).map_err(|error| {
-            Problem::failure(format!("{}: {error}", directory.display()), "make room, or see who may write there")
+            Problem::failure(format!("{}: {error}", shown(directory)), "make room, or see who may write there")
         })?;
     }
     let outcome = conduct(&args.options, &prepared, &resume, &results, kept_loads, &managed, listener)?;

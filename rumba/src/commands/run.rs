@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rumba_core::engine_name::split_list;
 use rumba_core::event::Event;
+use rumba_core::printable::shown;
 use rumba_core::record::{Record, TrialPlan};
 use rumba_core::units::counted;
 use rumba_core::warning::Warning;
@@ -90,7 +91,7 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
         plans: prepared.trials().to_vec(),
     };
     let noted = results.note(&resume);
-    noted.map_err(|error| Problem::failure(format!("{}: {error}", out.display()), "choose another --out"))?;
+    noted.map_err(|error| Problem::failure(format!("{}: {error}", shown(&out)), "choose another --out"))?;
     let outcome = conduct(args, &prepared, &resume, &results, KeptLoads::default(), &managed, listener)?;
     show(args, &results, outcome)
 }
@@ -217,7 +218,7 @@ pub fn conduct(
         live.end(outcome.as_ref().ok());
     }
     outcome.map_err(|error| {
-        let kept = results.path().display();
+        let kept = shown(results.path());
         let go_on = format!("what was measured until then is in {kept}; `rumba run --resume {kept}` goes on");
         Problem::failure(error.to_string(), go_on)
     })
@@ -291,14 +292,14 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
     if args.json {
         super::print_json(&rumba_report::json(&read, &summary, comparison.as_ref()))?;
     } else {
-        let options = TableOptions::default().with_directories([out.display().to_string()]);
+        let options = TableOptions::default().with_directories([shown(out)]);
         super::print(super::report::as_tables(&read, &summary, options, None)?)?;
         if let Some(comparison) = &comparison {
             super::print(rumba_report::comparison_table(comparison, false))?;
         }
-        super::print(format_args!("results: {}", out.display()))?;
+        super::print(format_args!("results: {}", shown(out)))?;
         if let Ok(page) = &page {
-            super::print(format_args!("page:    {}", page.display()))?;
+            super::print(format_args!("page:    {}", shown(page)))?;
         }
     }
     if let Some(Warning { message, remedy, .. }) = results.trouble() {
@@ -312,11 +313,11 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
     if outcome.suspended > 0 {
         let trials = counted(outcome.suspended, "trial");
         let again =
-            format!("rumba run --resume {} runs again all but loads that others have started from", out.display());
+            format!("rumba run --resume {} runs again all but loads that others have started from", shown(out));
         tell(&format!("{trials} suspended while measured; {again}"));
     }
     if outcome.interrupted {
-        tell(&format!("rumba run --resume {} goes on where it was interrupted", out.display()));
+        tell(&format!("rumba run --resume {} goes on where it was interrupted", shown(out)));
     }
     Ok(match outcome {
         Outcome { interrupted: true, .. } => ExitCode::from(INTERRUPTED),

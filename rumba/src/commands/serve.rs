@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use rumba_core::printable::shown;
 use rumba_lab::trial::child::stop_signals;
 use rumba_live::{Content, Library, Server};
 
@@ -13,7 +14,7 @@ use crate::progress::tell;
 /// Serves past results until it is interrupted.
 pub fn run(args: &ServeArgs) -> super::Result {
     if !args.directory.is_dir() {
-        let message = format!("{} is no directory", args.directory.display());
+        let message = format!("{} is no directory", shown(&args.directory));
         return Err(Problem::mistake(message, "name the directory that holds results; `rumba run` makes results/"));
     }
     let mut signals = signal_hook::iterator::Signals::new(stop_signals())

@@ -7,11 +7,12 @@ use std::process::{ExitCode, Stdio};
 
 use rumba_core::access::Access;
 use rumba_core::engine::{EngineConfig, Form};
+use rumba_core::printable::shown;
 use rumba_core::record::Status;
 use rumba_core::setting::Value;
 use rumba_lab::keeper::{self, Answer, Kept, Order, Server};
 use rumba_lab::limits;
-use rumba_lab::provision::{DataDir, Ledger};
+use rumba_lab::provision::{DataDir, Ledger, refuse_unshowable};
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Overrides};
 use rumba_lab::store::data_base;
@@ -55,7 +56,8 @@ fn start(args: &ServerStartArgs, registry: &Registry) -> super::Result {
         return Err(Problem::mistake(format!("a server called {name} is up"), remedy));
     }
     let place = std::path::absolute(&args.data_dir)
-        .map_err(|error| Problem::mistake(format!("{}: {error}", args.data_dir.display()), "name a directory"))?;
+        .map_err(|error| Problem::mistake(format!("{}: {error}", shown(&args.data_dir)), "name a directory"))?;
+    refuse_unshowable(&place)?;
     let engine = within_limits(asked.engine, &place, args.allow_unlimited)?;
     let server = order(&Order { name, engine, place, from: asked.from })?;
     if args.json {
@@ -152,12 +154,12 @@ fn kept_data(directory: &Path, args: &ServerStartArgs, registry: &Registry) -> R
             Ok(Asked { name: (*name).clone(), engine, from: Some(data.clone()) })
         }
         [] => Err(Problem::mistake(
-            format!("{} has no kept data of a server", directory.display()),
+            format!("{} has no kept data of a server", shown(directory)),
             "run it with --set keep_data=true: what an embedded engine leaves needs no server, and a load's is not kept",
         )),
         several => {
             let names: Vec<&str> = several.iter().map(|(name, ..)| name.as_str()).collect();
-            let problem = format!("{} has kept data of several trials", directory.display());
+            let problem = format!("{} has kept data of several trials", shown(directory));
             Err(Problem::mistake(problem, format!("choose one with --trial: {}", names.join(", "))))
         }
     }
@@ -222,9 +224,9 @@ fn show(server: &Server) {
     let version = server.version.as_deref().unwrap_or("of no version that it tells");
     let pid = server.pid.map_or(String::new(), |pid| format!(", process {pid}"));
     say!("{}: {} is up, {version}{pid}", server.name, server.engine);
-    say!("  files   {}", server.directory.display());
+    say!("  files   {}", shown(&server.directory));
     if let Some(from) = &server.from {
-        say!("  data    a copy of {}", from.display());
+        say!("  data    a copy of {}", shown(from));
     }
     server.limits.iter().for_each(|limit| say!("  limit   {limit}"));
     if let Some(access) = &server.access {

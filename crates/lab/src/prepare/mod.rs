@@ -53,8 +53,10 @@ impl Admitted {
     /// Admits an experiment whose data directories are to be made below `data_base`, and touches nothing.
     ///
     /// # Errors
-    /// Memory that is too small, and limits that cannot be enforced, unless they are allowed.
+    /// Memory that is too small, and limits that cannot be enforced, unless they are allowed; a place for the data
+    /// whose name cannot be shown.
     pub fn new(experiment: Experiment, data_base: &Path, allowed: Allowed) -> Result<Self, Refusal> {
+        provision::refuse_unshowable(&std::path::absolute(data_base).unwrap_or_else(|_| data_base.to_owned()))?;
         let tight = tight_memory(&experiment, allowed)?;
         let (engines, unlimited) = enforced(&experiment.engines, data_base, allowed)?;
         let few = plan::few_repeats(&experiment);

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rumba_core::printable::shown;
+
 use super::owner::Owner;
 use super::trust::Objection;
 
@@ -13,7 +15,7 @@ pub enum ProvisionError {
     #[error(
         "{} is not empty and was not made by rumba (it holds {holds}); \
          name a directory that is empty or does not exist",
-        path.display()
+        shown(path)
     )]
     Foreign {
         /// The directory.
@@ -22,13 +24,23 @@ pub enum ProvisionError {
         holds: String,
     },
     /// The path is something else than a directory.
-    #[error("{} is not a directory; name a directory that is empty or does not exist", path.display())]
+    #[error("{} is not a directory; name a directory that is empty or does not exist", shown(path))]
     NotADirectory {
         /// The path.
         path: PathBuf,
     },
+    /// Its name would be a line of its own wherever it is shown, or worse.
+    #[error(
+        "{} cannot be shown as it is: its name has ends of lines, or what a terminal obeys; \
+         name a directory without such characters for the data",
+        shown(path)
+    )]
+    Unshowable {
+        /// The directory.
+        path: PathBuf,
+    },
     /// A running trial owns the directory.
-    #[error("{} is in use by {owner}; wait until it has ended, or name another directory", path.display())]
+    #[error("{} is in use by {owner}; wait until it has ended, or name another directory", shown(path))]
     InUse {
         /// The directory.
         path: PathBuf,
@@ -39,7 +51,7 @@ pub enum ProvisionError {
     #[error(
         "{} belongs to {owner} of another container or host, which may still run; \
          if it does not, remove the directory yourself",
-        path.display()
+        shown(path)
     )]
     OutOfSight {
         /// The directory.
@@ -50,7 +62,7 @@ pub enum ProvisionError {
     /// The data was kept on purpose.
     #[error(
         "{} holds the data that {owner} was told to keep; remove it yourself, or name another directory",
-        path.display()
+        shown(path)
     )]
     Kept {
         /// The directory.
@@ -59,7 +71,7 @@ pub enum ProvisionError {
         owner: Box<Owner>,
     },
     /// The marker cannot be understood, so nothing is known about the directory.
-    #[error("{}: {reason}; if its data is not needed, remove the directory yourself", path.display())]
+    #[error("{}: {reason}; if its data is not needed, remove the directory yourself", shown(path))]
     Marker {
         /// The marker.
         path: PathBuf,
@@ -67,7 +79,7 @@ pub enum ProvisionError {
         reason: String,
     },
     /// Somebody else could have put there what is there.
-    #[error("{}: {objection}, so that rumba does not trust what is there; {remedy}", path.display())]
+    #[error("{}: {objection}, so that rumba does not trust what is there; {remedy}", shown(path))]
     Untrusted {
         /// The file or directory.
         path: PathBuf,
@@ -79,7 +91,7 @@ pub enum ProvisionError {
     /// Another process holds the lock of a directory.
     #[error(
         "{} is locked by another process, which does not let go (`fuser -v` names it); end it, or name another directory",
-        path.display()
+        shown(path)
     )]
     Held {
         /// The directory.
@@ -88,7 +100,7 @@ pub enum ProvisionError {
     /// A filesystem of an ended trial is still in use.
     #[error(
         "{} cannot be unmounted: {users} still works on it; end it, then `rumba doctor --clean` removes the rest",
-        path.display()
+        shown(path)
     )]
     StillUsed {
         /// The mount point.
@@ -97,7 +109,7 @@ pub enum ProvisionError {
         users: String,
     },
     /// The system refused something.
-    #[error("cannot {doing} {}: {source}", path.display())]
+    #[error("cannot {doing} {}: {source}", shown(path))]
     Io {
         /// What was tried.
         doing: &'static str,
@@ -121,7 +133,7 @@ impl ProvisionError {
 
     fn untrusted(path: &Path, Objection { words, is_mode }: Objection, otherwise: &str) -> Self {
         let remedy = match is_mode {
-            true => format!("take that right away (chmod go-w {}), or {otherwise}", path.display()),
+            true => format!("take that right away (chmod go-w {}), or {otherwise}", shown(path)),
             false => otherwise.to_owned(),
         };
         Self::Untrusted { path: path.to_owned(), objection: words, remedy }

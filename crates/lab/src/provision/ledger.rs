@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use rumba_core::printable::shown;
 use serde::{Deserialize, Serialize};
 
 use super::checked_dir::{CheckedDir, PRIVATE};
@@ -69,7 +70,7 @@ pub struct Leftover {
 
 impl fmt::Display for Leftover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}, left by {}", self.kind.words, self.path.display(), self.owner)
+        write!(f, "{} {}, left by {}", self.kind.words, shown(&self.path), self.owner)
     }
 }
 

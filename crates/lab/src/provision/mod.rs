@@ -29,11 +29,24 @@ pub use stray_processes::VARIABLE as MARK_VARIABLE;
 
 use std::path::Path;
 
+use rumba_core::printable::fits_on_a_line;
+
 pub(crate) use checked_dir::{CheckedDir, PASSABLE, remove_empty};
 pub(crate) use data_dir::{lock, make, may_take};
 pub(crate) use error::Doing;
 pub(crate) use marker::{Marker, NAME as MARKER};
 pub(crate) use trust::Objection;
+
+/// Refuses a path that cannot be shown in a line: data made there would be named in errors, tables and the ledger.
+///
+/// # Errors
+/// [`ProvisionError::Unshowable`].
+pub fn refuse_unshowable(path: &Path) -> Result<(), ProvisionError> {
+    match fits_on_a_line(&path.to_string_lossy()) {
+        true => Ok(()),
+        false => Err(ProvisionError::Unshowable { path: path.to_owned() }),
+    }
+}
 
 /// The bytes that this user may still fill on the filesystem of a path, which
 /// need not exist yet.

@@ -1,6 +1,6 @@
 //! The names that an experiment gives: directories are called after them, and they are shown on terminals.
 
-use rumba_core::printable::{is_obeyed, printable};
+use rumba_core::printable::{fits_on_a_line, printable};
 
 use super::error::{Origin, SpecError};
 use super::expand::Differs;
@@ -50,7 +50,7 @@ pub fn of_engine(name: &str, origin: &Origin) -> Result<(), SpecError> {
     if name.is_empty() {
         return Err(SpecError::new(origin, "an engine's name is empty", "give it one, or leave the line out"));
     }
-    if name.contains(is_obeyed) || name.contains(['\n', '\t']) {
+    if !fits_on_a_line(name) {
         return Err(SpecError::new(
             origin,
             format!("the engine's name `{}` has characters that cannot be shown", shown(name)),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rumba_core::printable::{fits_on_a_line, shown};
 use rustix::fs::{FlockOperation, flock};
 
 use super::read::ReadError;
@@ -21,21 +22,22 @@ const TRIES: u32 = 1000;
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
     /// Another run has it.
-    #[error("{path} is taken: another run of rumba is writing its results there")]
+    #[error("{} is taken: another run of rumba is writing its results there", shown(path))]
     Taken {
         /// The directory.
         path: PathBuf,
     },
     /// It holds something.
-    #[error("{path} is not empty; results are never overwritten")]
+    #[error("{} is not empty; results are never overwritten", shown(path))]
     Used {
         /// The directory.
         path: PathBuf,
     },
     /// Its disk is too full to begin with.
     #[error(
-        "the disk of {path} has no room for the {mebibytes} MiB that are held for the record and the page, so that \
-         nothing measured is lost should others fill it"
+        "the disk of {} has no room for the {mebibytes} MiB that are held for the record and the page, so that \
+         nothing measured is lost should others fill it",
+        shown(path)
     )]
     NoRoom {
         /// The directory.
@@ -44,12 +46,18 @@ pub enum ClaimError {
         mebibytes: u64,
     },
     /// It cannot be made, or not be written.
-    #[error("{path} cannot be written: {cause}")]
+    #[error("{} cannot be written: {cause}", shown(path))]
     Io {
         /// The directory or file.
         path: PathBuf,
         /// The system's words.
         cause: io::Error,
+    },
+    /// Its name would be a line of its own wherever it is shown, or worse.
+    #[error("{} cannot be shown as it is: its name has ends of lines, or what a terminal obeys", shown(path))]
+    Unshowable {
+        /// The directory.
+        path: PathBuf,
     },
     /// It holds no results with which to go on.
     #[error(transparent)]
@@ -70,8 +78,11 @@ impl Claim {
     /// Claims a directory that is not there yet, or is empty.
     ///
     /// # Errors
-    /// [`ClaimError::Taken`], [`ClaimError::Used`], or that it cannot be made.
+    /// [`ClaimError::Taken`], [`ClaimError::Used`], [`ClaimError::Unshowable`], or that it cannot be made.
     pub fn new(path: &Path) -> Result<Self, ClaimError> {
+        if !fits_on_a_line(&path.to_string_lossy()) {
+            return Err(ClaimError::Unshowable { path: path.to_owned() });
+        }
         for _ in 0..TRIES {
             let mut made = make_above(path).map_err(|cause| io_error(path, cause))?;
             match fs::create_dir(path) {

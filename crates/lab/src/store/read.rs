@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rumba_core::looks::{EngineCourse, Look};
+use rumba_core::printable::shown;
 use rumba_core::record::{FORMAT, Interval, Record, Status};
 use rumba_core::results::{Results, Trial};
 use serde::de::DeserializeOwned;
@@ -28,13 +29,13 @@ pub fn has_results(path: &Path) -> bool {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// It is no results directory.
-    #[error("{path} holds no results: there is no experiment.json in it")]
+    #[error("{} holds no results: there is no experiment.json in it", shown(path))]
     NoResults {
         /// The directory.
         path: PathBuf,
     },
     /// It was written by another version.
-    #[error("{path} was written in format {found}; this version reads format {FORMAT}")]
+    #[error("{} was written in format {found}; this version reads format {FORMAT}", shown(path))]
     Format {
         /// The directory.
         path: PathBuf,
@@ -42,7 +43,7 @@ pub enum ReadError {
         found: u64,
     },
     /// It is damaged or cannot be read.
-    #[error("{path} cannot be read: {cause}")]
+    #[error("{} cannot be read: {cause}", shown(path))]
     Unreadable {
         /// The file.
         path: PathBuf,

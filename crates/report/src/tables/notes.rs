@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use rumba_core::comparison::{Proof, Row, Summary, TrialName, Unfinished};
+use rumba_core::printable::on_a_line;
 use rumba_core::record::{PhaseKind, Status};
 use rumba_core::results::Results;
 
@@ -21,7 +22,8 @@ pub fn all(results: &Results, summary: &Summary, warnings: &Warnings<'_>, report
     if !results.missing.is_empty() {
         text.push_str("\nMissing from these results\n");
         for missing in &results.missing {
-            let _ = writeln!(text, "  {missing}");
+            // It names directories of trials, as whoever made the results has called them.
+            let _ = writeln!(text, "  {}", on_a_line(missing));
         }
     }
     text
