@@ -12,7 +12,7 @@ use serde_json::Value;
 #[test]
 fn every_engine_runs_from_load_to_verify_and_every_metric_is_there_or_absent_with_a_reason() {
     let place = Place::new();
-    // One that keeps nothing, all that do, and two of them with a compression.
+    // One that keeps nothing, those that LinkBench runs over, and two of them with a compression.
     let engines = [&["null"][..], &embedded::of_linkbench(), &["rocksdb.zstd", "wiredtiger.snappy"]].concat();
     let output = place.short_run(&engines.join(","), &[]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));

@@ -235,7 +235,7 @@ pub trait SqlSession: Send {
     /// Nothing is under way of it.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Whatever the engine said; that it was closed before, or is another session's.
     fn close(&mut self, statement: Statement) -> Result<(), EngineError>;
 
     /// Takes the answer to the first submitted statement, calling `visit` with each row.

@@ -59,7 +59,7 @@ pub fn server(listener: UnixListener, said: Vec<Vec<u8>>) -> JoinHandle<()> {
         for bytes in said {
             let (mut client, _) = listener.accept().expect("a client");
             let _gone_before_the_end = client.write_all(&bytes);
-            let _ = client.shutdown(std::net::Shutdown::Write);
+            let _gone = client.shutdown(std::net::Shutdown::Write);
             let _ = client.read_to_end(&mut Vec::new());
         }
     })

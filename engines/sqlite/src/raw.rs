@@ -191,8 +191,14 @@ impl Handle {
     }
 
     /// Forgets a statement.
-    pub fn close(&mut self, position: usize) {
-        self.statements.close(position);
+    ///
+    /// # Errors
+    /// There is none of this number.
+    pub fn close(&mut self, position: usize) -> Result<(), EngineError> {
+        match self.statements.close(position) {
+            Some(_) => Ok(()),
+            None => Err(EngineError::failed("sqlite3_finalize", self.statements.why_none(position))),
+        }
     }
 
     fn prepared(&self, position: usize) -> Result<&Prepared, EngineError> {

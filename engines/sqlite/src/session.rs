@@ -149,7 +149,7 @@ impl SqlSession for SqliteSession {
 
     fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
         self.is_free()?;
-        self.handle.close(statement.0);
+        self.handle.close(statement.0)?;
         self.begin = self.begin.filter(|begin| *begin != statement.0);
         Ok(())
     }

@@ -58,6 +58,7 @@ fn what_is_prepared_and_closed_again_and_again_takes_one_place() {
         execute(&mut *session, next, &[Param::Int(number)], &mut |row| assert_eq!(row.int(0), 2 * number)).unwrap();
         session.close(next).unwrap();
         assert!(session.submit(next, &[]).unwrap_err().to_string().contains("closed"));
+        assert!(session.close(next).unwrap_err().to_string().contains("closed"));
     }
     let refused = session.prepare_bytes(b"SELECT '\xe4'").unwrap_err().to_string();
     assert!(refused.contains("not UTF-8 from its byte 8 on"), "{refused}");

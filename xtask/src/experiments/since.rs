@@ -136,7 +136,7 @@ fn compare(path: &str, run: &Table, today: &Table, but: &[&str], told: &mut Vec<
     }
 }
 
-/// A value as TOML has it.
+/// A value as JSON has it, which TOML takes, but for a text with quotes.
 fn shown(value: Option<&Value>) -> String {
     match value {
         None => "not set".to_owned(),

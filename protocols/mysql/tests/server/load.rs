@@ -5,7 +5,7 @@ use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession};
 use rumba_core::value::{DateTime, Decimal};
 use rumba_protocol_mysql::{LoadWay, SessionOptions, WireSession};
-use rumba_testkit::sql::{ask, ints, load};
+use rumba_testkit::sql::{answer, ask, ints, load};
 
 const WAYS: [LoadWay; 3] = [LoadWay::BulkExecute, LoadWay::LoadData, LoadWay::Insert];
 
@@ -134,7 +134,7 @@ fn rows_beyond_the_servers_packet_come_in_as_many_as_it_takes() {
 
 /// Takes the answer to a load, and sums up what there is.
 fn session_sum(session: &mut WireSession) -> (u64, i64) {
-    let loaded = crate::support::answer(session, 0).unwrap().0.affected;
+    let loaded = answer(session, 0).unwrap().0.affected;
     (loaded, ints(session, "SELECT SUM(LENGTH(b)) FROM much").unwrap()[0])
 }
 

@@ -7,7 +7,7 @@ use crate::support::Server;
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession};
 use rumba_protocol_mysql::{OnLost, SessionOptions, Target, WireCounts, WireSession};
-use rumba_testkit::sql::{answer, ask, ints};
+use rumba_testkit::sql::{answer, ask, ints, load};
 
 fn options(on_lost: OnLost) -> SessionOptions {
     SessionOptions { on_lost, setup: vec!["SET @kept = 17".into()], ..SessionOptions::default() }
@@ -69,7 +69,7 @@ fn a_session_outlives_its_server_and_prepares_its_statements_anew() {
         });
         let (_, found) = ask(&mut session, early, &[Param::Int(1)], 1).unwrap();
         assert_eq!(found[0][0], b"171", "set up and prepared as before");
-        assert_eq!(crate::support::load(&mut session, rows, &[Param::Int(1)]).unwrap().affected, 1);
+        assert_eq!(load(&mut session, rows, &[Param::Int(1)]).unwrap().affected, 1);
         server.admin().query("DROP TABLE test.kept").unwrap();
     }
     assert_eq!(counted(&options.counts), (3, 3));

@@ -236,6 +236,7 @@ fn what_is_prepared_and_closed_again_and_again_takes_one_place() {
         assert_eq!(rows, [[format!("{number}x").as_bytes()]]);
         session.close(next).unwrap();
         assert!(session.submit(next, &[]).unwrap_err().to_string().contains("closed"));
+        assert!(session.close(next).unwrap_err().to_string().contains("closed"));
     }
     assert_eq!(ask(&mut session, kept, &[], 1).unwrap().0.rows, 1);
 }

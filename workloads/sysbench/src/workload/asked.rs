@@ -335,7 +335,7 @@ mod tests {
     }
 
     fn settings(given: &[(&str, Value)]) -> Settings {
-        Settings(given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
+        given.iter().cloned().collect()
     }
 
     #[test]

@@ -275,14 +275,11 @@ fn facts(s: &Shape) -> EngineFacts {
 fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases: Vec<PhaseRecord>) -> Record {
     let engine = EngineConfig {
         name: s.name.to_owned(),
-        engine: s.engine.to_owned(),
         cache: 160 << 20,
         durability: if s.background { Durability::NoSync } else { Durability::None },
         compression: s.name.split_once('.').map(|(_, compression)| compression.to_owned()),
-        library: None,
         server: s.server.map(str::to_owned),
-        limits: Default::default(),
-        settings: Settings::default(),
+        ..EngineConfig::new(s.engine)
     };
     let workload_settings = BTreeMap::from([
         ("maxid1".to_owned(), Value::Int(1_400_000)),
