@@ -162,7 +162,6 @@ fn unknown(sides: &[Side<'_>]) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     fn config(name: &str, durability: Durability) -> EngineConfig {

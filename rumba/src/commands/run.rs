@@ -312,8 +312,7 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
     page.map_err(|error| super::report::no_page(&out.join("report.html"), &error))?;
     if outcome.suspended > 0 {
         let trials = counted(outcome.suspended, "trial");
-        let again =
-            format!("rumba run --resume {} runs again all but loads that others have started from", shown(out));
+        let again = format!("rumba run --resume {} runs again all but loads that others have started from", shown(out));
         tell(&format!("{trials} suspended while measured; {again}"));
     }
     if outcome.interrupted {

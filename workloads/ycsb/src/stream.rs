@@ -490,7 +490,7 @@ mod tests {
         assert!(performs(&mut client));
         let (record, field) = (client.drawn.record, client.values.fields().start);
         let slot = tallies.watched().slot(record).unwrap();
-        let of_load = || tallies.lost(slot, field, crate::value::Author::LOADER);
+        let of_load = || tallies.why_lost(slot, field, crate::value::Author::LOADER);
         assert_eq!(of_load(), None, "it may not have been carried out");
         while client.draw() != Some(0) || client.drawn.record != record {}
         assert!(performs(&mut client));
