@@ -180,6 +180,9 @@ fn experiments(write: bool) -> ExitCode {
              the page speaks of that run, then cargo run -p xtask -- experiments --write"
         );
     }
+    for sentence in &report.outdated {
+        println!("experiments: {sentence} No page that quotes it says so: run it anew, or quote it in docs/experiments.md");
+    }
     for page in &report.differing {
         let what =
             if write { "was written" } else { "differs from its files: cargo run -p xtask -- experiments --write" };

@@ -1,7 +1,7 @@
 //! YCSB beside its port to Go: one MariaDB, a database each, in turns.
 //!
-//! The port is whoever measures' own: `GO_YCSB` names the program (`go install
-//! github.com/pingcap/go-ycsb/cmd/go-ycsb@latest`).
+//! The port is whoever measures' own: `GO_YCSB` names the program (github.com/pingcap/go-ycsb, `go build ./cmd/go-ycsb` in
+//! its sources: its module replaces others, which `go install` refuses).
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -50,13 +50,16 @@ pub struct Report {
     pub missing: Vec<String>,
     /// Committed runs that docs/experiments.md quotes without saying what their experiment's file has otherwise today.
     pub untold: Vec<String>,
+    /// What runs that other pages alone quote had otherwise than their experiments' files have it today, a sentence each:
+    /// nobody who reads those pages would be told.
+    pub outdated: Vec<String>,
 }
 
 impl Report {
     /// Whether the pages say what the files say, or were just `written` so. What is yet to be run has no file to differ
     /// from; where a page is to speak of a run's file, only who writes the page knows.
     pub fn is_in_order(&self, written: bool) -> bool {
-        self.untold.is_empty() && (written || self.differing.is_empty())
+        self.untold.is_empty() && self.outdated.is_empty() && (written || self.differing.is_empty())
     }
 }
 
@@ -81,17 +84,22 @@ const PACKAGE: &str = "docs/package.txt";
 /// What cannot be read or written, or a comment that asks for what is not there.
 pub fn check(root: &Path, write: bool) -> Result<Report, String> {
     let package = std::fs::read_to_string(root.join(PACKAGE)).unwrap_or_default();
+    let experiments = root.join("experiments");
     let (mut differing, mut missing, mut untold) = (Vec::new(), BTreeSet::new(), Vec::new());
+    let (mut told, mut elsewhere) = (String::new(), BTreeSet::new());
     for name in PAGES {
         // One for each page: it knows afterwards what that page has quoted.
         let mut figures = figures::Committed::of(&root.join("docs/experiments"));
         let failed = |error: &dyn std::fmt::Display| format!("{name}: {error}");
         let text = std::fs::read_to_string(root.join(name)).map_err(|error| failed(&error))?;
         let page = page::written(&text, &mut figures).map_err(|error| failed(&error))?;
-        let page = since::written(&page, &mut figures, &root.join("experiments")).map_err(|error| failed(&error))?;
+        let page = since::written(&page, &mut figures, &experiments).map_err(|error| failed(&error))?;
         let page = page::packaged(&page, &package).map_err(|error| failed(&error))?;
         if name == EXPERIMENTS {
             untold = since::untold(&page, &figures)?;
+            told.clone_from(&page);
+        } else {
+            elsewhere.extend(figures.names()?.into_iter().filter(|name| figures.has_read(name)));
         }
         missing.extend(figures.missing());
         if page != text {
@@ -101,5 +109,12 @@ pub fn check(root: &Path, write: bool) -> Result<Report, String> {
             }
         }
     }
-    Ok(Report { differing, missing: missing.into_iter().collect(), untold })
+    elsewhere.retain(|name| !since::is_told(&told, name));
+    let mut figures = figures::Committed::of(&root.join("docs/experiments"));
+    let mut outdated = Vec::new();
+    for name in elsewhere {
+        let sentence = since::told(&name, &mut figures, &experiments)?.unwrap_or_default();
+        outdated.extend((!sentence.is_empty()).then(|| sentence.trim_end().to_owned()));
+    }
+    Ok(Report { differing, missing: missing.into_iter().collect(), untold, outdated })
 }

@@ -46,12 +46,20 @@ pub fn written(text: &str, figures: &mut Committed, experiments: &Path) -> Resul
 pub fn untold(page: &str, figures: &Committed) -> Result<Vec<String>, String> {
     let mut names = figures.names()?;
     names.retain(|name| figures.has_read(name) || page.contains(&format!("experiments/{name}.txt")));
-    names.retain(|name| !page.contains(&format!("<!-- since: {name} -->")));
+    names.retain(|name| !is_told(page, name));
     Ok(names)
 }
 
+/// Whether a page has such a block of a run.
+pub fn is_told(page: &str, name: &str) -> bool {
+    page.contains(&format!("<!-- since: {name} -->"))
+}
+
 /// A sentence on a run, or nothing where its experiment's file is as it had it.
-fn told(name: &str, figures: &mut Committed, experiments: &Path) -> Result<Option<String>, String> {
+///
+/// # Errors
+/// A file of today or of the run that cannot be read.
+pub fn told(name: &str, figures: &mut Committed, experiments: &Path) -> Result<Option<String>, String> {
     let Some(document) = figures.experiment(name)? else { return Ok(None) };
     let text = |key: &str| document[key].as_str().ok_or_else(|| format!("docs/experiments/{name}.json has no `{key}`"));
     let (experiment, as_run) = (text("experiment")?, text("experiment_toml")?);

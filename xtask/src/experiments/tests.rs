@@ -306,4 +306,11 @@ fn a_run_that_the_page_quotes_without_a_word_on_its_file_is_named_and_a_failure(
     let told = "<!-- since: tiny -->\n<!-- end -->\n<!-- since: linked -->\n<!-- end -->\n";
     std::fs::write(&page, format!("{quotes}{told}")).unwrap();
     assert!(super::check(root.path(), false).unwrap().is_in_order(false));
+    // Where another page alone quotes a run, nothing could tell what its file has otherwise.
+    std::fs::write(root.path().join("experiments/tiny.toml"), "name = \"tiny\"\nrun.repeats = 4\n").unwrap();
+    let report = super::check(root.path(), true).unwrap();
+    let [outdated] = &report.outdated[..] else { panic!("{:?}", report.outdated) };
+    assert!(outdated.starts_with("The run kept as `elsewhere` differs"), "{outdated}");
+    assert!(outdated.ends_with("`run.repeats` was not set and is `4`."), "{outdated}");
+    assert!(!report.is_in_order(true));
 }
