@@ -39,11 +39,12 @@ impl TransportError {
     }
 }
 
-/// The statement that an error is about, cut to what can be read.
+/// The statement that an error is about, cut to what can be read; nothing where its text was not kept.
 pub fn in_statement(sql: &[u8]) -> String {
     const LONGEST: usize = 200;
     let sql = String::from_utf8_lossy(sql);
     match sql.char_indices().nth(LONGEST) {
+        _ if sql.is_empty() => String::new(),
         Some((end, _)) => format!(", in: {} …", &sql[..end]),
         None => format!(", in: {sql}"),
     }

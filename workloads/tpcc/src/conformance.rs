@@ -66,7 +66,7 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
             create_tables(&mut *session, 1).map_err(wrong)?;
             load(Loader::Sql(SqlLoader::new(session, 1).map_err(wrong)?), &config, seed).map_err(wrong)?;
             SqlLoader::new(conformance::sql(open())?, 1)
-                .and_then(|mut loader| (0..loader.indexes()).try_for_each(|index| loader.build_index(index)))
+                .and_then(|mut loader| (0..loader.indexes()).try_for_each(|index| block_on(loader.build_index(index))))
                 .map_err(wrong)?;
             let (mut stores, texts) = (Vec::new(), Arc::new(Texts::new(ONLY)));
             let groups = conformance::sql(open())?.group_statements();

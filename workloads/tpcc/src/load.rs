@@ -23,7 +23,7 @@ use crate::sql::SqlLoader;
 use crate::stage::Stage;
 use crate::tables::Table;
 
-/// Retries of one chunk: minutes of waiting. A load that leaves rows out would be worse than a slow one.
+/// Retries of one chunk, or of one index: minutes of waiting. A load that leaves either out would be worse than a slow one.
 const RETRIES: u32 = 60_000;
 
 /// What the loaders of an instance share: each touches it once for each run of chunks, and for each index.
@@ -44,6 +44,11 @@ impl Progress {
         }
         let run = Chunk::run(&config.scale, number % runs)?;
         Some(set * chunks + run.start..set * chunks + run.end)
+    }
+
+    /// The number of the index that a loader makes next, counted over all data sets; `None` where none of so many is left.
+    fn next_index(&self, indexes: usize) -> Option<usize> {
+        Some(self.index.fetch_add(1, Relaxed)).filter(|index| *index < indexes)
     }
 }
 
@@ -85,10 +90,18 @@ impl Loader {
         }
     }
 
-    /// Makes the index of a number.
-    fn build_index(&mut self, number: usize) -> Result<(), EngineError> {
+    /// How many loaders may make indexes.
+    fn index_loaders(&self) -> u32 {
         match self {
-            Loader::Sql(loader) => loader.build_index(number),
+            Loader::Sql(loader) => loader.index_loaders(),
+            Loader::Kv(_) => 0,
+        }
+    }
+
+    /// Makes the index of a number.
+    async fn build_index(&mut self, number: usize) -> Result<(), EngineError> {
+        match self {
+            Loader::Sql(loader) => loader.build_index(number).await,
             Loader::Kv(_) => Ok(()),
         }
     }
@@ -159,7 +172,7 @@ impl Worker for RowLoader {
         let mut retries = 0;
         while let Err(error) = self.loader.load(set, &self.stage).await {
             if !error.is_conflict() {
-                return Err(explained(error));
+                return Err(explained("the rows at hand were written", error));
             }
             if !self.retry.wait(retries + 1, &error).await {
                 return Err(given_up("rows were", retries, &error));
@@ -175,15 +188,13 @@ impl Worker for RowLoader {
     }
 }
 
-/// A lost connection as the end of the load: whether the rows are in the database is not known.
-fn explained(error: EngineError) -> EngineError {
+/// A lost connection as the end of the load: whether what was asked for is done is not known.
+fn explained(done: &str, error: EngineError) -> EngineError {
     match error {
-        EngineError::CutOff(why) => EngineError::failed(
-            "load",
-            format!(
-                "{why}; whether the rows at hand were written is not known, so the load cannot go on: run it again"
-            ),
-        ),
+        EngineError::CutOff(why) => {
+            let words = format!("{why}; whether {done} is not known, so the load cannot go on: run it again");
+            EngineError::failed("load", words)
+        }
         other => other,
     }
 }
@@ -197,6 +208,8 @@ fn given_up(what: &str, retries: u32, error: &EngineError) -> EngineError {
 pub struct IndexLoader {
     loader: Loader,
     progress: Arc<Progress>,
+    /// Whether it is one of those that make indexes.
+    makes: bool,
     /// The one that it is at.
     index: Option<usize>,
     retry: Retry,
@@ -205,23 +218,25 @@ pub struct IndexLoader {
 impl IndexLoader {
     /// A loader that takes its share.
     pub fn new(loader: Loader, progress: Arc<Progress>, at: ClientAddress, seed: u64) -> Self {
-        Self { loader, progress, index: None, retry: retry(at, seed) }
+        let makes = at.client < loader.index_loaders();
+        Self { loader, progress, makes, index: None, retry: retry(at, seed) }
     }
 }
 
 impl Worker for IndexLoader {
     fn draw(&mut self) -> Option<OpKind> {
-        let next = || self.progress.index.fetch_add(1, Relaxed);
-        self.index = Some(self.index.unwrap_or_else(next)).filter(|index| *index < self.loader.indexes());
+        if self.makes && self.index.is_none() {
+            self.index = self.progress.next_index(self.loader.indexes());
+        }
         self.index.map(|_| 0)
     }
 
     async fn perform(&mut self) -> Result<Op, EngineError> {
         let Some(index) = self.index else { return Ok(Op::default()) };
         let mut retries = 0;
-        while let Err(error) = self.loader.build_index(index) {
+        while let Err(error) = self.loader.build_index(index).await {
             if !error.is_conflict() {
-                return Err(error);
+                return Err(explained("the index at hand was made", error));
             }
             if !self.retry.wait(retries + 1, &error).await {
                 return Err(given_up("an index was", retries, &error));
@@ -404,32 +419,4 @@ pub const PAID: i64 = 1_000;
 const CREDIT_LIMIT: i64 = 5_000_000;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::settings::Style;
-
-    /// Whoever asks, each run is given once, and one data set's after the other's.
-    #[test]
-    fn every_chunk_of_every_data_set_is_given_to_one_loader() {
-        let scale = Scale { warehouses: 2, customers: 250, items: 1500 };
-        let config = Config { scale, sets: 3, constants: Constants::drawn(1), style: Style::Plain, thinks: false };
-        let progress = Progress::default();
-        let given: Vec<u64> = std::iter::from_fn(|| progress.next_run(&config)).flatten().collect();
-        assert_eq!(given, (0..3 * Chunk::count(&scale)).collect::<Vec<u64>>());
-        assert_eq!(progress.next_run(&config), None);
-    }
-
-    #[test]
-    fn each_customer_has_one_order_and_chunks_agree_on_whose() {
-        let scale = Scale { warehouses: 1, customers: 300, items: 100 };
-        let config = Config { scale, sets: 1, constants: Constants::drawn(1), style: Style::Plain, thinks: false };
-        let mut stage = Stage::default();
-        let random = Random::seed_from_u64(1);
-        let filler = Filler { stage: &mut stage, random, config: &config, seed: 9, now: now() };
-        let mut customers = filler.permutation(1, 4);
-        assert_eq!(customers, filler.permutation(1, 4));
-        assert_ne!(customers, filler.permutation(1, 5));
-        customers.sort_unstable();
-        assert_eq!(customers, (1..=300).collect::<Vec<u32>>());
-    }
-}
+mod tests;

@@ -81,5 +81,7 @@ mod tests {
         }
         let error = refused(&refusal(1064, "You have an error"), b"SELEC 1");
         assert_eq!(error.to_string(), "execute: server error 1064 (HY000): You have an error, in: SELEC 1");
+        let of_text = refused(&refusal(1064, "You have an error"), b"");
+        assert_eq!(of_text.to_string(), "execute: server error 1064 (HY000): You have an error", "it was not prepared");
     }
 }

@@ -1,7 +1,7 @@
 //! The load over SQL: rows go in batches, in the session's best way.
 
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Param, SqlSession, Statement};
+use rumba_core::sql::{Dialect, Param, SqlSession, Statement};
 use rumba_core::worker::StatementCounts;
 use rumba_workload_kit::Transactions;
 
@@ -80,12 +80,25 @@ impl SqlLoader {
         self.tables.len() * INDEXES.len()
     }
 
-    /// Makes the index of a number.
+    /// How many loaders may make indexes: as many as one data set has, whatever there is of sets and loaders, for a server
+    /// takes memory for each that it makes. SQLite has one writer, for which the others would wait.
+    pub fn index_loaders(&self) -> u32 {
+        if self.transactions.session.dialect() == Dialect::Sqlite { 1 } else { INDEXES.len() as u32 }
+    }
+
+    /// Makes the index of a number. It may take minutes, in which other clients of the thread go on.
     ///
     /// # Errors
     /// Whatever the engine said.
-    pub fn build_index(&mut self, number: usize) -> Result<(), EngineError> {
+    pub async fn build_index(&mut self, number: usize) -> Result<(), EngineError> {
         let set = DataSet { number: (number / INDEXES.len()) as u32, of: self.tables.len() as u32 };
-        self.transactions.session.run(&set.sql(INDEXES[number % INDEXES.len()]))
+        let sql = set.sql(INDEXES[number % INDEXES.len()]);
+        let session = &mut *self.transactions.session;
+        session.submit_text(&sql)?;
+        match session.answer(&mut |_| {}).await {
+            // Sessions tell no more of it, for it was not prepared.
+            Err(error @ EngineError::Refused(_)) => Err(error.followed_by(&format!(", in: {sql}"))),
+            made => made.map(drop),
+        }
     }
 }

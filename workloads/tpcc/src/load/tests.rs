@@ -1,0 +1,232 @@
+//! What loaders share, and indexes that cannot be made at once or at all.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
+
+use rumba_core::error::ErrorCode;
+use rumba_core::sql::{Answer, SqlSession, Statement, Visit};
+use rumba_core::worker::block_on;
+
+use super::*;
+use crate::settings::Style;
+
+/// Whoever asks, each run is given once, and one data set's after the other's.
+#[test]
+fn every_chunk_of_every_data_set_is_given_to_one_loader() {
+    let scale = Scale { warehouses: 2, customers: 250, items: 1500 };
+    let config = Config { scale, sets: 3, constants: Constants::drawn(1), style: Style::Plain, thinks: false };
+    let progress = Progress::default();
+    let given: Vec<u64> = std::iter::from_fn(|| progress.next_run(&config)).flatten().collect();
+    assert_eq!(given, (0..3 * Chunk::count(&scale)).collect::<Vec<u64>>());
+    assert_eq!(progress.next_run(&config), None);
+}
+
+#[test]
+fn each_customer_has_one_order_and_chunks_agree_on_whose() {
+    let scale = Scale { warehouses: 1, customers: 300, items: 100 };
+    let config = Config { scale, sets: 1, constants: Constants::drawn(1), style: Style::Plain, thinks: false };
+    let mut stage = Stage::default();
+    let random = Random::seed_from_u64(1);
+    let filler = Filler { stage: &mut stage, random, config: &config, seed: 9, now: now() };
+    let mut customers = filler.permutation(1, 4);
+    assert_eq!(customers, filler.permutation(1, 4));
+    assert_ne!(customers, filler.permutation(1, 5));
+    customers.sort_unstable();
+    assert_eq!(customers, (1..=300).collect::<Vec<u32>>());
+}
+
+/// The indexes of a data set that is the only one.
+const INDEXES: [&str; 2] = ["customer_by_name", "orders_by_customer"];
+
+/// A database that is asked for indexes.
+#[derive(Default)]
+struct Database {
+    /// It has not answered anybody yet.
+    is_slow: bool,
+    /// It conflicts so often, and then never again.
+    conflicts: u32,
+    /// With what it refuses to make any.
+    refusal: Option<EngineError>,
+    /// The names of the indexes, each time that one was asked for, and of those that were made.
+    asked: Vec<String>,
+    made: Vec<String>,
+}
+
+impl Database {
+    fn answer(&mut self, index: &str) -> Poll<Result<Answer, EngineError>> {
+        if self.is_slow {
+            return Poll::Pending;
+        }
+        if self.conflicts > 0 {
+            self.conflicts -= 1;
+            return Poll::Ready(Err(EngineError::conflict("busy")));
+        }
+        if let Some(refusal) = &self.refusal {
+            return Poll::Ready(Err(refusal.clone()));
+        }
+        self.made.push(index.to_owned());
+        Poll::Ready(Ok(Answer::default()))
+    }
+}
+
+type Shared = Arc<Mutex<Database>>;
+
+/// A session on it, of which nothing else is wanted.
+struct Asking {
+    database: Shared,
+    dialect: Dialect,
+    /// The one that it has asked for.
+    index: String,
+}
+
+fn not_wanted(call: &'static str) -> Result<(), EngineError> {
+    Err(EngineError::failed(call, "indexes are made without it"))
+}
+
+impl SqlSession for Asking {
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    fn survives_errors(&self) -> bool {
+        true
+    }
+
+    fn prepare(&mut self, _: &str) -> Result<Statement, EngineError> {
+        Ok(Statement(0))
+    }
+
+    fn prepare_rows(&mut self, _: &str, _: &[&str]) -> Result<Statement, EngineError> {
+        Ok(Statement(0))
+    }
+
+    fn submit(&mut self, _: Statement, _: &[Param<'_>]) -> Result<(), EngineError> {
+        not_wanted("submit")
+    }
+
+    fn submit_rows(&mut self, _: Statement, _: &[Param<'_>]) -> Result<(), EngineError> {
+        not_wanted("submit_rows")
+    }
+
+    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+        let index = sql.strip_prefix("CREATE INDEX ").and_then(|rest| rest.split(' ').next()).unwrap();
+        self.database.lock().unwrap().asked.push(index.to_owned());
+        self.index = index.to_owned();
+        Ok(())
+    }
+
+    fn close(&mut self, _: Statement) -> Result<(), EngineError> {
+        not_wanted("close")
+    }
+
+    fn poll_answer(&mut self, _: &mut Context<'_>, _: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        self.database.lock().unwrap().answer(&self.index)
+    }
+
+    /// It would hold the thread, with all other loaders that the thread has.
+    fn run(&mut self, _: &str) -> Result<(), EngineError> {
+        not_wanted("run")
+    }
+}
+
+/// All loaders of the indexes of so many data sets.
+fn loaders<const ALL: usize>(database: &Shared, dialect: Dialect, sets: u32) -> [IndexLoader; ALL] {
+    let progress = Arc::<Progress>::default();
+    std::array::from_fn(|client| {
+        let session = Asking { database: database.clone(), dialect, index: String::new() };
+        let loader = Loader::Sql(SqlLoader::new(Box::new(session), sets).unwrap());
+        let at = ClientAddress { host: 0, driver: 0, client: client as u32, clients: ALL as u32 };
+        IndexLoader::new(loader, progress.clone(), at, 7)
+    })
+}
+
+#[test]
+fn an_index_that_conflicts_is_tried_again_by_its_loader_and_taken_by_no_other() {
+    let database = Shared::default();
+    let [mut one, mut other] = loaders(&database, Dialect::MySql, 1);
+    // Drawn and not performed, it is still the loader's.
+    assert_eq!([one.draw(), one.draw(), other.draw()], [Some(0); 3]);
+    database.lock().unwrap().conflicts = 2;
+    let op = block_on(one.perform()).unwrap();
+    assert_eq!((op.rows, op.retries, op.failed), (0, 2, false));
+    assert_eq!(block_on(other.perform()).unwrap().retries, 0);
+    assert_eq!([one.draw(), other.draw()], [None; 2]);
+    let [by_name, by_customer] = INDEXES;
+    let database = database.lock().unwrap();
+    assert_eq!(database.asked, [by_name, by_name, by_name, by_customer]);
+    assert_eq!(database.made, INDEXES, "each once");
+}
+
+/// With what an index that cannot be made ends the load, and how often it was asked for.
+fn end(database: Database) -> (String, usize) {
+    let database = Arc::new(Mutex::new(database));
+    let [mut loader] = loaders(&database, Dialect::PostgreSql, 1);
+    loader.retry = Retry::new(3, 1);
+    assert_eq!(loader.draw(), Some(0));
+    let error = block_on(loader.perform()).unwrap_err().to_string();
+    let asked = database.lock().unwrap().asked.len();
+    (error, asked)
+}
+
+#[test]
+fn an_index_that_always_conflicts_is_given_up_and_the_load_says_what_to_do() {
+    let (error, asked) = end(Database { conflicts: u32::MAX, ..Database::default() });
+    assert!(error.contains("an index was given up after 3 retries (conflict: busy)"), "{error}");
+    assert!(error.contains("fewer loaders"), "{error}");
+    assert_eq!(asked, 1 + 3);
+}
+
+#[test]
+fn an_index_that_is_refused_ends_the_load_at_once_and_is_named() {
+    let refused = EngineError::refused("execute", ErrorCode::of_server(1071, *b"42000"), "the key is too long");
+    let (error, asked) = end(Database { refusal: Some(refused), ..Database::default() });
+    assert!(error.contains("1071 (42000): the key is too long, in: CREATE INDEX customer_by_name ON"), "{error}");
+    assert_eq!(asked, 1);
+}
+
+#[test]
+fn a_connection_lost_while_an_index_is_made_ends_the_load_at_once_and_says_what_to_do() {
+    let cut_off = Database { refusal: Some(EngineError::CutOff("server gone")), ..Database::default() };
+    let (error, asked) = end(cut_off);
+    assert!(error.contains("server gone; whether the index at hand was made is not known"), "{error}");
+    assert!(error.contains("run it again"), "{error}");
+    assert_eq!(asked, 1);
+}
+
+#[test]
+fn loaders_of_one_thread_have_their_indexes_made_at_once() {
+    let database = Arc::new(Mutex::new(Database { is_slow: true, ..Database::default() }));
+    let [mut one, mut other] = loaders(&database, Dialect::PostgreSql, 1);
+    assert_eq!([one.draw(), other.draw()], [Some(0); 2]);
+    let (mut first, mut second) = (Box::pin(one.perform()), Box::pin(other.perform()));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(first.as_mut().poll(&mut context).is_pending());
+    assert!(second.as_mut().poll(&mut context).is_pending());
+    assert_eq!(database.lock().unwrap().asked, INDEXES, "the second does not wait for the first");
+    database.lock().unwrap().is_slow = false;
+    assert!(matches!(second.as_mut().poll(&mut context), Poll::Ready(Ok(_))));
+    assert!(matches!(first.as_mut().poll(&mut context), Poll::Ready(Ok(_))));
+    let [by_name, by_customer] = INDEXES;
+    assert_eq!(database.lock().unwrap().made, [by_customer, by_name]);
+}
+
+/// Each takes memory of the server's, and SQLite has one writer.
+#[test]
+fn as_many_loaders_make_indexes_as_one_data_set_has_and_over_sqlite_one_does() {
+    for (dialect, makers) in [(Dialect::MySql, 2), (Dialect::PostgreSql, 2), (Dialect::Sqlite, 1)] {
+        let database = Shared::default();
+        let mut all: [IndexLoader; 4] = loaders(&database, dialect, 3);
+        let drawn: Vec<bool> = all.iter_mut().map(|loader| loader.draw().is_some()).collect();
+        assert_eq!(drawn, [true, makers == 2, false, false], "{dialect}");
+        for loader in all.iter_mut().rev() {
+            while loader.draw().is_some() {
+                block_on(loader.perform()).unwrap();
+            }
+        }
+        let mut made = database.lock().unwrap().made.clone();
+        made.sort_unstable();
+        let expected = INDEXES.into_iter().flat_map(|index| (1..=3).map(move |set| format!("{index}{set}")));
+        assert_eq!(made, expected.collect::<Vec<String>>(), "{dialect}");
+    }
+}
