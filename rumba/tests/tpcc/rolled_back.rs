@@ -1,5 +1,6 @@
-//! An order of an item that does not exist is rolled back, and leaves nothing (2.4.2.3): each kind of what it could leave is
-//! planted behind its rollback in SQLite, and found by the tests of clause 3.4.2 that let another transaction meet it.
+//! An order of an item that does not exist is rolled back, and leaves nothing (2.4.2.3), nor does one that is rolled back when
+//! all of its rows are written: each kind of what they could leave is planted behind their rollback in SQLite, and found by
+//! the tests of clause 3.4.2 that let another transaction meet them.
 
 use std::task::{Context, Poll};
 
@@ -33,22 +34,47 @@ const FAULTS: [(&str, &[&str]); 6] = [
     ),
 ];
 
+/// The same behind the rollback of an order that has written its lines. With batched statements no other has: that of an
+/// item that does not exist ends before.
+const FAULTS_OF_WHOLE: [(&str, &[&str]); 2] = [
+    ("UPDATE stock SET s_ytd = s_ytd + 3, s_order_cnt = s_order_cnt + 1 WHERE s_i_id = 11", &["i2", "i4"]),
+    (
+        "INSERT OR IGNORE INTO order_line SELECT 1, 2, d_next_o_id, 1, 11, 1, NULL, 3, 300, 'left' FROM district \
+         WHERE d_id = 2",
+        &["i2"],
+    ),
+];
+
+/// Behind whose rollback it is done.
+#[derive(Clone, Copy)]
+enum Whose {
+    /// An order's that has looked for the item that does not exist.
+    Unused,
+    /// An order's that has written lines.
+    Whole,
+}
+
 /// A session of SQLite that does such a thing.
 struct Leaves {
     session: Box<dyn SqlSession>,
+    whose: Whose,
     fault: &'static str,
-    /// What looks for an item, and what rolls back.
+    /// What begins a transaction, looks for an item, and rolls back.
+    begin: Option<Statement>,
     item: Option<Statement>,
     rollback: Option<Statement>,
-    /// Whether the transaction has looked for the item that does not exist.
-    missed_it: bool,
+    /// What writes lines: of each number of them there is one.
+    lines: Vec<Statement>,
+    /// Whether the transaction is one of those.
+    is_it: bool,
     /// Whether the answer that is owed is that of its rollback.
     is_rolled_back: bool,
 }
 
 impl Leaves {
-    fn over(session: Box<dyn SqlSession>, fault: &'static str) -> Self {
-        Self { session, fault, item: None, rollback: None, missed_it: false, is_rolled_back: false }
+    fn over(session: Box<dyn SqlSession>, whose: Whose, fault: &'static str) -> Self {
+        let (begin, item, rollback, lines) = (None, None, None, Vec::new());
+        Self { session, whose, fault, begin, item, rollback, lines, is_it: false, is_rolled_back: false }
     }
 }
 
@@ -63,10 +89,12 @@ impl SqlSession for Leaves {
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         let statement = self.session.prepare(sql)?;
-        if sql.starts_with("SELECT i_price") {
-            self.item = Some(statement);
-        } else if sql == "ROLLBACK" {
-            self.rollback = Some(statement);
+        match sql {
+            "BEGIN IMMEDIATE" => self.begin = Some(statement),
+            "ROLLBACK" => self.rollback = Some(statement),
+            _ if sql.starts_with("SELECT i_price") => self.item = Some(statement),
+            _ if sql.starts_with("INSERT INTO order_line") => self.lines.push(statement),
+            _ => {}
         }
         Ok(statement)
     }
@@ -76,8 +104,12 @@ impl SqlSession for Leaves {
     }
 
     fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
-        self.missed_it |= self.item == Some(statement) && params == [Param::Int(UNUSED)];
-        self.is_rolled_back = self.missed_it && self.rollback == Some(statement);
+        self.is_it &= self.begin != Some(statement);
+        self.is_it |= match self.whose {
+            Whose::Unused => self.item == Some(statement) && params == [Param::Int(UNUSED)],
+            Whose::Whole => self.lines.contains(&statement),
+        };
+        self.is_rolled_back = self.is_it && self.rollback == Some(statement);
         self.session.submit(statement, params)
     }
 
@@ -96,7 +128,7 @@ impl SqlSession for Leaves {
     fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         let answer = self.session.poll_answer(context, visit);
         if answer.is_ready() && std::mem::take(&mut self.is_rolled_back) {
-            self.missed_it = false;
+            self.is_it = false;
             self.session.run(self.fault)?;
         }
         answer
@@ -108,11 +140,11 @@ impl SqlSession for Leaves {
 }
 
 /// The tests that find what is done behind the rollback of such an order, in a database of their own.
-fn broken(fault: &'static str) -> Vec<String> {
-    let worked = Worked::loaded(&Sqlite, "plain", 1);
+fn broken(statements: &str, whose: Whose, fault: &'static str) -> Vec<String> {
+    let worked = Worked::loaded(&Sqlite, statements, 1);
     let sessions = || -> Result<Session, EngineError> {
         let Session::Sql(session) = worked.instance.session()? else { panic!("SQLite speaks SQL") };
-        Ok(Session::Sql(Box::new(Leaves::over(session, fault))))
+        Ok(Session::Sql(Box::new(Leaves::over(session, whose, fault))))
     };
     let promises = worked.bound.acid().unwrap().isolation(&sessions).unwrap();
     let broken = promises.into_iter().filter(|promise| promise.outcome == Outcome::Broken);
@@ -121,10 +153,23 @@ fn broken(fault: &'static str) -> Vec<String> {
 
 #[test]
 fn what_an_order_of_an_item_that_does_not_exist_leaves_is_found_beside_a_status_and_beside_another_order() {
+    all_found("plain", Whose::Unused, &FAULTS);
+}
+
+#[test]
+fn what_an_order_leaves_that_had_written_its_lines_is_found_where_statements_are_batched() {
+    all_found("batched", Whose::Whole, &FAULTS_OF_WHOLE);
+}
+
+/// That each fault is found, by its tests and by no others.
+fn all_found(statements: &str, whose: Whose, faults: &[(&'static str, &[&str])]) {
     // Most of the time the second of two waits for the first.
     std::thread::scope(|scope| {
-        let all = FAULTS.map(|(fault, found)| (fault, found, scope.spawn(move || broken(fault))));
-        for (fault, expected, found) in all {
+        let looks = faults.iter().map(|&(fault, found)| {
+            let look = scope.spawn(move || broken(statements, whose, fault));
+            (fault, found, look)
+        });
+        for (fault, expected, found) in looks.collect::<Vec<_>>() {
             assert_eq!(found.join().unwrap(), expected, "{fault}");
         }
     });

@@ -94,6 +94,14 @@ fn order_of(district: u32, customer: u32, items: &[u32]) -> NewOrder {
     NewOrder::of([WAREHOUSE, district, customer], &lines)
 }
 
+/// How what was seen beside a new order begins.
+fn stood(stand: Stand) -> &'static str {
+    match stand.at {
+        Point::Rollback => "a new order of an item that does not exist stood still before its rollback",
+        _ => "a new order stood still before its end",
+    }
+}
+
 fn or_none(number: Option<u32>) -> String {
     number.map_or_else(|| "rolled back".to_owned(), |number| format!("committed as {number}"))
 }
@@ -154,16 +162,32 @@ impl<L: Lab> Tests<'_, L> {
         Ok(Promise { name, short, outcome, how: how.to_owned(), seen })
     }
 
-    /// What a customer, whose number is that of the district, orders first, and where that stands still: before its commit,
-    /// or before the rollback that an item makes of it which does not exist, the last that is entered (2.4.1.5).
-    fn standing(&self, number: u32, end: Word) -> (NewOrder, Stand) {
-        let [one, two, three, four, five] = ITEMS;
-        match end {
-            Word::RollBack => {
-                (order_of(number, number, &[one, two, three, four, self.unused]), Stand::at(Point::Rollback))
-            }
-            _ => (order_of(number, number, &[one, two, three, four, five]), Stand::at(Point::End)),
+    /// A meeting with an order of a customer, whose number is that of the district, that stands still before its commit. Two
+    /// where it is rolled back: with one of an item that does not exist, the last that is entered (2.4.1.5), and with one
+    /// whose rows are all written, for batched and grouped statements find that item missing before they write a line or
+    /// take from stock.
+    fn beside_order(
+        &self,
+        number: u32,
+        end: Word,
+        meeting: impl Fn(&NewOrder, Stand) -> Result<Promise, EngineError>,
+    ) -> Result<Promise, EngineError> {
+        let whole = || meeting(&order_of(number, number, &ITEMS), Stand::at_end(end));
+        if end != Word::RollBack {
+            return whole();
         }
+        let [one, two, three, four, _] = ITEMS;
+        let unused = order_of(number, number, &[one, two, three, four, self.unused]);
+        let promise = meeting(&unused, Stand::at(Point::Rollback))?;
+        // What is left of it would stand in the way of the next.
+        if promise.outcome == Outcome::Broken {
+            return Ok(promise);
+        }
+        let of_whole = whole()?;
+        Ok(match of_whole.outcome {
+            Outcome::Broken => of_whole,
+            _ => Promise { seen: format!("{}; then {}", promise.seen, of_whole.seen), ..promise },
+        })
     }
 
     /// What there is of an order of this number, or else of the next.
@@ -174,10 +198,13 @@ impl<L: Lab> Tests<'_, L> {
 
     /// 3.4.2.1 and 2: an order status while a new order of the same customer is not committed.
     fn status_and_order(&self, number: u32, end: Word) -> Result<Promise, EngineError> {
+        self.beside_order(number, end, |order, stand| self.status_beside(number, order, stand))
+    }
+
+    fn status_beside(&self, number: u32, order: &NewOrder, stand: Stand) -> Result<Promise, EngineError> {
         let whole = order_of(number, number, &ITEMS);
         let before = self.traces(&whole, None)?;
-        let (order, stand) = self.standing(number, end);
-        let met = meet(self.lab, stand, |actor| block_on(actor.new_order(&order)), || self.status(number, number))?;
+        let met = meet(self.lab, stand, |actor| block_on(actor.new_order(order)), || self.status(number, number))?;
         let Met { first, second, how, .. } = met;
         let ordered = number_of(first)?;
         let after = before.after(u32::from(ordered.is_some()), &whole);
@@ -186,8 +213,8 @@ impl<L: Lab> Tests<'_, L> {
         let saw_its_end = how != How::WentOn && Some(second.order) == ordered.map(i64::from);
         let holds = (second.order == before.last || saw_its_end) && unlike.is_empty();
         let seen = format!(
-            "a new order stood still before its end, and an order status {}; the last order was {}, the new one was {}, and \
-             the status told {}{unlike}",
+            "{}, and an order status {}; the last order was {}, the new one was {}, and the status told {}{unlike}",
+            stood(stand),
             how.told(),
             before.last,
             or_none(ordered),
@@ -198,10 +225,13 @@ impl<L: Lab> Tests<'_, L> {
 
     /// 3.4.2.3 and 4: two new orders of one customer.
     fn two_orders(&self, number: u32, end: Word) -> Result<Promise, EngineError> {
+        self.beside_order(number, end, |order, stand| self.order_beside(number, order, stand))
+    }
+
+    fn order_beside(&self, number: u32, order: &NewOrder, stand: Stand) -> Result<Promise, EngineError> {
         let whole = order_of(number, number, &ITEMS);
         let before = self.traces(&whole, None)?;
-        let (one, stand) = self.standing(number, end);
-        let met = meet(self.lab, stand, |actor| block_on(actor.new_order(&one)), || self.order(&whole))?;
+        let met = meet(self.lab, stand, |actor| block_on(actor.new_order(order)), || self.order(&whole))?;
         let Met { first, second, how, .. } = met;
         let (first, second) = (number_of(first)?, number_of(Ok(second))?);
         let mut numbers: Vec<u32> = first.into_iter().chain(second).collect();
@@ -211,8 +241,9 @@ impl<L: Lab> Tests<'_, L> {
         let unlike = after.unlike(&before.after(numbers.len() as u32, &whole));
         let holds = second.is_some() && numbers == expected && unlike.is_empty();
         let seen = format!(
-            "a new order stood still before its end, and another {}; the next number was {}: the first was {}, the second {}, \
-             and the next number is {}{unlike}",
+            "{}, and another {}; the next number was {}: the first was {}, the second {}, and the next number is \
+             {}{unlike}",
+            stood(stand),
             how.told(),
             before.next,
             or_none(first),
