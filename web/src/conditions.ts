@@ -50,8 +50,10 @@ export function warningList(context: Context): HTMLElement | null {
 /** The warnings that change how these metrics are to be read, beside the picture of them: by kind, with whom. */
 export function warningsAbout(context: Context, metrics: string[]): HTMLElement | null {
   const kinds = new Map<string, { message: string; who: Set<string> }>();
+  // Those of rates go by the name of their rule.
+  const names = metrics.flatMap((metric) => [metric, metric.replace(/^tpm[A-Za-z0-9]+/, "tpmX")]);
   const add = (warning: Warning, who: string) => {
-    if (!(warning.undermines ?? []).some((metric) => metrics.includes(metric))) return;
+    if (!(warning.undermines ?? []).some((metric) => names.includes(metric))) return;
     const kind = kinds.get(warning.code) ?? { message: warning.message, who: new Set() };
     kind.who.add(who);
     kinds.set(warning.code, kind);

@@ -175,7 +175,8 @@ function growthTable(context: Context): HTMLElement | null {
     "details",
     { class: "growth" },
     h("summary", {}, "By how much the database grows"),
-    h("p", { class: "about" }, "From the end of the settle to the end of the drain, logs not counted: per operation of the rate in warmup, loops and backlog, and what eight hours at that rate would add."),
+    h("p", { class: "about" }, "From the end of the settle to the end of the drain, logs not counted: per operation of the rate in warmup, loops and backlog, and what eight hours at that rate would add. Files grow in pieces, so that short runs tell little."),
+    warningsAbout(context, columns.map(({ metric }) => metric)),
     figureTable(context, "growth", columns, (row) => row.run),
   );
 }

@@ -52,7 +52,8 @@ export function figureTable(
   const footnotes = new Footnotes();
   const median = (row: Row, column: Column) => value(pick(row)?.metrics[column.metric]?.median);
   const isSize = (column: Column) => context.unit(column.metric) === "B";
-  const size = sizeUnit(Math.max(0, ...columns.filter(isSize).flatMap((column) => rows.map((row) => median(row, column) ?? 0))));
+  // What was freed is as large as what was added.
+  const size = sizeUnit(Math.max(0, ...columns.filter(isSize).flatMap((column) => rows.map((row) => Math.abs(median(row, column) ?? 0)))));
   const heads = columns.map((column) => {
     const own = column.unit ?? context.unit(column.metric);
     const unit = isSize(column) ? `${size.name} ${own}` : own;
@@ -139,8 +140,9 @@ function figureCell(footnotes: Footnotes, head: string, figure: Figure | undefin
   if (median === null) return h("td", { "data-head": head }, footnotes.dash(reason(figure?.median)));
   const repeats = numbers(figure).map(whole);
   const spread = figure?.spread ? `; repeats: ${repeats.join(", ")}; largest over smallest less one: ${percent(figure.spread.range)}` : "";
-  const share = largest >= RESOLUTION ? Math.min(100, (100 * median) / largest) : 0;
-  const relative = base && base >= RESOLUTION ? ratio(median / base) : null;
+  // Below zero there is no length, and no ratio.
+  const share = largest >= RESOLUTION ? Math.max(0, Math.min(100, (100 * median) / largest)) : 0;
+  const relative = base && base >= RESOLUTION && median >= 0 ? ratio(median / base) : null;
   return h(
     "td",
     { class: best ? "best" : "", "data-head": head, title: `${whole(median)}${spread}` },

@@ -34,7 +34,7 @@ pub const RATE_GROWTH: MetricInfo = MetricInfo {
     name: "tpmX_growth_bytes_per_op",
     unit: "B/op",
     better: Better::Less,
-    help: "Bytes by which the data grew on disk, logs not counted, from the end of the settle to that of the drain, per operation of the rate tpmX in warmup, loops and backlog.",
+    help: "Bytes by which the data grew on disk, logs not counted, from the end of the settle to that of the drain, per operation of the rate tpmX in warmup, loops and backlog; below zero where more was freed. Files grow in pieces, so that short runs tell little.",
 };
 
 /// What any growth of the data in eight hours means.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::rate::{RATE_GROWTH, RATE_GROWTH_8H, rate_info};
+
 /// A warning about a host, an experiment or a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "Told", from = "Told")]
@@ -27,8 +29,15 @@ impl Warning {
     }
 
     /// The metrics that it undermines, by their stable names, the most important first; none when it undermines all alike.
+    /// Those of rates stand there by the name of their rule ([`crate::rate`]).
     pub fn undermines(&self) -> &'static [&'static str] {
         kind(&self.code).map_or(&[], |kind| kind.undermines)
+    }
+
+    /// Whether a metric is one of those that it undermines, by its name or by that of its rule.
+    pub fn undermines_metric(&self, metric: &str) -> bool {
+        let rule = rate_info(metric).map(|info| info.name);
+        self.undermines().iter().any(|name| *name == metric || Some(*name) == rule)
     }
 }
 
@@ -83,6 +92,9 @@ const DEVICE: &[&str] = &[
 const CPU: &[&str] = &["cpu_us_per_op", "cpu_us_per_op_with_drain", "server_cpu_us_per_op", "client_cpu_us_per_op"];
 const SPEED: &[&str] = &["ops_per_s", "p99_ms"];
 
+/// What is not on disk when the drain has ended is in none of them.
+const UNPAID: &[&str] = &["wkb_per_op_with_drain", "wkb_per_op", RATE_GROWTH.name, RATE_GROWTH_8H.name];
+
 /// Every code: the ranking of all warnings, in its order within a rank too. `p99_ms` stands for all response times.
 pub const WARNINGS: &[WarningKind] = &[
     row("verification-failed", Rank::Void, &[]),
@@ -105,7 +117,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("stall", Rank::Misleading, SPEED),
     row("open-at-end", Rank::Misleading, SPEED),
     row("debt-at-end", Rank::Misleading, &["wkb_per_op", "cpu_us_per_op"]),
-    row("debt-unpaid", Rank::Misleading, &["wkb_per_op_with_drain", "wkb_per_op"]),
+    row("debt-unpaid", Rank::Misleading, UNPAID),
     row("not-synced", Rank::Misleading, &["wkb_per_op_with_drain"]),
     row("client-errors", Rank::Misleading, &["ops_per_s"]),
     row("target-missed", Rank::Misleading, SPEED),
@@ -210,6 +222,19 @@ mod tests {
                 assert!(*name == "p99_ms" || metric_info(name).is_some(), "{}: {name}", kind.code);
             }
         }
+    }
+
+    #[test]
+    fn what_is_not_on_disk_after_the_drain_undermines_what_the_database_grew_by_whatever_the_rate_is_called() {
+        let unpaid = Warning::new("debt-unpaid", "seen", "do");
+        for metric in ["wkb_per_op", "tpmC_growth_bytes_per_op", "tpmU_growth_bytes_per_8h"] {
+            assert!(unpaid.undermines_metric(metric), "{metric}");
+        }
+        for metric in ["tpmC", "tpmC_percent", "growth_bytes_per_op", "cpu_us_per_op"] {
+            assert!(!unpaid.undermines_metric(metric), "{metric}");
+        }
+        let paid = Warning::new("debt-at-end", "seen", "do");
+        assert!(!paid.undermines_metric("tpmC_growth_bytes_per_op"));
     }
 
     #[test]

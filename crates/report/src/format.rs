@@ -14,11 +14,11 @@ fn decimals(value: f64, decimals: usize) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Fixed decimals; what would round to zero without being zero says so: `<0.01`.
+/// Fixed decimals; what would round to zero without being zero says so: `<0.01`, and below zero `>-0.01`.
 pub fn fixed(value: f64, digits: usize) -> String {
     let least = 10f64.powi(-(digits as i32));
-    if value > 0.0 && value < least / 2.0 {
-        return format!("<{least:.digits$}");
+    if value != 0.0 && value.abs() < least / 2.0 {
+        return format!("{}{least:.digits$}", if value > 0.0 { "<" } else { ">-" });
     }
     decimals(value, digits)
 }
@@ -79,6 +79,11 @@ pub struct SizeUnit {
 }
 
 impl SizeUnit {
+    /// That of the largest of these; what was freed is as large as what was added.
+    pub fn for_sizes(bytes: impl Iterator<Item = f64>) -> Self {
+        Self::for_largest(bytes.map(f64::abs).fold(0.0, f64::max))
+    }
+
     /// GB as published, MB while the largest is below 10 GB.
     pub fn for_largest(bytes: f64) -> Self {
         const GB: f64 = (1u64 << 30) as f64;
@@ -92,7 +97,7 @@ impl SizeUnit {
     /// Bytes in this unit.
     pub fn show(self, bytes: f64) -> String {
         let value = bytes / self.bytes;
-        fixed(value, usize::from(value < 100.0))
+        fixed(value, usize::from(value.abs() < 100.0))
     }
 
     /// Bytes in this unit, with its name.
@@ -136,6 +141,7 @@ mod tests {
         assert_eq!(fixed(0.001, 2), "<0.01");
         assert_eq!(fixed(0.0, 2), "0.00");
         assert_eq!(fixed(0.006, 2), "0.01");
+        assert_eq!([fixed(-0.001, 2), fixed(-0.3, 0), fixed(-0.006, 2)], [">-0.01", ">-1", "-0.01"]);
     }
 
     #[test]
@@ -144,5 +150,14 @@ mod tests {
         assert_eq!((large.name, large.show(948.0 * 1024f64.powi(3)).as_str()), ("GB", "948"));
         let small = SizeUnit::for_largest(3.17 * 1024f64.powi(3));
         assert_eq!((small.name, small.show(3.17 * 1024f64.powi(3)).as_str()), ("MB", "3246"));
+    }
+
+    #[test]
+    fn sizes_below_zero_have_the_unit_and_the_digits_of_those_above() {
+        for (gb, name, shown) in [(-948.0, "GB", "-948"), (-12.34, "GB", "-12.3"), (-3.17, "MB", "-3246")] {
+            let bytes = gb * 1024f64.powi(3);
+            let unit = SizeUnit::for_sizes([0.0, bytes, 1e9].into_iter());
+            assert_eq!((unit.name, unit.show(bytes).as_str()), (name, shown));
+        }
     }
 }

@@ -259,7 +259,7 @@ fn shown(line: &Line) -> (String, Box<dyn Fn(f64) -> String>) {
     if line.unit != "B" {
         return (line.unit.clone(), Box::new(significant));
     }
-    let unit = SizeUnit::for_largest(line.steps.iter().filter_map(|step| step.median.value()).fold(0.0, f64::max));
+    let unit = SizeUnit::for_sizes(line.steps.iter().filter_map(|step| step.median.value()));
     (unit.name.to_owned(), Box::new(move |bytes| unit.show(bytes)))
 }
 

@@ -88,12 +88,9 @@ fn rates(record: &Record) -> Charged {
 /// A day's work, by the specification that reports such rates.
 const MINUTES_OF_8H: f64 = 480.0;
 
-/// What is told of a database of which as much is on disk as before.
-const NOT_GROWN: &str = "the files have not grown: an engine extends them in pieces, or writes where it had freed; run \
-                         longer loops";
-
 /// By how many bytes the data grew on disk for each operation of a type. Both ends are of the same kind, with nothing put
-/// off: that of the last settle before the warmup, and that of the drain. Logs are in neither: they come and go.
+/// off: that of the last settle before the warmup, and that of the drain. Logs are in neither: they come and go. Files that
+/// have not grown are a figure like any other, 0: with it left out, the median would be of the repeats that happened to grow.
 fn growth(record: &Record, op: &str) -> Metric {
     let (working, drain) = match spans(record) {
         Ok(spans) => spans,
@@ -104,9 +101,6 @@ fn growth(record: &Record, op: &str) -> Metric {
         return Metric::absent("the record lacks the settle before the warmup, and with it the size of the data then");
     };
     let grown = less(&data_bytes(drain), &data_bytes(settled));
-    if grown.value() == Some(0.0) {
-        return Metric::absent(NOT_GROWN);
-    }
     let counts = working.iter().filter_map(|phase| phase.op_types.get(op)).map(|op| op.count as f64);
     grown.per(counts.sum(), "operations of this type")
 }
@@ -206,7 +200,7 @@ mod tests {
     use rumba_core::rate::Rate;
 
     use super::*;
-    use crate::testing::{phase, record};
+    use crate::testing::{phase, record, results};
 
     fn charged_wkb(record: &Record) -> Metric {
         charged_run(record)[0].1.clone()
@@ -276,6 +270,25 @@ mod tests {
     }
 
     #[test]
+    fn files_that_have_not_grown_are_measured_as_nothing_and_so_is_the_median_of_repeats_of_which_most_have_not() {
+        const PIECE: f64 = 4.0 * 1024.0 * 1024.0;
+        let grown_by = |bytes: f64, repeat: u32| {
+            let mut record = grown();
+            record.plan.repeat = repeat;
+            takes(&mut record, PhaseKind::Drain, 1200e6 + bytes, 300e6);
+            record
+        };
+        assert_eq!(growth_of(&grown_by(0.0, 1)), [0.0, 0.0].map(Metric::Value));
+        let repeats = [0.0, 0.0, PIECE].into_iter().zip(1..).map(|(bytes, repeat)| grown_by(bytes, repeat));
+        let summary = crate::summarise(&results(repeats.collect()));
+        let run = summary.row("a", 8).unwrap().run.as_ref().unwrap();
+        let figure = &run.metrics["tpmG_growth_bytes_per_op"];
+        assert_eq!(figure.numbers(), [0.0, 0.0, PIECE / 60_000.0]);
+        assert_eq!((&figure.median, figure.lacking()), (&Metric::Value(0.0), None));
+        assert_eq!(run.metrics["tpmG_growth_bytes_per_8h"].median, Metric::Value(0.0));
+    }
+
+    #[test]
     fn a_growth_that_is_not_known_is_absent_with_its_reason_and_never_nothing() {
         let absent = |change: &dyn Fn(&mut Record)| {
             let mut record = grown();
@@ -283,7 +296,10 @@ mod tests {
             growth_of(&record).map(|metric| metric.reason().unwrap().to_owned())
         };
         let changes: [(&str, &dyn Fn(&mut Record)); 4] = [
-            ("the files have not grown", &|record| takes(record, PhaseKind::Drain, 1200e6, 300e6)),
+            ("no operations of this type", &|record| {
+                let ops = record.phases.iter_mut().flat_map(|phase| phase.op_types.values_mut());
+                ops.for_each(|op| op.count = 0);
+            }),
             ("before its debt was drained", &|record| record.phases.retain(|phase| phase.phase != PhaseKind::Drain)),
             ("lacks the settle", &|record| record.phases.retain(|phase| phase.phase != PhaseKind::Settle)),
             ("elsewhere", &|record| {

@@ -114,8 +114,7 @@ pub type Pick = fn(&Row) -> Option<&PhaseFigures>;
 
 /// The largest median of a metric decides its unit.
 fn unit_of(rows: &[Row], pick: Pick, metric: &str) -> SizeUnit {
-    let sizes = rows.iter().filter_map(pick).filter_map(|figures| figures.median(metric).value());
-    SizeUnit::for_largest(sizes.fold(0.0, f64::max))
+    SizeUnit::for_sizes(rows.iter().filter_map(pick).filter_map(|figures| figures.median(metric).value()))
 }
 
 /// CPU of servers and of clients apart, where some engine is a server: only

@@ -205,7 +205,7 @@ pub fn unit_of(compared: &Compared) -> (String, Box<dyn Fn(f64) -> String>) {
         return (compared.ratio.unit.clone(), Box::new(significant));
     }
     let medians = [&compared.base.median, &compared.other.median];
-    let unit = SizeUnit::for_largest(medians.into_iter().filter_map(Metric::value).fold(0.0, f64::max));
+    let unit = SizeUnit::for_sizes(medians.into_iter().filter_map(Metric::value));
     (unit.name.to_owned(), Box::new(move |bytes| unit.show(bytes)))
 }
 

@@ -65,7 +65,7 @@ impl<'a> Warnings<'a> {
 
     fn letters(&self, metric: &str, is_about: impl Fn(&Line<'_>) -> bool) -> String {
         let shown = self.groups[..self.shown].iter().enumerate();
-        let undermines = |group: &Group| group.marks_figures() && group.warning.undermines().contains(&metric);
+        let undermines = |group: &Group| group.marks_figures() && group.warning.undermines_metric(metric);
         let found = shown.filter(|(_, group)| undermines(group) && group.lines.iter().any(&is_about));
         found.filter_map(|(index, _)| letter(index)).collect()
     }

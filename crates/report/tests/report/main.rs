@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod flat;
+mod growth;
 mod hostile;
 mod html;
 mod json;

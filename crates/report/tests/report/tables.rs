@@ -4,11 +4,10 @@ use crate::support::compare::{compare, summarise};
 use crate::support::proof::proof;
 use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, SERVER_BTREE, results, sample, servers};
 use rumba_core::metric::Metric;
-use rumba_core::rate::Rate;
 use rumba_core::record::{PhaseKind, Status, Suspension, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::warning::Warning;
-use rumba_report::{TableOptions, comparison_table, html, json, markdown, report_csv, tables};
+use rumba_report::{TableOptions, comparison_table, html, json, report_csv, tables};
 
 const SHORT: Plan = Plan { clients: &[16], repeats: 1, loops: 2, loop_s: 10 };
 
@@ -19,57 +18,6 @@ fn printed(results: &Results) -> String {
 #[test]
 fn a_whole_run() {
     insta::assert_snapshot!(printed(&sample()));
-}
-
-/// Two engines of whose updates of nodes the workload reports a rate: 200 in the warmup and 400 in each of two loops of ten
-/// seconds. The data of the first grows by 2 MB, the files of the second do not.
-fn rated() -> Results {
-    let mut results = results(&[LSM, COPY_ON_WRITE], SHORT);
-    for trial in &mut results.trials {
-        let grown = if trial.record.plan.engine.name == LSM.name { 2e6 } else { 0.0 };
-        for phase in &mut trial.record.phases {
-            if let Some(op) = phase.op_types.get_mut("update_node") {
-                op.rate = Some(Rate { name: "tpmU".into(), most: None });
-                op.count = match phase.phase {
-                    PhaseKind::Warmup => 200,
-                    PhaseKind::Loop(_) => 400,
-                    _ => 800,
-                };
-            }
-            if phase.phase == PhaseKind::Drain {
-                phase.metrics.size_bytes = phase.metrics.size_bytes.map(|size| size + grown);
-            }
-        }
-    }
-    results
-}
-
-/// 2 MB are 2,000 bytes for each of a thousand; 800 in 20 s are 2,400 a minute, and 480 minutes add 2,304,000,000 bytes.
-#[test]
-fn what_the_database_grows_by_is_told_wherever_results_are_and_what_is_not_known_of_it_with_the_reason() {
-    let results = rated();
-    let summary = summarise(&results);
-    let text = tables(&results, &summary, &TableOptions::default());
-    let (_, growth) = text.split_once("\nDatabase growth, logs not counted\n").unwrap();
-    let lines: Vec<Vec<&str>> = growth.lines().take(3).map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(lines[0], ["B/un", "MB/8h", "engine"]);
-    assert_eq!(lines[1], ["2000", "2197", "rocksdb.none"]);
-    assert_eq!(lines[2], ["-", "-", "lmdb"], "never a zero");
-    let footnote = growth.lines().nth(3).unwrap();
-    assert!(footnote.starts_with("  - B/un, MB/8h of lmdb: the files have not grown"), "{growth}");
-    let text = markdown(&results, &summary, &TableOptions::default());
-    let shown = "\nDatabase growth, logs not counted\n\n| engine | B/un | MB/8h |\n| --- | ---: | ---: |\n\
-                 | rocksdb.none | 2000 | 2197 |\n| lmdb | - | - |\n";
-    assert!(text.contains(shown), "{text}");
-    let names = ["tpmU", "tpmU_growth_bytes_per_op", "tpmU_growth_bytes_per_8h"];
-    let document = json(&results, &summary, None);
-    let of = |trial: usize| names.map(|name| document["trials"][trial]["charged"][name].clone());
-    let (first, second) = (of(0), of(1));
-    assert_eq!(first, [2400.0, 2000.0, 2_304_000_000.0]);
-    assert!(second[1..].iter().all(|absent| absent["absent"].is_string()), "{second:?}");
-    let page = html(&results, &summary);
-    assert!(names.iter().all(|name| page.contains(&format!(r#""name":"{name}""#))), "the page knows their units");
-    assert!(!printed(&sample()).contains("Database growth"), "where no rate is reported nothing is said");
 }
 
 #[test]
