@@ -288,6 +288,9 @@ mod tests {
         assert_eq!(run.metrics["tpmG_growth_bytes_per_8h"].median, Metric::Value(0.0));
     }
 
+    /// What a record is made to lack.
+    type Change<'a> = &'a dyn Fn(&mut Record);
+
     #[test]
     fn a_growth_that_is_not_known_is_absent_with_its_reason_and_never_nothing() {
         let absent = |change: &dyn Fn(&mut Record)| {
@@ -295,7 +298,7 @@ mod tests {
             change(&mut record);
             growth_of(&record).map(|metric| metric.reason().unwrap().to_owned())
         };
-        let changes: [(&str, &dyn Fn(&mut Record)); 4] = [
+        let changes: [(&str, Change<'_>); 4] = [
             ("no operations of this type", &|record| {
                 let ops = record.phases.iter_mut().flat_map(|phase| phase.op_types.values_mut());
                 ops.for_each(|op| op.count = 0);
