@@ -56,6 +56,24 @@ fn command(program: &[&OsStr]) -> Command {
     command
 }
 
+/// Measures both in turns, rumba's first; each second time the other way round, so that what a turn leaves behind is in
+/// both's figures.
+fn in_turns<T>(
+    own: impl Fn() -> Result<T, Failure>,
+    peer: impl Fn() -> Result<T, Failure>,
+) -> Result<Vec<(T, T)>, Failure> {
+    let mut pairs = Vec::new();
+    for repeat in 0..REPEATS {
+        pairs.push(if repeat.is_multiple_of(2) {
+            (own()?, peer()?)
+        } else {
+            let peer = peer()?;
+            (own()?, peer)
+        });
+    }
+    Ok(pairs)
+}
+
 /// An event that does nothing: what is left is the loop around it.
 pub fn empty_event(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let script = bench.path("empty.lua");
@@ -72,10 +90,7 @@ pub fn empty_event(bench: &Bench) -> Result<Vec<Line>, Failure> {
         let is_rate = told.contains("events/s (eps):");
         Ok(if is_rate { 1e9 / number } else { 2e9 / number })
     };
-    let mut pairs = Vec::new();
-    for _ in 0..REPEATS {
-        pairs.push((ns(&programs.own)?, ns(&programs.peer)?));
-    }
+    let pairs = in_turns(|| ns(&programs.own), || ns(&programs.peer))?;
     let [own, peer] =
         [Spread::of(pairs.iter().map(|pair| pair.0).collect()), Spread::of(pairs.iter().map(|pair| pair.1).collect())];
     Ok(vec![Line {
@@ -116,11 +131,7 @@ fn prepare_with(bench: &Bench, server: &Server, threads: u32, least: f64) -> Res
         run(&mut ask("cleanup"))?;
         rows_window(&mut ask("prepare"), rows)
     };
-    let mut pairs = Vec::new();
-    for _ in 0..REPEATS {
-        pairs.push((fill(&programs.own)?, fill(&programs.peer)?));
-    }
-    let compared = Compared::of(&pairs);
+    let compared = Compared::of(&in_turns(|| fill(&programs.own), || fill(&programs.peer))?);
     let command = format!(
         "rumba sysbench oltp_read_write {} prepare, the tables dropped before; in turns with sysbench and the same words",
         given.join(" ")
@@ -156,30 +167,38 @@ fn rows_window(command: &mut Command, rows: f64) -> Result<Window, Failure> {
 
 /// The rows of a turn of `bulk_insert`: of 64 clients each then sends more than its last packet, and of 8 a dozen.
 const BULK_ROWS: u32 = 4_000_000;
+/// The longest that any command of such a turn may take, seconds: one that takes longer stands still, and is ended.
+const LONGEST_S: &str = "600";
+/// The databases of `bulk_insert`: its tables have the names of those that other measurements read, and go after each turn.
+const BULK_DATABASES: [&str; 2] = ["bulk", "bulk_peer"];
 
 /// `bulk_insert` at a place of each program's own. Its events are rows, of which many make a statement, and its tables
 /// grow as fast as it is: so it inserts a number of rows, from its start until the last of them is in, into tables that
-/// are made for this turn.
-fn bulk_insert(programs: &Programs<'_>, places: &[Vec<String>; 2], clients: u32) -> Result<Compared, Failure> {
+/// are made for this turn. `settle` has the server done with what came before.
+fn bulk_insert(
+    programs: &Programs<'_>,
+    places: &[Vec<String>; 2],
+    clients: u32,
+    settle: &dyn Fn() -> Result<(), Failure>,
+) -> Result<Compared, Failure> {
     let threads = format!("--threads={clients}");
     let turn = |program: &[&OsStr], place: &[String]| -> Result<Window, Failure> {
         let ask = |program: &[&OsStr], words: &[&str]| {
-            let mut command = command(program);
+            let mut command = Command::new("timeout");
+            command.args(["--foreground", "--verbose", "--kill-after=10", LONGEST_S]).args(program);
             command.arg("bulk_insert").args(place).arg(&threads).args(words);
             command
         };
         // By the same program for both.
         run(&mut ask(&programs.peer, &["cleanup"]))?;
         run(&mut ask(&programs.peer, &["prepare"]))?;
+        settle()?;
         let events = format!("--events={BULK_ROWS}");
         let window = rows_window(&mut ask(program, &[&events, "--time=0", "run"]), f64::from(BULK_ROWS))?;
         run(&mut ask(&programs.peer, &["cleanup"]))?;
         Ok(window)
     };
-    let mut pairs = Vec::new();
-    for _ in 0..REPEATS {
-        pairs.push((turn(&programs.own, &places[0])?, turn(&programs.peer, &places[1])?));
-    }
+    let pairs = in_turns(|| turn(&programs.own, &places[0]), || turn(&programs.peer, &places[1]))?;
     Ok(Compared::of(&pairs))
 }
 
@@ -204,8 +223,14 @@ pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
                 command: format!("rumba sysbench {test} --threads={clients}; in turns with sysbench and the same words (nothing pinned)"),
             });
         }
-        let places = DATABASES.map(|database| at(&server.socket, database).to_vec());
-        let compared = bulk_insert(&Programs::of(&bench.rumba()), &places, clients)?;
+    }
+    // After all others: what so many rows leave the server to do is in none of their windows.
+    for clients in [8, 64] {
+        for database in BULK_DATABASES {
+            server.await_mariadb(&format!("CREATE OR REPLACE DATABASE {database}"))?;
+        }
+        let places = BULK_DATABASES.map(|database| at(&server.socket, database).to_vec());
+        let compared = bulk_insert(&Programs::of(&bench.rumba()), &places, clients, &|| Ok(()))?;
         lines.push(Line {
             what: format!("rows per second, bulk_insert, MariaDB, {clients} clients, ratio to sysbench"),
             goal: "≥ 1.00".into(),
@@ -220,24 +245,33 @@ pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
     Ok(lines)
 }
 
+/// The clients of a test over PostgreSQL.
+const POSTGRESQL_CLIENTS: u32 = 64;
+
+/// A database of PostgreSQL's, as sysbench is told.
+fn postgresql_at(server: &PostgreSql, database: &str) -> [String; 5] {
+    [
+        "--db-driver=pgsql".to_owned(),
+        format!("--pgsql-host={}", server.directory().display()),
+        format!("--pgsql-port={}", server.port()),
+        format!("--pgsql-user={SUPERUSER}"),
+        format!("--pgsql-db={database}"),
+    ]
+}
+
+/// One of PostgreSQL's own programs, about a server.
+fn postgresql_program(name: &str, server: &PostgreSql) -> Command {
+    let mut command = Command::new(Path::new(PROGRAMS).join(name));
+    command.arg("-h").arg(server.directory()).args(["-p", &server.port().to_string(), "-U", SUPERUSER]);
+    command
+}
+
 /// The oltp suite over PostgreSQL.
 pub fn postgresql(bench: &Bench) -> Result<Vec<Line>, Failure> {
-    const CLIENTS: u32 = 64;
     let server = PostgreSql::start(&["max_connections=200", "shared_buffers=256MB", "synchronous_commit=off"], &[]);
-    let place = |database: &str| {
-        [
-            "--db-driver=pgsql".to_owned(),
-            format!("--pgsql-host={}", server.directory().display()),
-            format!("--pgsql-port={}", server.port()),
-            format!("--pgsql-user={SUPERUSER}"),
-            format!("--pgsql-db={database}"),
-        ]
-    };
-    let words_of = |test: &str| DATABASES.map(|database| words(test, &place(database)));
-    for database in DATABASES {
-        let mut make = Command::new(Path::new(PROGRAMS).join("createdb"));
-        make.arg("-h").arg(server.directory()).args(["-p", &server.port().to_string(), "-U", SUPERUSER, database]);
-        run(&mut make)?;
+    let words_of = |test: &str| DATABASES.map(|database| words(test, &postgresql_at(&server, database)));
+    for database in DATABASES.into_iter().chain(BULK_DATABASES) {
+        run(postgresql_program("createdb", &server).arg(database))?;
     }
     let (rumba, mut lines) = (bench.rumba(), Vec::new());
     for test in TESTS {
@@ -245,40 +279,49 @@ pub fn postgresql(bench: &Bench) -> Result<Vec<Line>, Failure> {
             run(command(&[SYSBENCH.as_ref()]).args(&words).arg("cleanup"))?;
             run(command(&[SYSBENCH.as_ref()]).args(&words).arg("prepare"))?;
         }
-        let compared = compare(&Programs::with_loops(&rumba), &words_of(test), CLIENTS)?;
+        let compared = compare(&Programs::with_loops(&rumba), &words_of(test), POSTGRESQL_CLIENTS)?;
         lines.push(Line {
-            what: format!("client CPU per query, {test}, PostgreSQL, {CLIENTS} clients, ratio to sysbench"),
+            what: format!("client CPU per query, {test}, PostgreSQL, {POSTGRESQL_CLIENTS} clients, ratio to sysbench"),
             goal: "≤ 0.60".into(),
             measured: format!("{}; queries per second {}", compared.cpu_told(), compared.rate.told(2)),
             met: Some(compared.cpu.median <= 0.60),
             command: format!(
-                "rumba sysbench --client-driver=loops {test} --db-driver=pgsql --threads={CLIENTS}; in turns with sysbench and the same words (nothing pinned)"
+                "rumba sysbench --client-driver=loops {test} --db-driver=pgsql --threads={POSTGRESQL_CLIENTS}; \
+                 in turns with sysbench and the same words (nothing pinned)"
             ),
         });
     }
-    let places = DATABASES.map(|database| place(database).to_vec());
-    let compared = bulk_insert(&Programs::with_loops(&rumba), &places, CLIENTS)?;
-    lines.push(Line {
-        what: format!("client CPU per row, bulk_insert, PostgreSQL, {CLIENTS} clients, ratio to sysbench"),
-        goal: "≤ 0.60".into(),
-        measured: format!("{}; rows per second {}", compared.cpu_told(), compared.rate_told()),
-        met: Some(compared.cpu.median <= 0.60),
-        command: format!(
-            "rumba sysbench --client-driver=loops bulk_insert --db-driver=pgsql --threads={CLIENTS} --events={BULK_ROWS} \
-             --time=0 run, its tables made before; in turns with sysbench and the same words (nothing pinned)"
-        ),
-    });
     // The least that a point select can cost there, on cores that the server wants, too.
     let speak = ["protocol=postgresql".to_owned(), format!("user={SUPERUSER}"), format!("database={DATABASE}")];
-    let args = [&speak[..], &arguments(CLIENTS)].concat();
+    let args = [&speak[..], &arguments(POSTGRESQL_CLIENTS)].concat();
     lines.push(Line {
-        what: format!("client CPU per query of a minimal loop, PostgreSQL, {CLIENTS} clients"),
+        what: format!("client CPU per query of a minimal loop, PostgreSQL, {POSTGRESQL_CLIENTS} clients"),
         goal: "reported".into(),
         measured: format!("{:.2} µs", loop_us(bench, &server.socket(), &Cores::FREE, &args)?),
         met: None,
         command: format!("minimal_loop SOCKET {} (nothing pinned)", args.join(" ")),
     });
+    lines.push(postgresql_bulk_insert(&Programs::with_loops(&rumba), &server)?);
     Ok(lines)
+}
+
+/// `bulk_insert` over PostgreSQL, after all others as over MariaDB. A checkpoint that the rows of one turn have made due
+/// would fall into the next.
+fn postgresql_bulk_insert(programs: &Programs<'_>, server: &PostgreSql) -> Result<Line, Failure> {
+    let places = BULK_DATABASES.map(|database| postgresql_at(server, database).to_vec());
+    let settle = || run(postgresql_program("psql", server).args(["-X", "-d", BULK_DATABASES[0], "-c", "CHECKPOINT"]));
+    let compared = bulk_insert(programs, &places, POSTGRESQL_CLIENTS, &settle)?;
+    Ok(Line {
+        what: format!("client CPU per row, bulk_insert, PostgreSQL, {POSTGRESQL_CLIENTS} clients, ratio to sysbench"),
+        goal: "≤ 0.60".into(),
+        measured: format!("{}; rows per second {}", compared.cpu_told(), compared.rate_told()),
+        met: Some(compared.cpu.median <= 0.60),
+        command: format!(
+            "rumba sysbench --client-driver=loops bulk_insert --db-driver=pgsql --threads={POSTGRESQL_CLIENTS} \
+             --events={BULK_ROWS} --time=0 run, its tables made before, then CHECKPOINT; \
+             in turns with sysbench and the same words (nothing pinned)"
+        ),
+    })
 }
 
 /// rumba over sysbench.
@@ -319,9 +362,24 @@ fn compare(programs: &Programs<'_>, words: &[Vec<String>; 2], clients: u32) -> R
     own.window(1)?;
     let peer = Sysbench::start(&programs.peer, &words[1], &Cores::FREE, clients, WARMUP)?;
     peer.window(1)?;
-    let mut pairs = Vec::new();
-    for _ in 0..REPEATS {
-        pairs.push((own.window(WINDOW_S)?, peer.window(WINDOW_S)?));
+    Ok(Compared::of(&in_turns(|| own.window(WINDOW_S), || peer.window(WINDOW_S))?))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn each_second_time_the_other_is_measured_first() {
+        let order = RefCell::new(String::new());
+        let turn = |who: char| {
+            order.borrow_mut().push(who);
+            Ok(who)
+        };
+        let pairs = in_turns(|| turn('o'), || turn('p')).unwrap();
+        assert_eq!((pairs, order.into_inner().as_str()), (vec![('o', 'p'); REPEATS], "oppoop"));
     }
-    Ok(Compared::of(&pairs))
 }
