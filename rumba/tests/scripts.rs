@@ -16,6 +16,8 @@ mod handles;
 #[path = "scripts/laws.rs"]
 #[allow(dead_code)] // What is of sysbench itself.
 mod laws;
+#[path = "scripts/left.rs"]
+mod left;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -26,6 +28,7 @@ use rumba_core::error::EngineError;
 use rumba_core::sql::SqlSession;
 use rumba_core::worker::{Client as _, Op, OpKind, Pace, block_on};
 use rumba_sysbench::report::{Latency, StatementTimes};
+use rumba_testkit::allocations::Counting;
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::failure::Function;
 use rumba_workload_sysbench::host::{DriverInfo, Host, Level, Remedy};
@@ -33,6 +36,9 @@ use rumba_workload_sysbench::random::{Shapes, Unique};
 use rumba_workload_sysbench::setup::{Events, OptionValue, Script, Setup};
 use rumba_workload_sysbench::stopwatch::Stopwatch;
 use rumba_workload_sysbench::{Interpreter, ScriptClient, ScriptError};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 struct Sqlite {
     file: PathBuf,
@@ -438,31 +444,6 @@ fn what_statements_take_is_told_once() {
     drop(session);
     assert!(stopwatch.take().is_some());
     assert_eq!(stopwatch.take(), None, "what is closed is forgotten");
-}
-
-#[test]
-fn a_client_that_is_dropped_in_the_middle_of_an_event_leaves_nothing() {
-    let run = Run::new();
-    let script = format!("{TABLE} function event() con:query('SELECT 1') end");
-    let mut client = ScriptClient::new(&run.setup(&script), 3, Arc::default()).unwrap();
-    /// Its first turn never comes.
-    struct Never;
-    impl Pace for Never {
-        fn poll_turn(&mut self, _: &mut Context<'_>) -> Poll<bool> {
-            Poll::Pending
-        }
-        fn start(&mut self, _kind: OpKind) {}
-        fn done(&mut self, _kind: OpKind, _op: Op) -> u64 {
-            0
-        }
-    }
-    let mut pace = Never;
-    let mut running = client.run(&mut pace);
-    let mut context = Context::from_waker(std::task::Waker::noop());
-    assert!(running.as_mut().poll(&mut context).is_pending());
-    drop(running);
-    drop(client);
-    std::fs::remove_file(run.dir.path().join("db")).unwrap();
 }
 
 /// Rows of prepared statements are kept as they came and read where a script fetches them: of every kind, several at a

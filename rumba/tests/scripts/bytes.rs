@@ -18,13 +18,25 @@ pub type Given = Arc<Mutex<Vec<Vec<u8>>>>;
 pub struct Recorder {
     pub dialect: Dialect,
     pub given: Given,
+    /// What the host was told.
+    pub told: Arc<Mutex<Vec<String>>>,
+    /// Answers come when they are asked for a second time.
+    pub is_late: bool,
 }
 
 impl Recorder {
-    /// Loads a script over such sessions.
+    pub fn of(dialect: Dialect) -> Self {
+        Self { dialect, given: Given::default(), told: Arc::default(), is_late: false }
+    }
+
+    /// A script over such sessions.
+    pub fn setup(self, script: &str) -> Arc<Setup> {
+        Arc::new(Setup { host: Arc::new(self), ..Arc::into_inner(Run::new().setup(script)).unwrap() })
+    }
+
+    /// Loads it.
     pub fn load(self, script: &str) -> Interpreter {
-        let setup = Setup { host: Arc::new(self), ..Arc::into_inner(Run::new().setup(script)).unwrap() };
-        Interpreter::new(&Arc::new(setup), 3, Arc::default()).unwrap()
+        Interpreter::new(&self.setup(script), 3, Arc::default()).unwrap()
     }
 }
 
@@ -38,20 +50,25 @@ impl Host for Recorder {
     }
 
     fn connect(&self, _driver: usize, _client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
-        Ok(Box::new(Recording { dialect: self.dialect, given: self.given.clone(), prepared: 0 }))
+        let (dialect, given, is_late) = (self.dialect, self.given.clone(), self.is_late);
+        Ok(Box::new(Recording { dialect, given, prepared: 0, is_late, was_asked: false }))
     }
 
     fn remedy(&self, _driver: usize, _error: &EngineError) -> Remedy {
         Remedy::Fatal
     }
 
-    fn log(&self, _level: Level, _words: &str) {}
+    fn log(&self, level: Level, words: &str) {
+        self.told.lock().unwrap().push(format!("{level:?}: {words}"));
+    }
 }
 
 struct Recording {
     dialect: Dialect,
     given: Given,
     prepared: usize,
+    is_late: bool,
+    was_asked: bool,
 }
 
 impl Recording {
@@ -106,7 +123,8 @@ impl SqlSession for Recording {
     }
 
     fn poll_answer(&mut self, _context: &mut Context<'_>, _visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
-        Poll::Ready(Ok(Answer::default()))
+        self.was_asked = self.is_late && !self.was_asked;
+        if self.was_asked { Poll::Pending } else { Poll::Ready(Ok(Answer::default())) }
     }
 
     fn run(&mut self, sql: &str) -> Result<(), EngineError> {
@@ -133,7 +151,7 @@ fn every_byte_of_a_statement_and_of_what_is_bound_goes_to_the_server() {
         [(Dialect::MySql, b"SELECT '\xe4?', ?"), (Dialect::PostgreSql, b"SELECT '\xe4?', $1")];
     for (dialect, prepared) in prepared {
         let given = Given::default();
-        Recorder { dialect, given: given.clone() }.load(script);
+        Recorder { given: given.clone(), ..Recorder::of(dialect) }.load(script);
         let expected: [&[u8]; 5] =
             [b"SELECT \xe4", b"INSERT INTO t VALUES ('\xe4')", prepared, b"\xff\0\xe4", prepared];
         assert_eq!(*given.lock().unwrap(), expected, "{dialect}");

@@ -104,7 +104,7 @@ fn a_connection_is_open_until_the_script_has_neither_it_nor_a_statement_of_it() 
         collectgarbage()
         kept:execute()
         kept.connection:query('SELECT 3')";
-    let interpreter = Recorder { dialect: Dialect::MySql, given: given.clone() }.load(script);
+    let interpreter = Recorder { given: given.clone(), ..Recorder::of(Dialect::MySql) }.load(script);
     // The test's, the host's and that of what is kept; what the interpreter has still in its registers may be one more.
     let open = Arc::strong_count(&given);
     assert!((3..=4).contains(&open), "{open}");

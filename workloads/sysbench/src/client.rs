@@ -4,13 +4,14 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use rumba_core::error::EngineError;
 use rumba_core::worker::{Client, Pace};
 
 use crate::counters::Counters;
 use crate::failure::{Function, ScriptError};
-use crate::fiber::Fiber;
+use crate::fiber::{End, Fiber};
 use crate::host::Host;
 use crate::interpreter::{Fill, Interpreter, Work};
 use crate::setup::Setup;
@@ -68,11 +69,13 @@ impl ScriptClient {
     }
 
     /// Runs its events, or fills the database; as [`Client::run`], in the script's own errors.
-    pub fn work<'a>(
-        &'a mut self,
-        pace: &'a mut dyn Pace,
-    ) -> Pin<Box<dyn Future<Output = Result<(), ScriptError>> + 'a>> {
-        // SAFETY: the fiber is polled by the future below alone, which holds both borrows for as long.
+    pub fn work<'a>(&'a mut self, pace: &'a mut dyn Pace) -> impl Future<Output = Result<(), ScriptError>> + 'a {
+        poll_fn(self.begin(pace))
+    }
+
+    /// Begins its work, with which what comes back goes on.
+    fn begin<'a>(&'a mut self, pace: &'a mut dyn Pace) -> impl FnMut(&mut Context<'_>) -> Poll<End> + 'a {
+        // SAFETY: the fiber is polled by what comes back alone, which holds both borrows for as long.
         let pace = unsafe { std::mem::transmute::<NonNull<dyn Pace + 'a>, NonNull<dyn Pace>>(NonNull::from(pace)) };
         let (interpreter, work) = (&raw const *self.interpreter, self.work);
         let made = Fiber::new(self.interpreter.setup().stack_bytes(), move |waits| {
@@ -80,17 +83,17 @@ impl ScriptClient {
             let interpreter = unsafe { &*interpreter };
             interpreter.run(work, pace, waits)
         });
-        let fiber = match made {
-            Ok(fiber) => self.fiber.insert(fiber),
-            Err(error) => return Box::pin(std::future::ready(Err(error))),
-        };
-        Box::pin(poll_fn(move |context| fiber.poll(context)))
+        let mut fiber = made.map(|made| self.fiber.insert(made));
+        move |context: &mut Context<'_>| match &mut fiber {
+            Ok(fiber) => fiber.poll(context),
+            Err(error) => Poll::Ready(Err(error.clone())),
+        }
     }
 }
 
 impl Client for ScriptClient {
     fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
-        let work = self.work(pace);
-        Box::pin(async move { work.await.map_err(EngineError::from) })
+        let mut work = self.begin(pace);
+        Box::pin(poll_fn(move |context| work(context).map_err(EngineError::from)))
     }
 }

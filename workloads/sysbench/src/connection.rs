@@ -11,6 +11,7 @@ use crate::bulk::Bulk;
 use crate::counters::Counter;
 use crate::host::{Level, Remedy};
 use crate::interpreter::Client;
+use crate::places::Places;
 use crate::row_load::RowLoad;
 use crate::rows::{RawRows, RowRoom, Rows};
 use crate::statement::{self, BoundStatement, ParamHead};
@@ -76,8 +77,9 @@ pub(crate) struct Connection {
     is_spare: bool,
     has_given_rows: bool,
     session: Option<Box<dyn SqlSession>>,
-    #[allow(clippy::vec_box)] // They stay where they are: scripts hold their addresses.
-    statements: Vec<Box<BoundStatement>>,
+    /// The session while the next call is to fail: whoever finds none looks here, and nobody else has to.
+    withheld: Option<Box<dyn SqlSession>>,
+    statements: Places<BoundStatement>,
     /// Those that were closed and that the script has let go of.
     spare: Vec<*mut BoundStatement>,
     state: Told,
@@ -90,11 +92,14 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// The place of a connection.
-    pub(crate) fn new(client: *const Client) -> Box<Self> {
-        let mut made = Box::new(Self::unmade(client));
-        made.settle();
-        made
+    /// Makes the place of a connection.
+    pub(crate) fn put(places: &mut Places<Self>, client: *const Client) -> *mut Self {
+        let place = places.put(Self::unmade(client));
+        // SAFETY: it is there, and nobody has it yet.
+        let made = unsafe { &mut *place };
+        made.result.connection = place;
+        (made.sql_state, made.sql_errmsg) = (made.state.as_ptr(), made.message.as_ptr());
+        place
     }
 
     /// One that is not made yet.
@@ -114,7 +119,8 @@ impl Connection {
             is_spare: false,
             has_given_rows: false,
             session: None,
-            statements: Vec::new(),
+            withheld: None,
+            statements: Places::default(),
             spare: Vec::new(),
             state: Told::default(),
             message: Told::default(),
@@ -126,10 +132,15 @@ impl Connection {
         }
     }
 
-    /// Has what refers to its place refer to this one.
-    fn settle(&mut self) {
-        self.result.connection = &raw mut *self;
-        (self.sql_state, self.sql_errmsg) = (self.state.as_ptr(), self.message.as_ptr());
+    /// Its place, as scripts have it.
+    fn address(&self) -> *mut Self {
+        self.result.connection
+    }
+
+    /// All statements that it has had.
+    fn statements(&mut self) -> impl Iterator<Item = &mut BoundStatement> {
+        // SAFETY: they are there as long as this is, and nobody who has an address of one uses it meanwhile.
+        self.statements.addresses().map(|statement| unsafe { &mut *statement })
     }
 
     /// Makes it for the script, by a driver.
@@ -159,20 +170,25 @@ impl Connection {
 
     /// Called while the interpreter collects, and when it is closed: nothing is waited for.
     fn end_unless_needed(&mut self) -> bool {
-        if self.is_held || self.is_spare || self.statements.iter().any(|statement| statement.is_held) {
+        if self.is_held || self.is_spare || self.statements().any(|statement| statement.is_held) {
             return false;
         }
-        (self.session, self.load, self.bulk) = (None, None, None);
-        self.statements.iter_mut().for_each(|statement| {
+        self.shut();
+        self.statements().for_each(|statement| {
             statement.forget();
         });
         // Whoever has a result of it reads on.
         if !self.has_given_rows {
             self.is_spare = true;
-            self.spare = self.statements.iter_mut().map(|statement| &raw mut **statement).collect();
-            self.client().take_back(self);
+            self.spare = self.statements.addresses().collect();
+            self.client().take_back(self.address());
         }
         true
+    }
+
+    /// Closes it in the middle of whatever it is at.
+    pub(crate) fn shut(&mut self) {
+        (self.session, self.withheld, self.load, self.bulk) = (None, None, None, None);
     }
 
     fn client(&self) -> &'static Client {
@@ -182,8 +198,8 @@ impl Connection {
 
     /// Connects, or connects anew.
     pub(crate) fn connect(&mut self) -> Outcome {
-        (self.session, self.load) = (None, None);
-        self.statements.iter_mut().for_each(|statement| statement.statement = None);
+        (self.session, self.withheld, self.load) = (None, None, None);
+        self.statements().for_each(|statement| statement.statement = None);
         self.forget_rows();
         match self.client().host().connect(self.driver_number, self.client().number()) {
             Ok(session) => {
@@ -198,20 +214,21 @@ impl Connection {
     /// Connects anew with the statements that were prepared.
     pub(crate) fn reconnect(&mut self) -> Outcome {
         if self.is_spare {
-            return self.is_closed("reconnect");
+            return self.refused("reconnect");
         }
         let connected = self.connect();
         if connected != Outcome::Done {
             return connected;
         }
         self.client().count(Counter::Reconnect);
-        let Some(session) = &mut self.session else { return Outcome::Failed };
+        let Some(mut session) = self.session.take() else { return Outcome::Failed };
         let mut failure = None;
-        for statement in self.statements.iter_mut().filter(|statement| !statement.sql.is_empty()) {
-            if let Err(error) = statement.prepare(&mut **session) {
+        for statement in self.statements().filter(|statement| !statement.sql.is_empty()) {
+            if let Err(error) = statement.prepare(&mut *session) {
                 failure = Some((error, statement.sql.clone()));
             }
         }
+        self.session = Some(session);
         match failure {
             Some((error, sql)) => self.failed(&error, "prepare", &sql),
             None => Outcome::Done,
@@ -222,14 +239,14 @@ impl Connection {
     pub(crate) fn disconnect(&mut self) -> Outcome {
         self.forget_rows();
         (self.rows, self.raw_rows, self.load) = (Rows::default(), RawRows::default(), None);
-        if self.session.take().is_some() { Outcome::Done } else { Outcome::Failed }
+        if self.session.take().or(self.withheld.take()).is_some() { Outcome::Done } else { Outcome::Failed }
     }
 
     /// Runs a statement as text.
     pub(crate) fn query(&mut self, sql: &[u8]) -> Outcome {
         self.forget_rows();
         let begun = self.client().statement_begins();
-        let Some(session) = &mut self.session else { return self.is_closed("query") };
+        let Some(session) = &mut self.session else { return self.refused("query") };
         let submitted = begun.and_then(|()| session.submit_bytes(sql));
         self.answered(submitted, "query", sql)
     }
@@ -238,7 +255,7 @@ impl Connection {
     pub(crate) fn prepare(&mut self, sql: &[u8]) -> *mut BoundStatement {
         self.forget_rows();
         let Some(session) = &mut self.session else {
-            self.is_closed("prepare");
+            self.refused("prepare");
             return null_mut();
         };
         let (prepared, rereads) = match statement::prepare(&mut **session, sql) {
@@ -249,21 +266,18 @@ impl Connection {
             }
         };
         self.error = NONE;
-        let address = self.spare.pop().unwrap_or_else(|| {
-            let mut made = BoundStatement::new(&raw mut *self);
-            let address = &raw mut *made;
-            self.statements.push(made);
-            address
-        });
+        let connection = self.address();
+        let place = self.spare.pop().unwrap_or_else(|| self.statements.put(BoundStatement::new(connection)));
         // SAFETY: statements live as long as their connection's place, and nobody has this one.
-        unsafe { &mut *address }.open(prepared, rereads, sql);
-        address
+        unsafe { &mut *place }.open(prepared, rereads, sql);
+        place
     }
 
     /// Closes a statement of its session.
     pub(crate) fn close(&mut self, statement: Statement) -> Outcome {
         self.forget_rows();
-        match self.session.as_mut().map(|session| session.close(statement)) {
+        let session = self.session.as_mut().or(self.withheld.as_mut());
+        match session.map(|session| session.close(statement)) {
             Some(Err(_)) => Outcome::Failed,
             _ => Outcome::Done,
         }
@@ -277,7 +291,7 @@ impl Connection {
     pub(crate) unsafe fn execute(&mut self, statement: &BoundStatement) -> Outcome {
         self.forget_rows();
         let (Some(session), Some(prepared)) = (&mut self.session, statement.statement) else {
-            return self.is_closed("execute");
+            return self.refused("execute");
         };
         for &param in &statement.params {
             // SAFETY: parameters live as long as they are bound, and do not change before the session has copied them.
@@ -329,8 +343,24 @@ impl Connection {
         outcome
     }
 
+    /// Has the next call fail as the last that failed did. That was a `__gc`'s, in the middle of an event which is to be begun
+    /// again after it and does not know.
+    pub(crate) fn fail_again(&mut self) {
+        self.forget_rows();
+        if let Some(session) = self.session.take() {
+            self.withheld = Some(session);
+        }
+    }
+
+    /// What a call comes to that finds no session.
     #[cold]
-    fn is_closed(&mut self, call: &'static str) -> Outcome {
+    fn refused(&mut self, call: &'static str) -> Outcome {
+        if let Some(session) = self.withheld.take() {
+            self.session = Some(session);
+            self.error = self.failed_as;
+            self.failures = self.failures.wrapping_add(1);
+            return Outcome::Failed;
+        }
         let error = EngineError::failed(call, "the connection or the statement was closed");
         self.client().host().log(Level::Alert, "attempt to use an already closed connection");
         self.tell(&error, FATAL);
@@ -441,7 +471,7 @@ impl Connection {
         let (Ok(table), Ok(columns)) = (std::str::from_utf8(table), std::str::from_utf8(columns)) else {
             return self.failed(&EngineError::failed(CALL, "the table's or a column's name is not UTF-8"), CALL, b"");
         };
-        let Some(session) = self.session.take() else { return self.is_closed(CALL) };
+        let Some(session) = self.session.take() else { return self.refused(CALL) };
         let columns: Vec<&str> = columns.split(',').map(str::trim).collect();
         match RowLoad::begin(session, table, &columns) {
             Ok(load) => {
@@ -459,14 +489,14 @@ impl Connection {
     /// The next value, a whole number.
     #[inline]
     pub(crate) fn load_int(&mut self, value: i64) -> Outcome {
-        let Some(load) = &mut self.load else { return self.is_closed("load_rows_int") };
+        let Some(load) = &mut self.load else { return self.refused("load_rows_int") };
         load.int(value);
         if load.is_full() { self.load_send() } else { Outcome::Done }
     }
 
     /// The next value, a text.
     pub(crate) fn load_text(&mut self, text: &[u8]) -> Outcome {
-        let Some(load) = &mut self.load else { return self.is_closed("load_rows_text") };
+        let Some(load) = &mut self.load else { return self.refused("load_rows_text") };
         load.text(text.len(), |room| room.copy_from_slice(text));
         if load.is_full() { self.load_send() } else { Outcome::Done }
     }
@@ -475,7 +505,7 @@ impl Connection {
     #[inline]
     pub(crate) fn load_string(&mut self, format: &[u8]) -> Outcome {
         let client = self.client();
-        let Some(load) = &mut self.load else { return self.is_closed("load_rows_string") };
+        let Some(load) = &mut self.load else { return self.refused("load_rows_string") };
         // SAFETY: a call of the interpreter's, and the only one.
         load.text(format.len(), |room| unsafe { client.random() }.string(format, room));
         if load.is_full() { self.load_send() } else { Outcome::Done }
@@ -487,7 +517,8 @@ impl Connection {
         match load.send(client) {
             Ok(answer) => answer.map_or(Outcome::Done, |answer| self.took(&answer)),
             Err(error) => {
-                self.session = self.load.take().map(|load| load.give_up(client));
+                load.give_up(client);
+                self.session = self.load.take().map(RowLoad::into_session);
                 self.failed(&error, "load_rows", b"")
             }
         }
@@ -496,9 +527,9 @@ impl Connection {
     /// Loads the rows that are left.
     pub(crate) fn load_end(&mut self) -> Outcome {
         let client = self.client();
-        let Some(load) = self.load.take() else { return self.is_closed("load_rows_done") };
-        let (session, ended) = load.end(client);
-        self.session = Some(session);
+        let Some(load) = &mut self.load else { return self.refused("load_rows_done") };
+        let ended = load.finish(client);
+        self.session = self.load.take().map(RowLoad::into_session);
         match ended {
             Ok(answer) => answer.map_or(Outcome::Done, |answer| self.took(&answer)),
             Err(error) => self.failed(&error, "load_rows_done", b""),

@@ -2,6 +2,8 @@
 
 use rumba_sysbench::Histogram;
 
+use crate::places::Places;
+
 /// A histogram, as scripts hold its address.
 pub(crate) struct Place(Option<Histogram>);
 
@@ -9,8 +11,7 @@ pub(crate) struct Place(Option<Histogram>);
 /// all that there is in whatever order, and a `__gc` of the script's may count in one that was collected before.
 #[derive(Default)]
 pub(crate) struct Histograms {
-    #[allow(clippy::vec_box)] // They stay where they are: scripts hold their addresses.
-    places: Vec<Box<Place>>,
+    places: Places<Place>,
     /// Those that the script has let go of.
     spare: Vec<*mut Place>,
 }
@@ -18,15 +19,10 @@ pub(crate) struct Histograms {
 impl Histograms {
     /// Makes one, as `sysbench.histogram.new` does.
     pub(crate) fn make(&mut self, size: usize, least: f64, most: f64) -> *mut Place {
-        let address = self.spare.pop().unwrap_or_else(|| {
-            let mut made = Box::new(Place(None));
-            let address = &raw mut *made;
-            self.places.push(made);
-            address
-        });
+        let place = self.spare.pop().unwrap_or_else(|| self.places.put(Place(None)));
         // SAFETY: it is one of the places, and nobody has it.
-        unsafe { (*address).0 = Some(Histogram::new(size, least, most)) };
-        address
+        unsafe { (*place).0 = Some(Histogram::new(size, least, most)) };
+        place
     }
 
     /// Frees what a histogram has; its place becomes another's.

@@ -22,6 +22,7 @@ struct Interface {
     let_go: unsafe extern "C" fn(*mut Connection) -> bool,
     disconnect: unsafe extern "C" fn(*mut Connection) -> Outcome,
     reconnect: unsafe extern "C" fn(*mut Connection) -> Outcome,
+    fail_again: unsafe extern "C" fn(*mut Connection),
     query: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
     prepare: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> *mut BoundStatement,
     let_go_statement: unsafe extern "C" fn(*mut BoundStatement) -> bool,
@@ -70,6 +71,7 @@ static INTERFACE: Interface = Interface {
     let_go,
     disconnect,
     reconnect,
+    fail_again,
     query,
     prepare,
     let_go_statement,
@@ -137,6 +139,10 @@ unsafe extern "C" fn disconnect(connection: *mut Connection) -> Outcome {
 
 unsafe extern "C" fn reconnect(connection: *mut Connection) -> Outcome {
     unsafe { &mut *connection }.reconnect()
+}
+
+unsafe extern "C" fn fail_again(connection: *mut Connection) {
+    unsafe { &mut *connection }.fail_again();
 }
 
 unsafe extern "C" fn query(connection: *mut Connection, sql: *const u8, length: usize) -> Outcome {

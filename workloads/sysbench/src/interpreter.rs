@@ -24,6 +24,7 @@ use crate::histograms::Histograms;
 use crate::host::Host;
 use crate::interface;
 use crate::memory;
+use crate::places::Places;
 use crate::random::Random;
 use crate::setup::{Script, Setup};
 
@@ -38,8 +39,7 @@ pub(crate) struct Client {
     counters: Arc<Counters>,
     random: UnsafeCell<Random>,
     drivers: Vec<Driver>,
-    #[allow(clippy::vec_box)] // They stay where they are: scripts hold their addresses.
-    connections: RefCell<Vec<Box<Connection>>>,
+    connections: RefCell<Places<Connection>>,
     /// Those of them that the script has let go of.
     spare: RefCell<Vec<*mut Connection>>,
     histograms: RefCell<Histograms>,
@@ -137,12 +137,7 @@ impl Client {
         let number =
             self.drivers.iter().position(|known| std::ptr::eq(&raw const *known.head, driver)).unwrap_or_default();
         let spare = self.spare.borrow_mut().pop();
-        let connection = spare.unwrap_or_else(|| {
-            let mut made = Connection::new(self);
-            let address = &raw mut *made;
-            self.connections.borrow_mut().push(made);
-            address
-        });
+        let connection = spare.unwrap_or_else(|| Connection::put(&mut self.connections.borrow_mut(), self));
         // SAFETY: connections are there until the client ends, and nobody has this one.
         unsafe { (*connection).open(driver, number) };
         connection
@@ -151,6 +146,14 @@ impl Client {
     /// Keeps the place of a connection that is none any more for the next.
     pub(crate) fn take_back(&self, connection: *mut Connection) {
         self.spare.borrow_mut().push(connection);
+    }
+
+    /// Closes all connections: what they were asked for last, nobody takes any more.
+    fn shut(&self) {
+        for connection in self.connections.borrow().addresses() {
+            // SAFETY: connections are there until the client ends; who was in the middle of a call of one is gone.
+            unsafe { (*connection).shut() };
+        }
     }
 
     /// Waits for the next event's turn; false when there is none.
@@ -261,10 +264,13 @@ pub struct Interpreter {
     client: Box<Client>,
 }
 
-/// A client may be left in the middle of an event: its fiber is gone, and what is collected has nothing to wait on.
+/// A client may be left in the middle of an event: its fiber is gone, and what is collected has nothing to wait on. A `__gc`
+/// that sent a statement then would take the answer for its own that the event has not had.
 impl Drop for Interpreter {
     fn drop(&mut self) {
-        self.client.waits.set(null());
+        if !self.client.waits.replace(null()).is_null() {
+            self.client.shut();
+        }
         self.client.pace.set(None);
     }
 }

@@ -144,29 +144,40 @@ impl RowLoad {
         (self.text.len() + self.values.iter().map(bytes).sum::<usize>()) as u64
     }
 
-    /// Leaves it unfinished after an error; the session is the connection's again.
-    pub(crate) fn give_up(mut self, client: &Client) -> Box<dyn SqlSession> {
+    /// Leaves it unfinished after an error.
+    pub(crate) fn give_up(&mut self, client: &Client) {
         // Their failure follows from the one that is being told.
         let _ = self.settle(client);
         if self.session.dialect() == Dialect::Sqlite {
             let _ = self.session.run("ROLLBACK");
         }
         let _ = self.session.close(self.rows);
+    }
+
+    /// Its session, which is the connection's again.
+    pub(crate) fn into_session(self) -> Box<dyn SqlSession> {
         self.session
     }
 
-    /// Sends the rest and waits for its answer; the session is the connection's again.
-    pub(crate) fn end(mut self, client: &Client) -> (Box<dyn SqlSession>, Result<Option<Answer>, EngineError>) {
+    /// Sends the rest and waits for its answer. Meanwhile it stays in its place, as in [`RowLoad::give_up`]: a client that is
+    /// left there closes it.
+    ///
+    /// # Errors
+    /// The engine's words, or that the last row is not whole; it is given up then.
+    pub(crate) fn finish(&mut self, client: &Client) -> Result<Option<Answer>, EngineError> {
         let sent = match self.values.len().is_multiple_of(self.columns) {
             true => self.send(client),
             false => Err(EngineError::failed("load_rows_done", "the last row is not whole")),
         };
         let ended = match sent {
             Ok(before) => self.settle(client).map(|last| last.or(before)),
-            Err(error) => return (self.give_up(client), Err(error)),
+            Err(error) => {
+                self.give_up(client);
+                return Err(error);
+            }
         };
         let closed = self.session.close(self.rows);
-        (self.session, ended.and_then(|answer| closed.map(|()| answer)))
+        ended.and_then(|answer| closed.map(|()| answer))
     }
 }
 

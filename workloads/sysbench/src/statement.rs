@@ -28,10 +28,9 @@ pub(crate) struct BoundStatement {
 }
 
 impl BoundStatement {
-    /// The place of a statement.
-    pub(crate) fn new(connection: *mut Connection) -> Box<Self> {
-        let (params, sql) = (Vec::new(), Vec::new());
-        Box::new(Self { connection, is_held: false, statement: None, rereads: false, params, sql })
+    /// One that is none yet.
+    pub(crate) fn new(connection: *mut Connection) -> Self {
+        Self { connection, is_held: false, statement: None, rereads: false, params: Vec::new(), sql: Vec::new() }
     }
 
     pub(crate) fn connection(&self) -> *mut Connection {

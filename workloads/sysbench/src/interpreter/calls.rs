@@ -23,6 +23,12 @@ struct Asked<'a> {
     answer: Option<bool>,
 }
 
+/// A global function that is looked for.
+struct Sought<'a> {
+    function: &'a str,
+    is_there: bool,
+}
+
 #[derive(Clone, Copy)]
 enum Argument<'a> {
     Nothing,
@@ -65,9 +71,16 @@ impl Interpreter {
         }
     }
 
-    /// Whether the script defines a global function.
+    /// Whether the script defines a global function; if looking for it raises something, it does not. That is done on a fiber
+    /// too, as above.
     pub fn has(&self, function: &str) -> bool {
-        self.lua.globals().get::<mlua::Value>(function).is_ok_and(|value| value.is_function())
+        let mut sought = Sought { function, is_there: false };
+        // SAFETY: the state is the interpreter's, and what is sought is there until the call has returned.
+        let ended = unsafe { ffi::lua_cpcall(self.state.0, seek, (&raw mut sought).cast()) };
+        if ended != ffi::LUA_OK {
+            drop(self.take_words());
+        }
+        sought.is_there
     }
 
     /// Calls a function, with the client's number if it is one of a thread's; nothing where the script defines none.
@@ -157,6 +170,18 @@ unsafe extern "C-unwind" fn ask(state: *mut lua_State) -> c_int {
             ffi::LUA_TNIL => None,
             _ => Some(ffi::lua_toboolean(state, -1) != 0),
         };
+    }
+    0
+}
+
+/// Looks for a function, likewise: what a script has behind its globals may do what it likes.
+unsafe extern "C-unwind" fn seek(state: *mut lua_State) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let sought: *mut Sought<'_> = ffi::lua_touserdata(state, 1).cast();
+        push(state, (*sought).function);
+        ffi::lua_gettable(state, ffi::LUA_GLOBALSINDEX);
+        (*sought).is_there = ffi::lua_type(state, -1) == ffi::LUA_TFUNCTION;
     }
     0
 }

@@ -68,6 +68,7 @@ typedef struct {
   bool (*let_go)(sql_connection *);
   int (*disconnect)(sql_connection *);
   int (*reconnect)(sql_connection *);
+  void (*fail_again)(sql_connection *);
   int (*query)(sql_connection *, const char *, size_t);
   sql_statement *(*prepare)(sql_connection *, const char *, size_t);
   bool (*let_go_statement)(sql_statement *);
@@ -529,10 +530,12 @@ end
 -- Loads of rows, options and commands of scripts, reports, what is called at a collection, the functions of before 1.0:
 -- loaded when the first of it is called, so that hundreds of clients which run events have none of it.
 local load, newproxy = loadstring, newproxy
+local set_metatable, metatable_of = debug.setmetatable, debug.getmetatable
 local function once(source)
    local loaded
    return function()
-      loaded = loaded or load(text(source()), "=sysbench")(api, real_ffi, connections, raise, DONE, this, newproxy)
+      loaded = loaded or load(text(source()), "=sysbench")(
+         api, real_ffi, connections, raise, DONE, this, newproxy, set_metatable, metatable_of)
       return loaded
    end
 end
@@ -557,6 +560,7 @@ later(sysbench.cmdline, rest, "takes", "command_defined", "command_parallel", "p
 later(sysbench, rest, "report_default", "report_csv", "report_json")
 later(ffi, rest, "gc", "metatype")
 later(_G, rest, "newproxy")
+later(debug, rest, "setmetatable", "getmetatable")
 
 later(sysbench.db, legacy, "connect", "disconnect", "query", "bulk_insert_init", "bulk_insert_next", "bulk_insert_done",
    "prepare", "bind_param", "bind_result", "execute", "close", "store_results", "free_results")

@@ -2,7 +2,7 @@
 -- collection. `api.lua` loads it when the first of it is called. Methods of connections are put beside the others; what is
 -- found elsewhere is returned.
 
-local api, ffi, connections, raise, DONE, this, newproxy = ...
+local api, ffi, connections, raise, DONE, this, newproxy, set_metatable, metatable_of = ...
 
 local seldom = {}
 
@@ -143,11 +143,22 @@ end
 -- ------------------------------------------------------------------ what is called at a collection
 
 -- An error that gets out of a `__gc` is nobody's: LuaJIT drops it, and with it (in its version of January 2026) the topmost
--- value of whatever was interrupted, which then goes on with another. So it is told, and stays inside.
+-- value of whatever was interrupted, which then goes on with another. So it is told, and stays inside. If it is one after
+-- which an event is begun again, the connection's next call fails with it too: the transaction may have been rolled back,
+-- and the event that is under way does not know of it.
 local function tell(why)
-   if type(why) == "table" and why.sql_errmsg then why = why.sql_errmsg end
-   local words = "a function that is called at a collection failed: " .. tostring(why)
+   local is_table = type(why) == "table"
+   if is_table and why.errcode == sysbench.error.RESTART_EVENT
+      and why.connection ~= nil and ffi.istype("sql_connection *", why.connection) then
+      api.fail_again(why.connection)
+   end
+   local words = "a function that is called at a collection failed: " .. tostring(is_table and why.sql_errmsg or why)
    api.alert(this, words, #words)
+end
+
+local function collect(finalizer, ...)
+   local done, why = pcall(finalizer, ...)
+   if not done then pcall(tell, why) end
 end
 
 -- By what they guard, so that no more are made than there are functions.
@@ -159,33 +170,68 @@ local function guarded(finalizer)
    if kind ~= "function" and kind ~= "table" and kind ~= "userdata" then return finalizer end
    local guard = guards[finalizer]
    if guard == nil then
-      guard = function(...)
-         local done, why = pcall(finalizer, ...)
-         if not done then pcall(tell, why) end
-      end
+      guard = function(...) collect(finalizer, ...) end
       guards[finalizer] = guard
    end
    return guard
 end
 
+local function guard_in(metatable)
+   local finalizer = type(metatable) == "table" and rawget(metatable, "__gc")
+   if finalizer then rawset(metatable, "__gc", guarded(finalizer)) end
+end
+
 function seldom.gc(made, finalizer) return ffi.gc(made, guarded(finalizer)) end
 
+-- LuaJIT allows nobody to change the table afterwards.
 function seldom.metatype(kind, metatable)
-   if metatable.__gc ~= nil then metatable.__gc = guarded(metatable.__gc) end
+   guard_in(metatable)
    return ffi.metatype(kind, metatable)
 end
 
-local proxies = {
-   __newindex = function(metatable, name, value)
-      if name == "__gc" then value = guarded(value) end
-      rawset(metatable, name, value)
-   end,
-}
+-- LuaJIT looks into the metatable of a proxy itself, and scripts put another `__gc` there when they like. So they are shown a
+-- table in its place: a `__gc` stays there, where it is looked for at the collection, and all else is the metatable's. Each
+-- by the other.
+local metatables, shown = setmetatable({}, { __mode = "kv" }), setmetatable({}, { __mode = "kv" })
+
+local function show(metatable)
+   local own = {}
+   metatables[own], shown[metatable] = metatable, own
+   metatable.__metatable = own
+   function metatable.__gc(...)
+      local finalizer = rawget(own, "__gc")
+      if finalizer ~= nil then collect(finalizer, ...) end
+   end
+   return setmetatable(own, {
+      __index = function(_, name)
+         -- What has been put there here is nothing of the script's.
+         if name == "__gc" or name == "__metatable" and rawequal(metatable.__metatable, own) then return nil end
+         return metatable[name]
+      end,
+      __newindex = function(_, name, value)
+         if name == "__gc" then return rawset(own, name, value) end
+         if name == "__metatable" and value == nil then value = own end
+         metatable[name] = value
+      end,
+   })
+end
 
 function seldom.newproxy(kind)
    local made = newproxy(kind)
-   if kind == true then setmetatable(getmetatable(made), proxies) end
+   if kind == true then show(metatable_of(made)) end
    return made
+end
+
+-- Another metatable stays the script's own: what is guarded is the `__gc` that it has when it is given.
+function seldom.setmetatable(value, metatable)
+   local of_proxy = metatables[metatable]
+   if of_proxy == nil and type(value) == "userdata" then guard_in(metatable) end
+   return set_metatable(value, of_proxy or metatable)
+end
+
+function seldom.getmetatable(value)
+   local metatable = metatable_of(value)
+   return shown[metatable] or metatable
 end
 
 return seldom

@@ -1,0 +1,85 @@
+//! What becomes of a client that is left in the middle of what it does.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use rumba_core::sql::Dialect;
+use rumba_core::worker::{Client as _, Op, OpKind, Pace};
+use rumba_testkit::allocations;
+use rumba_workload_sysbench::ScriptClient;
+use rumba_workload_sysbench::setup::Setup;
+
+use super::bytes::Recorder;
+use super::{Count, Run, TABLE};
+
+/// Has a client do what it does until it waits, and leaves it there.
+fn leave(setup: &Arc<Setup>, pace: &mut dyn Pace) {
+    let mut client = ScriptClient::new(setup, 3, Arc::default()).unwrap();
+    let mut running = client.run(pace);
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(running.as_mut().poll(&mut context).is_pending());
+}
+
+/// Its first turn never comes.
+struct Never;
+
+impl Pace for Never {
+    fn poll_turn(&mut self, _: &mut Context<'_>) -> Poll<bool> {
+        Poll::Pending
+    }
+    fn start(&mut self, _kind: OpKind) {}
+    fn done(&mut self, _kind: OpKind, _op: Op) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn a_client_that_is_dropped_in_the_middle_of_an_event_leaves_nothing() {
+    let run = Run::new();
+    let script = format!("{TABLE} function event() con:query('SELECT 1') end");
+    leave(&run.setup(&script), &mut Never);
+    std::fs::remove_file(run.dir.path().join("db")).unwrap();
+}
+
+/// It took the answer for its own that the event had not had, and waited for its own with the whole thread.
+#[test]
+fn what_is_collected_of_a_client_that_waited_for_an_answer_sends_nothing_more() {
+    // Without a handle's own end the connection is still open when Lua's things are collected, which is after C's.
+    let script = "con = sysbench.sql.driver():connect()
+        ffi.gc(con, nil)
+        late = newproxy(true)
+        getmetatable(late).__gc = function() con:query('SELECT 2') end
+        function event() con:query('SELECT 1') end";
+    let recorder = Recorder { is_late: true, ..Recorder::of(Dialect::MySql) };
+    let (given, told) = (recorder.given.clone(), recorder.told.clone());
+    leave(&recorder.setup(script), &mut Count { left: 1, ..Count::default() });
+    let sent: [&[u8]; 1] = [b"SELECT 1"];
+    assert_eq!(*given.lock().unwrap(), sent);
+    let told = told.lock().unwrap();
+    let alert = "Alert: a function that is called at a collection failed: test.lua:4: ";
+    assert!(told.iter().any(|line| line.starts_with(alert) && line.ends_with("was closed")), "{told:?}");
+}
+
+/// The bytes that a client of a script leaves over late sessions, the least of several times: what is made once and for
+/// all is no client's.
+fn least_left<P: Pace>(script: &str, pace: impl Fn() -> P) -> i64 {
+    let once = || {
+        let before = allocations::bytes();
+        let recorder = Recorder { is_late: true, ..Recorder::of(Dialect::MySql) };
+        leave(&recorder.setup(script), &mut pace());
+        allocations::bytes() - before
+    };
+    (0..10).map(|_| once()).min().unwrap()
+}
+
+/// What is behind a script's globals may send a statement, and there a client may be left: with frames of mlua's between,
+/// what those had would stay.
+#[test]
+fn a_client_that_is_left_while_its_functions_are_looked_for_leaves_no_more_than_any_other() {
+    let script = "con = sysbench.sql.driver():connect()
+        setmetatable(_G, { __index = function(_, name) if name == 'thread_done' then con:query('SELECT 1') end end })
+        function event() end";
+    let in_turn = least_left(script, || Never);
+    let in_look = least_left(script, Count::default);
+    assert!(in_look <= in_turn, "{in_look} bytes, {in_turn} of one that waited for its turn");
+}

@@ -1,0 +1,58 @@
+//! Where things lie whose addresses scripts hold.
+
+use std::ptr::NonNull;
+
+/// Things that stay where they are until all of them go. Nobody has them but by the addresses that they were put at: a box
+/// that is moved, as into a list, is its owner's alone, and who has an address of what is in it must not use it any more.
+pub(crate) struct Places<T>(Vec<NonNull<T>>);
+
+impl<T> Places<T> {
+    /// Puts something in a place of its own, and tells where.
+    pub(crate) fn put(&mut self, made: T) -> *mut T {
+        let place = NonNull::from(Box::leak(Box::new(made)));
+        self.0.push(place);
+        place.as_ptr()
+    }
+
+    /// Where all of them are.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = *mut T> {
+        self.0.iter().map(|place| place.as_ptr())
+    }
+}
+
+impl<T> Default for Places<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Drop for Places<T> {
+    fn drop(&mut self) {
+        // SAFETY: each was a box, is here once, and is not used any more.
+        self.addresses().for_each(|place| drop(unsafe { Box::from_raw(place) }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+
+    #[test]
+    fn what_is_put_stays_where_it_is_and_goes_with_all_others() {
+        let witness = Rc::new(());
+        let mut places = Places::default();
+        let first = places.put((1, witness.clone()));
+        for number in 2..100 {
+            places.put((number, witness.clone()));
+        }
+        // SAFETY: it is there for as long as the places.
+        unsafe { (*first).0 += 41 };
+        let found: Vec<i32> = places.addresses().map(|place| unsafe { (*place).0 }).collect();
+        assert_eq!((found.len(), found[0], found[98]), (99, 42, 99));
+        assert_eq!(places.addresses().next(), Some(first));
+        drop(places);
+        assert_eq!(Rc::strong_count(&witness), 1);
+    }
+}
