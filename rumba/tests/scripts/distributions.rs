@@ -14,11 +14,21 @@ const DRAWS: u32 = 400_000;
 const RANGE: &str = "(7, 106) - 6";
 const NUMBERS: usize = 100;
 
+/// What a script leaves in its global `counts`.
+fn counted(script: &str, shapes: Shapes) -> Vec<f64> {
+    let run = Run::new();
+    let setup = Setup { shapes, ..Arc::into_inner(run.setup(script)).unwrap() };
+    let interpreter = Interpreter::new(&Arc::new(setup), 3, Arc::default());
+    interpreter.unwrap_or_else(|error| panic!("{script}: {error}")).lua().globals().get("counts").unwrap()
+}
+
 /// How often each class came, which an expression of Lua draws, the first of them 1.
 fn counts(draw: &str, classes: usize, shapes: Shapes) -> Vec<f64> {
     let script = format!(
         "local byte, turn = ffi.new('char[1]'), 0
         local function in_turns(classes) turn = turn % classes + 1 return turn end
+        local statement = sysbench.sql.driver():connect():prepare('SELECT ?')
+        local parameter = statement:bind_create(sysbench.sql.type.VARCHAR, 1)
         counts = {{}}
         for class = 1, {classes} do counts[class] = 0 end
         for _ = 1, {DRAWS} do
@@ -26,9 +36,7 @@ fn counts(draw: &str, classes: usize, shapes: Shapes) -> Vec<f64> {
             counts[class] = counts[class] + 1
         end"
     );
-    let setup = Setup { shapes, ..Arc::into_inner(Run::new().setup(&script)).unwrap() };
-    let interpreter = Interpreter::new(&Arc::new(setup), 3, Arc::default());
-    interpreter.unwrap_or_else(|error| panic!("{draw}: {error}")).lua().globals().get("counts").unwrap()
+    counted(&script, shapes)
 }
 
 fn fit(draw: &str, law: &[f64], shapes: Shapes) -> Fit {
@@ -36,8 +44,17 @@ fn fit(draw: &str, law: &[f64], shapes: Shapes) -> Fit {
 }
 
 fn fits(draw: &str, law: &[f64], shapes: Shapes) {
-    let fit = fit(draw, law, shapes);
-    assert_eq!(fit.verdict, Verdict::Fits, "{draw}, {shapes:?}: {fit:?}");
+    all_fit(&[draw], law, shapes);
+}
+
+/// The first follows the law. The others are other names of its: with one seed all of them draw the same.
+fn all_fit(draws: &[&str], law: &[f64], shapes: Shapes) {
+    let first = counts(draws[0], law.len(), shapes);
+    let fit = laws::fit(&first, law, Level::Thousandth);
+    assert_eq!(fit.verdict, Verdict::Fits, "{}, {shapes:?}: {fit:?}", draws[0]);
+    for draw in &draws[1..] {
+        assert_eq!(counts(draw, law.len(), shapes), first, "{draw}, {shapes:?}: it is {} by another name", draws[0]);
+    }
 }
 
 /// The law of a distribution as options leave it.
@@ -60,11 +77,10 @@ fn numbers_of_every_distribution_follow_its_law_by_all_their_names() {
         if distribution != Distribution::Zipfian {
             names.push(format!("sb_rand_{name}"));
         }
-        names.iter().for_each(|name| fits(&format!("{name}{RANGE}"), &law, Shapes::default()));
-        let shapes = Shapes { default: distribution, ..Shapes::default() };
-        for name in ["sysbench.rand.default", "ffi.C.sb_rand_default", "sb_rand"] {
-            fits(&format!("{name}{RANGE}"), &law, shapes);
-        }
+        names.extend(["sysbench.rand.default", "ffi.C.sb_rand_default", "sb_rand"].map(str::to_owned));
+        let draws: Vec<String> = names.iter().map(|name| format!("{name}{RANGE}")).collect();
+        let draws: Vec<&str> = draws.iter().map(String::as_str).collect();
+        all_fit(&draws, &law, Shapes { default: distribution, ..Shapes::default() });
     }
 }
 
@@ -89,26 +105,70 @@ fn options_shape_the_laws_as_they_do_in_sysbench() {
 
 #[test]
 fn what_is_drawn_without_a_range_and_texts_are_all_alike() {
-    for (draw, classes) in [
-        ("math.floor(sysbench.rand.uniform_double() * 100) + 1", 100),
-        ("math.floor(ffi.C.sb_rand_uniform_double() * 100) + 1", 100),
-        ("tonumber(sysbench.rand.uniform_uint64() / 2ULL^57) + 1", 128),
-        ("tonumber(ffi.C.sb_rand_uniform_uint64() % 128ULL) + 1", 128),
-        ("math.floor(sb_rnd() / 2^25) + 1", 128),
-        ("math.floor(sysbench.rand.unique() / 2^25) + 1", 128),
-        ("math.floor(ffi.C.sb_rand_unique() / 2^25) + 1", 128),
-        ("math.floor(sb_rand_uniq() / 2^25) + 1", 128),
-        ("math.floor(sb_rand_uniq(0, 2147483647) / 2^24) + 1", 128),
-        ("sysbench.rand.string('#'):byte() - 47", 10),
-        ("sysbench.rand.string('@'):byte() - 96", 26),
-        ("sb_rand_str('x@'):byte(2) - 96", 26),
-        ("ffi.C.sb_rand_str('@', byte) or byte[0] - 96", 26),
-        ("#sysbench.rand.varstring(3, 12) - 2", 10),
-        ("sysbench.rand.varstring(1, 1):byte() - 47", 75),
-        ("ffi.C.sb_rand_varstr(byte, 1, 1) and byte[0] - 47", 75),
+    for (draws, classes) in [
+        (
+            &[
+                "math.floor(sysbench.rand.uniform_double() * 100) + 1",
+                "math.floor(ffi.C.sb_rand_uniform_double() * 100) + 1",
+            ][..],
+            100,
+        ),
+        (
+            &[
+                "tonumber(sysbench.rand.uniform_uint64() / 2ULL^57) + 1",
+                "tonumber(ffi.C.sb_rand_uniform_uint64() / 2ULL^57) + 1",
+            ],
+            128,
+        ),
+        (&["tonumber(sysbench.rand.uniform_uint64() % 128ULL) + 1", "sb_rnd() % 128 + 1"], 128),
+        (&["math.floor(sb_rnd() / 2^25) + 1"], 128),
+        (
+            &[
+                "math.floor(sysbench.rand.unique() / 2^25) + 1",
+                "math.floor(ffi.C.sb_rand_unique() / 2^25) + 1",
+                "math.floor(sb_rand_uniq() / 2^25) + 1",
+            ],
+            128,
+        ),
+        (&["math.floor(sb_rand_uniq(0, 2147483647) / 2^24) + 1"], 128),
+        (&["sysbench.rand.string('#'):byte() - 47", "sb_rand_str('#'):byte() - 47"], 10),
+        (
+            &[
+                "sysbench.rand.string('@'):byte() - 96",
+                "sb_rand_str('x@'):byte(2) - 96",
+                "ffi.C.sb_rand_str('@', byte) or byte[0] - 96",
+                "parameter:set_rand_str('@') or parameter.buffer[0] - 96",
+            ],
+            26,
+        ),
+        (&["#sysbench.rand.varstring(3, 12) - 2"], 10),
+        (&["sysbench.rand.varstring(1, 1):byte() - 47", "ffi.C.sb_rand_varstr(byte, 1, 1) and byte[0] - 47"], 75),
     ] {
-        fits(draw, &laws::uniform(classes), Shapes::default());
+        all_fit(draws, &laws::uniform(classes), Shapes::default());
     }
+}
+
+/// They are drawn into the rows, and no script sees them before the database has.
+#[test]
+fn texts_of_rows_that_are_loaded_are_drawn_as_all_others() {
+    const ROWS: u32 = 80_000;
+    let into = |fill: &str| {
+        let script = format!(
+            "local con = sysbench.sql.driver():connect()
+            con:query('CREATE TABLE drawn (letter CHAR(1))')
+            con:load_rows_init('drawn', 'letter')
+            for _ = 1, {ROWS} do {fill} end
+            con:load_rows_done()
+            counts = {{}}
+            local rs = con:query('SELECT count(*) FROM drawn GROUP BY letter ORDER BY letter')
+            for class = 1, rs.nrows do counts[class] = tonumber(rs:fetch_row()[1]) end"
+        );
+        counted(&script, Shapes::default())
+    };
+    let drawn = into("con:load_rows_string('@')");
+    let fit = laws::fit(&drawn, &laws::uniform(26), Level::Thousandth);
+    assert_eq!(fit.verdict, Verdict::Fits, "{fit:?}");
+    assert_eq!(drawn, into("con:load_rows_text(sysbench.rand.string('@'))"));
 }
 
 /// Each differs by as little from a law that is held above as somebody's slip would make it.
@@ -140,14 +200,19 @@ fn draws_of_another_law_are_told_from_it() {
 /// As tables have it.
 #[test]
 fn chi_square_is_as_seldom_as_it_is_said_to_be() {
-    for (freedom, deviations, expected) in [
-        (9, 3.0902, 27.877),
-        (99, 3.0902, 148.230),
-        (99, -3.0902, 61.137),
-        (63, -3.0902, 33.906),
-        (99, 4.7534, 180.792),
+    for (freedom, lowest, highest, expected) in [
+        (2, 0.002001, 13.8155, 1e-3),
+        (3, 0.024298, 16.2662, 1e-3),
+        (4, 0.090804, 18.4668, 1e-3),
+        (9, 1.15195, 27.8772, 1e-3),
+        (63, 33.9058, 103.442, 1e-3),
+        (99, 61.1365, 148.230, 1e-3),
+        (99, 45.8344, 180.792, 1e-6),
     ] {
-        let quantile = laws::quantile(freedom, deviations);
-        assert!((quantile / expected - 1.0).abs() < 0.01, "{freedom}: {quantile}, {expected} in tables");
+        for share in [laws::tails(freedom, lowest).0, laws::tails(freedom, highest).1] {
+            assert!((share / expected - 1.0).abs() < 1e-3, "{freedom}: {share}, {expected} in tables");
+        }
     }
+    // Far beyond them nothing overflows.
+    assert_eq!((laws::tails(99, 0.0), laws::tails(99, 1e6)), ((0.0, 1.0), (1.0, 0.0)));
 }

@@ -73,12 +73,17 @@ pub enum Level {
 }
 
 impl Level {
-    /// So many standard deviations above the mean a normal variable is as seldom.
-    fn deviations(self) -> f64 {
+    fn share(self) -> f64 {
         match self {
-            Level::Thousandth => 3.0902,
-            Level::Millionth => 4.7534,
+            Level::Thousandth => 1e-3,
+            Level::Millionth => 1e-6,
         }
+    }
+
+    /// Two samples of one distribution of so many draws each are as seldom farther apart, by Kolmogorov and Smirnov's
+    /// distance.
+    pub fn most_apart(self, draws: usize) -> f64 {
+        (-(self.share() / 2.0).ln() / draws as f64).sqrt()
     }
 }
 
@@ -108,10 +113,9 @@ pub fn fit(counts: &[f64], law: &[f64], level: Level) -> Fit {
     let classes = classes(counts, law);
     let chi_square: f64 = classes.iter().map(|(count, expected)| (count - expected).powi(2) / expected).sum();
     let freedom = classes.len() - 1;
-    let (least, most) = (quantile(freedom, -level.deviations()), quantile(freedom, level.deviations()));
-    let verdict = match chi_square {
-        far if far > most => Verdict::TooFar,
-        near if near < least => Verdict::TooNear,
+    let verdict = match tails(freedom, chi_square) {
+        (_, above) if above < level.share() => Verdict::TooFar,
+        (below, _) if below < level.share() => Verdict::TooNear,
         _ => Verdict::Fits,
     };
     Fit { verdict, chi_square, freedom }
@@ -133,9 +137,40 @@ fn classes(counts: &[f64], law: &[f64]) -> Vec<(f64, f64)> {
     classes
 }
 
-/// The chi-square of so many degrees of freedom that is as seldom as a normal variable so many deviations from its mean:
-/// E. B. Wilson and M. M. Hilferty, "The distribution of chi-square", PNAS 17.12 (1931), 684–688.
-pub fn quantile(freedom: usize, deviations: f64) -> f64 {
-    let spread = 2.0 / (9.0 * freedom as f64);
-    freedom as f64 * (1.0 - spread + deviations * spread.sqrt()).max(0.0).powi(3)
+/// How likely a chi-square of so many degrees of freedom is below this, and how likely above: the incomplete gamma
+/// functions of half of both, by the series where that is short, and elsewhere by Legendre's continued fraction.
+pub fn tails(freedom: usize, chi_square: f64) -> (f64, f64) {
+    const ENOUGH: f64 = 1e-12;
+    let (a, x) = (freedom as f64 / 2.0, chi_square / 2.0);
+    let scale = (a * x.ln() - x - ln_gamma_of_half(freedom)).exp();
+    if x < a + 1.0 {
+        let (mut term, mut sum, mut n) = (1.0 / a, 1.0 / a, a);
+        while term > sum * ENOUGH {
+            n += 1.0;
+            term *= x / n;
+            sum += term;
+        }
+        return (scale * sum, 1.0 - scale * sum);
+    }
+    let (mut b, mut c) = (x + 1.0 - a, f64::INFINITY);
+    let (mut d, mut n, mut step) = (1.0 / b, 0.0, f64::INFINITY);
+    let mut fraction = d;
+    while (step - 1.0).abs() > ENOUGH {
+        n += 1.0;
+        b += 2.0;
+        let numerator = n * (a - n);
+        d = 1.0 / (b + numerator * d);
+        c = b + numerator / c;
+        step = c * d;
+        fraction *= step;
+    }
+    (1.0 - scale * fraction, scale * fraction)
+}
+
+/// The logarithm of the gamma function of half a whole number.
+fn ln_gamma_of_half(number: usize) -> f64 {
+    let of_least = if number.is_multiple_of(2) { 0.0 } else { std::f64::consts::PI.sqrt().ln() };
+    // From 1 on, or from a half.
+    let steps = (2 - number % 2..number).step_by(2);
+    of_least + steps.map(|twice| (twice as f64 / 2.0).ln()).sum::<f64>()
 }
