@@ -291,7 +291,8 @@ impl ReportArgs {
 --fail-if takes METRIC < RATIO, the other over the base: a metric of the loops, load_METRIC,
 or OP.p99_ms; or the word worse: any headline is, with 5% for false alarms over all of them together.
 It ends with exit code 3 when that is so of an engine beyond the noise; undecided and seen once are
-told and are no failure. Of runs that did not take turns it must be so beyond --allow-drift as well.")]
+told and are no failure. Of runs that did not take turns it must be so beyond --allow-drift as well,
+which is nothing for sizes.")]
 pub struct CompareArgs {
     /// The results to compare against; alone, a run that holds both a base and another
     pub base: PathBuf,
@@ -341,7 +342,8 @@ pub enum OrderBy {
 
 Each engine's runs are in the order of its versions where these differ, else of rumba's commits,
 else of their starts. Each is set against the one before it, as `compare` does it; and over all runs
-the changes of level are named. --fail-if judges the last run of each engine over the one before it.
+the changes of level are named. --fail-if judges the last run of each engine over the one before it,
+with which it did not take turns: exit code 3 when it is so beyond the noise and --allow-drift as well.
 docs/examples/benchmark.yml is a workflow that does so for each change of a repository.")]
 pub struct HistoryArgs {
     /// Results directories, or directories with results right below them

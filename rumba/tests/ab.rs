@@ -98,6 +98,10 @@ fn two_files_take_turns_and_their_difference_is_told_at_the_end_and_again() {
     assert_eq!((engine, &space["change"]), ("store", &"better".into()), "{space}");
     assert!(space["high"].as_f64().unwrap() < 0.1, "{space}");
     assert_eq!(report["comparison"]["interleaved"], true);
+    let rows = report["comparison"]["rows"].as_array().unwrap();
+    // The load of the one side was one, before all repeats.
+    let in_turns = |part: &str| rows.iter().find(|row| row["part"] == part).unwrap()["in_turns"].as_bool();
+    assert_eq!((in_turns("load"), in_turns("run")), (Some(false), Some(true)));
     assert_eq!(json(&place, &["compare", "out", "--json"])["rows"], report["comparison"]["rows"]);
     let (code, gated) = said(&place, &["compare", "out", "--fail-if", "size_bytes < 0.9"]);
     assert!(code == 3 && gated.contains("fail-if size_bytes < 0.9: store, 2 clients: IS SO"), "{gated}");

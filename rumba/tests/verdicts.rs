@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::{Place, text};
 use serde_json::Value;
 
@@ -72,4 +74,50 @@ fn engines_of_one_run_and_two_runs_are_compared_with_verdicts() {
     assert!(text.contains("fail-if ops_per_s >= 0.001: lmdb, 2 clients: IS SO"), "{text}");
     let json = said(&place, &["compare", "out", "out", "--json", "--fail-if", "ops_per_s < 0.001"]);
     assert!(json.0 == 0 && json.1.contains("\"fail_if\""), "{}", json.1);
+}
+
+/// Copies results, as if they had begun in this year and each repeat had served a little more than the one before.
+fn copy_as_if(results: &Path, copy: &Path, year: u32, ops_per_s: f64) {
+    let alter = |file: &Path, into: &Path, alter: &dyn Fn(&mut Value)| {
+        let mut json: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        alter(&mut json);
+        std::fs::write(into, json.to_string()).unwrap();
+    };
+    for (trial, repeat) in std::fs::read_dir(results.join("trials")).unwrap().zip(1..) {
+        let trial = trial.unwrap();
+        let into = copy.join("trials").join(trial.file_name());
+        std::fs::create_dir_all(&into).unwrap();
+        alter(&trial.path().join("record.json"), &into.join("record.json"), &|record| {
+            record["started"] = format!("{year}-01-01T00:{repeat:02}:00Z").into();
+            for phase in record["phases"].as_array_mut().unwrap() {
+                phase["ops_per_s"] = (ops_per_s + f64::from(repeat)).into();
+            }
+        });
+    }
+    std::fs::copy(results.join("experiment.toml"), copy.join("experiment.toml")).unwrap();
+    alter(&results.join("experiment.json"), &copy.join("experiment.json"), &|experiment| {
+        experiment["started"] = format!("{year}-01-01T00:00:00Z").into();
+    });
+}
+
+/// What lies within the allowance closes no gate, and nobody is made to believe that another was asked for.
+#[test]
+fn a_gate_over_runs_that_did_not_take_turns_closes_beyond_what_the_host_is_allowed() {
+    let place = run("null", &["--set", "repeats=4", "--set", "loops=1", "--set", "loop=200ms"]);
+    for (copy, year, ops_per_s) in [("base", 2024, 1000.0), ("other", 2025, 970.0)] {
+        copy_as_if(&place.path("out"), &place.path(copy), year, ops_per_s);
+    }
+    for command in ["compare", "history"] {
+        let gate = [command, "base", "other", "--fail-if", "ops_per_s < 1"];
+        for (drift, code, verdict) in [("0%", 3, "IS SO"), ("2%", 3, "IS SO"), ("5%", 0, "undecided")] {
+            let (ended, text) = said(&place, &[&gate[..], &["--allow-drift", drift]].concat());
+            assert_eq!(ended, code, "{command} {drift}: {text}");
+            let told = format!("fail-if ops_per_s < 1: null, 2 clients: {verdict} (the ratio of the medians is 0.970");
+            assert!(text.contains(&told), "{command} {drift}: {text}");
+        }
+        let (ended, text) = said(&place, &gate);
+        assert!(ended == 0 && text.contains("allowed to have moved it by 5%"), "{command}: {text}");
+        let (ended, text) = said(&place, &[command, "base", "other", "--allow-drift", "5%"]);
+        assert!(ended == 2 && text.contains("--fail-if"), "{command}: without a gate nothing is allowed: {text}");
+    }
 }

@@ -3,17 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::claim::Verdict;
-
 /// What a gate found of one engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Found {
-    /// It is so, beyond the noise: the gate closes.
+    /// It is so, beyond the noise and beyond what the host is allowed to have moved: the gate closes.
     Holds,
-    /// It is not so, beyond the noise.
+    /// It is not so, beyond both; of `worse`, that no headline is said to be.
     Fails,
-    /// The repeats cannot tell.
+    /// The repeats cannot tell, or it lies within what the host is allowed to have moved.
     Undecided,
     /// One side has one repeat.
     SeenOnce,
@@ -29,17 +27,6 @@ impl Found {
     }
 }
 
-impl From<Verdict> for Found {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Holds => Found::Holds,
-            Verdict::Fails => Found::Fails,
-            Verdict::Undecided => Found::Undecided,
-            Verdict::SeenOnce => Found::SeenOnce,
-        }
-    }
-}
-
 /// What came of a gate for one engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gated {
@@ -49,10 +36,15 @@ pub struct Gated {
     pub engine: String,
     /// Its number of clients.
     pub clients: u32,
-    /// `holds`: it is so, beyond the noise; `fails`: it is not; `not-judged`: the other does not show it.
+    /// `holds`: it is so, beyond the noise and what the host is allowed; `fails`: it is not; `not-judged`: the other does
+    /// not show it.
     pub verdict: Found,
     /// The figures and the test, or why there is no verdict.
     pub reason: String,
+    /// By how many percent the host alone is allowed to have moved the ratio, where the verdict rests on that; absent
+    /// where the runs took turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_drift_percent: Option<f64>,
 }
 
 impl Gated {

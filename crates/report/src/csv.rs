@@ -59,8 +59,8 @@ const COMPARISON: [&str; 22] = [
     "change",
     "p",
     "more_repeats",
-    "in_turns",
     "undecided_because",
+    "in_turns",
 ];
 
 /// Every figure of every trial: a row for each phase and metric, and for each type of operation and its times.
@@ -92,16 +92,16 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
             let [low, why] = both(&ratio.low);
             cells.extend([low, number(ratio.high.value()), why, change(ratio.change).to_owned(), number(ratio.p)]);
             cells.push(ratio.more_repeats.map_or_else(String::new, |more| more.to_string()));
-            cells.push(truth(row.in_turns));
             cells.push(row.unsound.clone().unwrap_or_default());
+            cells.push(truth(row.in_turns));
             table.push(cells);
         }
     }
     for one in &comparison.unmatched {
         let mut cells = runs();
         cells.extend([one.engine.clone(), one.clients.to_string(), part(one.part).to_owned()]);
-        cells.resize(COMPARISON.len() - 1, String::new());
-        cells.push(one.reason.clone());
+        cells.resize(COMPARISON.len() - 2, String::new());
+        cells.extend([one.reason.clone(), String::new()]);
         table.push(cells);
     }
     table.text()

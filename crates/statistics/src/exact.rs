@@ -103,9 +103,23 @@ impl Inverted {
 
     /// The two-sided p-value of this value.
     pub fn p(&self, value: f64) -> f64 {
-        let below = self.steps.iter().filter(|step| **step <= value + ROUNDING).count();
-        let above = self.steps.iter().filter(|step| **step >= value - ROUNDING).count();
-        (2.0 * (below.min(above) + self.always) as f64 / self.deals()).min(1.0)
+        (2.0 * self.p_of_no_more(value).min(self.p_of_no_less(value))).min(1.0)
+    }
+
+    /// The one-sided p-value of this value and all smaller ones.
+    pub fn p_of_no_more(&self, value: f64) -> f64 {
+        self.share(|step| step <= value + ROUNDING)
+    }
+
+    /// The one-sided p-value of this value and all larger ones.
+    pub fn p_of_no_less(&self, value: f64) -> f64 {
+        self.share(|step| step >= value - ROUNDING)
+    }
+
+    /// The share of the deals that reach the difference seen where those with such a step do.
+    fn share(&self, reaches: impl Fn(f64) -> bool) -> f64 {
+        let reached = self.steps.iter().filter(|step| reaches(**step)).count();
+        (reached + self.always) as f64 / self.deals()
     }
 }
 

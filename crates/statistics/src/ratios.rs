@@ -89,6 +89,22 @@ pub fn test(base: &[f64], other: &[f64], better: Better) -> Tested {
     Tested { low: end(low), high: end(high), change, p: Some(test.p(0.0)), more_repeats }
 }
 
+/// The two-sided p-value that the other's figures are the base's times no more than this factor, and divided by no more.
+/// With a factor of 1 it is that of [`test`]. Where a figure is zero or less the differences are tested, as there: of a
+/// base of zero no factor makes something.
+pub fn p_beyond(base: &[f64], other: &[f64], factor: f64) -> f64 {
+    let in_logs = base.iter().chain(other).all(|number| *number > 0.0);
+    let value = |number: f64| if in_logs { number.ln() } else { number };
+    let other: Vec<f64> = other.iter().map(|number| value(*number)).collect();
+    let against = |end: fn(f64, f64) -> f64| {
+        // Below zero it is the quotient that is the larger one.
+        let moved = base.iter().map(|number| value(end(number * factor, number / factor)));
+        Inverted::two_samples(&moved.collect::<Vec<f64>>(), &other)
+    };
+    let (more, less) = (against(f64::max).p_of_no_more(0.0), against(f64::min).p_of_no_less(0.0));
+    (2.0 * more.min(less)).min(1.0)
+}
+
 fn unbounded(base: usize, other: usize) -> String {
     format!("unbounded: {base} and {other} repeats are too few for a {:.0}% interval", LEVEL * 100.0)
 }
@@ -226,6 +242,26 @@ mod tests {
         // A tie is one although the sums differ in their last digit.
         let ties = tested(&[0.0, 0.1 + 0.2, 0.3, 0.3, 0.3], &[0.0, 0.3, 0.3, 0.3, 0.3]);
         assert_eq!(ties.change, Change::Undecided);
+    }
+
+    #[test]
+    fn beyond_a_factor_is_less_than_beyond_none_and_no_factor_makes_something_of_zero() {
+        let base = [100.0, 101.0, 99.0, 100.5];
+        let times = |factor: f64| base.map(|number| number * factor);
+        for other in [times(1.3), times(1.001), [0.0, 1.0, 2.0, 300.0]] {
+            assert_eq!(Some(p_beyond(&base, &other, 1.0)), tested(&base, &other).p, "{other:?}");
+        }
+        let least = 2.0 / 70.0;
+        for (factor, p) in [(1.3, least), (1.0 / 1.3, least), (1.04, 1.0), (0.96, 1.0)] {
+            let beyond = p_beyond(&base, &times(factor), 1.05);
+            assert!((beyond - p).abs() < 1e-9, "{factor}: {beyond}");
+        }
+        assert!(p_beyond(&base, &times(1.055), 1.05) > least, "it is not beyond it in every deal");
+        for (base, other) in [([0.0; 4], [3.0, 4.0, 3.0, 5.0]), (base, [0.0; 4])] {
+            assert!((p_beyond(&base, &other, 1.05) - least).abs() < 1e-9, "{base:?} {other:?}");
+        }
+        assert_eq!(p_beyond(&[0.0; 4], &[0.0; 4], 1.05), 1.0);
+        assert_eq!(p_beyond(&[-100.0; 4], &[-98.0; 4], 1.05), 1.0, "it is within 5%");
     }
 
     #[test]

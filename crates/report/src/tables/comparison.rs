@@ -52,19 +52,21 @@ pub fn comparison_table(comparison: &Comparison, details: bool) -> String {
 
 fn legend(comparison: &Comparison, details: bool) -> String {
     let (level, margin) = (comparison.level * 100.0, comparison.margin * 100.0);
-    let of = if comparison.interleaved { "" } else { " of runs that take turns" };
-    let mut text = format!(
+    let (of, together) = match comparison.interleaved {
+        true => ("", "together"),
+        false => (" of runs that take turns", "together, of runs that take turns"),
+    };
+    let text = format!(
         "\nratio: median of other over median of base; interval: {level:.0}%, of all ratios that an exact permutation test \
          over the repeats does not reject. Better, worse: it leaves 1 out, which errs in at most {:.0}% of cases for each \
          headline metric{of}; same: all of it within {margin:.0}% of 1; seen once: one repeat.",
         100.0 - level
     );
-    text.push_str(if details {
-        " Metrics marked * are the headlines; the verdicts of all others bear a false discovery rate of 5% together.\n"
-    } else {
-        " --details shows every metric.\n"
-    });
-    text
+    let rate = format!("the verdicts of all others bear a false discovery rate of 5% {together}");
+    text + &match details {
+        true => format!(" Metrics marked * are the headlines; {rate}.\n"),
+        false => " --details shows every metric.\n".to_owned(),
+    }
 }
 
 /// What changed of an engine: `rocksdb, 8 clients, loops, 4 and 4 repeats from one load of each: better ops_per_s 1.20

@@ -10,7 +10,7 @@ use rumba_report::{
 };
 
 use crate::support::compare::{Gate, Run, compare, history, last_step, summarise};
-use crate::support::synthetic::{BTREE, LSM, Plan, results, sample};
+use crate::support::synthetic::{BTREE, LSM, Plan, in_turns, results, sample};
 
 const FOUR: Plan = Plan { clients: &[16], repeats: 4, loops: 2, loop_s: 10 };
 
@@ -101,8 +101,18 @@ fn a_repeat_that_was_not_verified_is_left_out_by_whoever_filters_for_it() {
 fn a_comparison_has_a_row_for_each_metric_with_its_verdict() {
     let mut faster = LSM;
     faster.ops_per_s *= 1.2;
-    let comparison = compare(&results(&[LSM, BTREE], FOUR), &results(&[faster], FOUR));
-    let rows = rows(&comparison_csv(&comparison));
+    let (base, other) = (results(&[LSM, BTREE], FOUR), results(&[faster], FOUR));
+    let text = comparison_csv(&compare(&base, &other));
+    assert!(
+        text.lines().next().unwrap().ends_with(",undecided_because,in_turns"),
+        "who counts columns finds the others"
+    );
+    let turns = in_turns(&base, &other);
+    let of_turns = rows(&comparison_csv(&turns));
+    assert!(of_turns.iter().filter(|row| row["engine"] == LSM.name).all(|row| row["in_turns"] == "true"));
+    let json = comparison_json(&turns, &[]);
+    assert_eq!((json["rows"][0]["in_turns"].as_bool(), json["interleaved"].as_bool()), (Some(true), Some(true)));
+    let rows = rows(&text);
     let loops: Vec<_> = rows.iter().filter(|row| row["part"] == "run" && row["metric"] == "ops_per_s").collect();
     assert_eq!(loops.len(), 1);
     assert_eq!((loops[0]["change"].as_str(), loops[0]["headline"].as_str()), ("better", "true"));
@@ -112,6 +122,7 @@ fn a_comparison_has_a_row_for_each_metric_with_its_verdict() {
     assert!((other / base - ratio).abs() < 1e-9 && low > 1.0, "{:?}", loops[0]);
     let lost = rows.iter().find(|row| row["engine"] == BTREE.name).unwrap();
     assert!(lost["undecided_because"].contains("did not run in the other"), "{lost:?}");
+    assert_eq!(lost["in_turns"], "", "with nothing");
 }
 
 #[test]

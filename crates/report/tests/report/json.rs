@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::support::compare::{Gate, Run, compare, history, summarise};
-use crate::support::synthetic::{sample, servers};
+use crate::support::synthetic::{in_turns, sample, servers};
+use rumba_core::comparison::Comparison;
 use rumba_report::{comparison_json, comparison_schema, history_json, history_schema, json, schema};
 
 /// The published schemas, by the document that each is of.
@@ -56,6 +57,21 @@ fn a_comparison_follows_its_schema_and_a_changed_one_does_not() {
     assert!(errors.is_empty(), "{errors:#?}");
     document["fail_if"][0]["verdict"] = "perhaps".into();
     assert!(!validator.is_valid(&document));
+}
+
+/// Whoever kept one of a version that did not say it.
+#[test]
+fn a_comparison_that_does_not_say_whether_its_rows_took_turns_is_read_and_allows_for_the_host() {
+    let comparison = in_turns(&sample(), &sample());
+    let mut document = comparison_json(&comparison, &[]);
+    assert_eq!(serde_json::from_value::<Comparison>(document.clone()).unwrap(), comparison);
+    for row in document["rows"].as_array_mut().unwrap() {
+        assert_eq!(row.as_object_mut().unwrap().remove("in_turns"), Some(true.into()));
+    }
+    let read = serde_json::from_value::<Comparison>(document).unwrap();
+    assert!(!read.rows.is_empty() && read.rows.iter().all(|row| !row.in_turns));
+    let gated = Gate::parse("ops_per_s < 0.95").unwrap().judge(&read).unwrap();
+    assert!(gated.iter().any(|gated| gated.allowed_drift_percent == Some(5.0)), "{gated:?}");
 }
 
 #[test]

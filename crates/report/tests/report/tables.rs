@@ -2,7 +2,9 @@
 
 use crate::support::compare::{compare, summarise};
 use crate::support::proof::proof;
-use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, SERVER_BTREE, results, sample, servers};
+use crate::support::synthetic::{
+    BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, SERVER_BTREE, in_turns, results, sample, servers,
+};
 use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, Status, Suspension, TrialPart};
 use rumba_core::results::Results;
@@ -413,22 +415,14 @@ fn a_comparison_opens_with_what_changed_of_each_engine_and_keeps_details_for_tho
     assert!(loops.contains(", each from its own load: the runs did not take turns: "), "{loops}");
     assert!(!text.contains("rss_bytes") && text.contains("--details shows every metric"), "{text}");
     assert!(text.contains("Not interleaved") && text.contains("headline metric of runs that take turns"), "{text}");
-    let in_turns = comparison_table(&in_turns(&base, &other), false);
-    assert!(!in_turns.contains("not take turns") && in_turns.contains("for each headline metric; same"), "{in_turns}");
+    let turns = in_turns(&base, &other);
+    let told = comparison_table(&turns, false);
+    assert!(!told.contains("not take turns") && told.contains("for each headline metric; same"), "{told}");
     let detailed = comparison_table(&compare(&base, &other), true);
     assert!(detailed.contains("rss_bytes") && detailed.contains("ops_per_s *"), "{detailed}");
-}
-
-/// The comparison of these runs if their trials had begun by turns.
-fn in_turns(base: &Results, other: &Results) -> rumba_core::comparison::Comparison {
-    let begun = |run: &Results, first: usize| {
-        let mut run = run.clone();
-        for (trial, turn) in run.trials.iter_mut().zip(0..) {
-            trial.record.started = format!("2024-01-01T10:{:02}:00Z", 2 * turn + first);
-        }
-        run
-    };
-    compare(&begun(base, 0), &begun(other, 1))
+    let rate = "bear a false discovery rate of 5% together";
+    assert!(detailed.contains(&format!("{rate}, of runs that take turns.\n")), "{detailed}");
+    assert!(comparison_table(&turns, true).contains(&format!("{rate}.\n")));
 }
 
 #[test]

@@ -167,11 +167,20 @@ impl Samples {
         }
     }
 
+    /// By how much left lies above right in the mean, of logarithms where those are compared.
+    pub fn seen(&self) -> Option<f64> {
+        match &self.values {
+            Values::Sides { left, right } => Some(mean(left)? - mean(right)?),
+            Values::Differences(differences) => mean(differences),
+        }
+    }
+
     /// How many more repeats of each would probably decide what is undecided.
     pub fn more_repeats(&self, relation: Relation, alphas: Alphas) -> Option<u32> {
-        let (noise, seen, samples) = match &self.values {
-            Values::Sides { left, right } => (pooled_deviation(&[left, right])?, mean(left)? - mean(right)?, 2.0),
-            Values::Differences(differences) => (pooled_deviation(&[differences])?, mean(differences)?, 1.0),
+        let seen = self.seen()?;
+        let (noise, samples) = match &self.values {
+            Values::Sides { left, right } => (pooled_deviation(&[left, right])?, 2.0),
+            Values::Differences(differences) => (pooled_deviation(&[differences])?, 1.0),
         };
         let (lower, upper) = self.margins();
         let (alpha, distance) = match relation {

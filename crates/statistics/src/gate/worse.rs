@@ -2,13 +2,16 @@
 //!
 //! Each headline's own verdict errs in 5% of cases, so that a gate over twenty of them would close every second time
 //! though nothing has changed. So their p-values are corrected for their number (Holm, A simple sequentially rejective
-//! multiple test procedure, Scandinavian Journal of Statistics 6, 1979): one false alarm in twenty comparisons.
+//! multiple test procedure, Scandinavian Journal of Statistics 6, 1979): one false alarm in twenty comparisons. Of runs
+//! that did not take turns they are those of having moved further than the host is allowed to have moved them, so that
+//! this holds there as well as the allowance does.
 
-use rumba_core::comparison::{ComparedRow, Comparison, Part};
+use rumba_core::comparison::{Compared, ComparedRow, Comparison, Part};
 use rumba_core::gate::{Found, Gated};
 use rumba_core::ratio::{Change, LEVEL, Ratio};
 
-use super::{Drift, GateError, nothing_compared};
+use super::{Drift, GateError, Weighed, nothing_compared};
+use crate::ratios::p_beyond;
 
 pub(super) const WORD: &str = "worse";
 
@@ -19,12 +22,17 @@ pub(super) fn judge(comparison: &Comparison, drift: Drift) -> Result<Vec<Gated>,
     if comparison.rows.is_empty() && comparison.unmatched.is_empty() {
         return Err(nothing_compared(WORD));
     }
-    let mut all: Vec<f64> = comparison.rows.iter().flat_map(headlines).filter_map(|ratio| ratio.p).collect();
+    let rows: Vec<(&ComparedRow, Vec<Headline>)> =
+        comparison.rows.iter().map(|row| (row, headlines(row, drift))).collect();
+    let mut all: Vec<f64> =
+        rows.iter().flat_map(|(_, headlines)| headlines).filter_map(|headline| headline.p).collect();
     all.sort_unstable_by(f64::total_cmp);
-    let holm = Holm { bound: bound(&all), tests: all.len(), drift };
+    let holm = Holm { bound: bound(&all), tests: all.len() };
+    let of_rows = rows.iter().map(|(row, headlines)| holm.weigh(row, headlines).gated(WORD, &row.engine, row.clients));
+    let unmatched = comparison.unmatched.iter();
     let unmatched =
-        comparison.unmatched.iter().map(|one| gated(&one.engine, one.clients, Found::NotJudged, &one.reason));
-    Ok(comparison.rows.iter().map(|row| holm.of_row(row)).chain(unmatched).collect())
+        unmatched.map(|one| Weighed::of(Found::NotJudged, &*one.reason).gated(WORD, &one.engine, one.clients));
+    Ok(of_rows.chain(unmatched).collect())
 }
 
 /// The largest p-value, of these in their order, that is rejected when all of them are tested together.
@@ -34,45 +42,70 @@ fn bound(ordered: &[f64]) -> f64 {
     ordered.iter().enumerate().take_while(is_rejected).map(|(_, p)| *p).last().unwrap_or(-1.0)
 }
 
+/// A headline of a row.
+struct Headline<'a> {
+    ratio: &'a Ratio,
+    /// What the host is allowed.
+    drift: Option<Drift>,
+    /// The two-sided p-value that it has moved no further than that.
+    p: Option<f64>,
+}
+
+impl Headline<'_> {
+    fn is_rejected_at(&self, bound: f64) -> bool {
+        self.p.is_some_and(|p| p <= bound + ROUNDING)
+    }
+}
+
+fn headlines(row: &ComparedRow, drift: Drift) -> Vec<Headline<'_>> {
+    let all = row.metrics.iter().filter(|compared| compared.ratio.headline);
+    let with_p = all.map(|Compared { ratio, base, other }| {
+        let drift = drift.between(row, &ratio.metric);
+        let beyond = |drift: Drift| p_beyond(&base.numbers(), &other.numbers(), drift.factor());
+        Headline { ratio, drift, p: ratio.p.map(|p| drift.map_or(p, beyond)) }
+    });
+    with_p.collect()
+}
+
 struct Holm {
     bound: f64,
     tests: usize,
-    drift: Drift,
 }
 
 impl Holm {
-    fn of_row(&self, row: &ComparedRow) -> Gated {
+    fn weigh(&self, row: &ComparedRow, headlines: &[Headline<'_>]) -> Weighed {
         if let Some(why) = &row.unsound {
-            return gated(&row.engine, row.clients, Found::NotJudged, why);
+            return Weighed::of(Found::NotJudged, &**why);
         }
-        let of = |change: Change| headlines(row).filter(move |ratio| ratio.change == change);
-        let (certain, likely): (Vec<&Ratio>, Vec<&Ratio>) =
-            of(Change::Worse).partition(|ratio| ratio.p.is_some_and(|p| p <= self.bound + ROUNDING));
-        let drift = self.drift.between(row);
-        let (certain, drifted): (Vec<&Ratio>, Vec<&Ratio>) =
-            certain.into_iter().partition(|ratio| drift.is_none_or(|drift| drift.is_exceeded_by(ratio)));
-        let beyond = drift.map(|drift| format!("; {drift}")).unwrap_or_default();
         let part = if row.part == Part::Load { "of the load" } else { "of the loops" };
-        let (verdict, reason) = if !certain.is_empty() {
-            (Found::Holds, format!("{part}: {}{beyond}", named(&certain)))
+        let of = |change: Change| headlines.iter().filter(move |headline| headline.ratio.change == change);
+        let (certain, others): (Vec<&Headline>, Vec<&Headline>) =
+            of(Change::Worse).partition(|headline| headline.is_rejected_at(self.bound));
+        let (drifted, likely): (Vec<&Headline>, Vec<&Headline>) =
+            others.into_iter().partition(|headline| headline.drift.is_some() && !headline.is_rejected_at(1.0 - LEVEL));
+        let weighed = |found: Found, about: &[&Headline], reason: String| {
+            let drift = about.iter().find_map(|headline| headline.drift);
+            Weighed { found, reason: format!("{part}: {reason}"), drift }
+        };
+        if !certain.is_empty() {
+            weighed(Found::Holds, &certain, named(&certain))
         } else if let Some(why) = lost(row) {
             // What is surely worse is the better news: it says what.
-            (Found::NotJudged, format!("{part}: {why}"))
-        } else if !drifted.is_empty() {
-            (Found::Undecided, format!("{part}: {}, and not beyond that{beyond}", named(&drifted)))
+            weighed(Found::NotJudged, &[], why)
         } else if !likely.is_empty() {
-            let tests = self.tests;
-            let alone = format!("{part}: {} by itself, and not among {tests} headlines together", named(&likely));
-            (Found::Undecided, format!("{alone}; more repeats would tell"))
+            let (named, tests) = (named(&likely), self.tests);
+            let alone = format!("{named} by itself, and not among {tests} headlines together; more repeats would tell");
+            weighed(Found::Undecided, &likely, alone)
+        } else if !drifted.is_empty() {
+            weighed(Found::Undecided, &drifted, format!("{}, and not beyond that", named(&drifted)))
         } else if of(Change::Undecided).next().is_some() {
-            let open: Vec<&str> = of(Change::Undecided).map(|ratio| ratio.metric.as_str()).collect();
-            (Found::Undecided, format!("{part}: {} cannot be told", open.join(", ")))
+            let open: Vec<&str> = of(Change::Undecided).map(|headline| headline.ratio.metric.as_str()).collect();
+            weighed(Found::Undecided, &[], format!("{} cannot be told", open.join(", ")))
         } else if of(Change::SeenOnce).next().is_some() {
-            (Found::SeenOnce, format!("{part}: one repeat"))
+            weighed(Found::SeenOnce, &[], "one repeat".to_owned())
         } else {
-            (Found::Fails, format!("{part}: no headline is worse{beyond}"))
-        };
-        gated(&row.engine, row.clients, verdict, &reason)
+            weighed(Found::Fails, &[], "no headline is worse".to_owned())
+        }
     }
 }
 
@@ -84,20 +117,12 @@ fn lost(row: &ComparedRow) -> Option<String> {
     })
 }
 
-fn headlines(row: &ComparedRow) -> impl Iterator<Item = &Ratio> {
-    row.metrics.iter().map(|compared| &compared.ratio).filter(|ratio| ratio.headline)
-}
-
-fn named(ratios: &[&Ratio]) -> String {
-    let one = |ratio: &&Ratio| match ratio.ratio.value() {
+fn named(headlines: &[&Headline<'_>]) -> String {
+    let one = |Headline { ratio, .. }: &&Headline<'_>| match ratio.ratio.value() {
         Some(value) => format!("{} is {value:.3} of the base", ratio.metric),
         None => ratio.metric.clone(),
     };
-    ratios.iter().map(one).collect::<Vec<String>>().join(", ")
-}
-
-fn gated(engine: &str, clients: u32, verdict: Found, reason: &str) -> Gated {
-    Gated { gate: WORD.to_owned(), engine: engine.to_owned(), clients, verdict, reason: reason.to_owned() }
+    headlines.iter().map(one).collect::<Vec<String>>().join(", ")
 }
 
 #[cfg(test)]
@@ -112,13 +137,23 @@ mod tests {
     use crate::{Gate, compare};
 
     fn runs(repeats: u32, rate: f64) -> Results {
-        let repeats = (1..=repeats).map(|repeat| {
+        let rates: Vec<f64> = (1..=repeats).map(|repeat| rate * (1.0 + f64::from(repeat) / 1e3)).collect();
+        served(&rates)
+    }
+
+    /// A run whose repeats served so much.
+    fn served(rates: &[f64]) -> Results {
+        let repeats = rates.iter().zip(1..).map(|(rate, repeat)| {
             let mut record = record("a", 8, repeat);
-            let rate = rate * (1.0 + f64::from(repeat) / 1e3);
-            record.phases.iter_mut().for_each(|phase| phase.metrics.ops_per_s = Metric::Value(rate));
+            record.phases.iter_mut().for_each(|phase| phase.metrics.ops_per_s = Metric::Value(*rate));
             record
         });
         results(repeats.collect())
+    }
+
+    /// What is found of the loops.
+    fn of_loops(base: &Results, other: &Results) -> Gated {
+        found(base, other).into_iter().find(|gated| gated.reason.starts_with("of the loops")).unwrap()
     }
 
     fn found(base: &Results, other: &Results) -> Vec<Gated> {
@@ -137,9 +172,6 @@ mod tests {
 
     #[test]
     fn what_the_host_alone_may_have_done_between_two_runs_closes_it_only_where_they_took_turns() {
-        let of_loops = |base: &Results, other: &Results| {
-            found(base, other).into_iter().find(|gated| gated.reason.starts_with("of the loops")).unwrap()
-        };
         let apart = of_loops(&runs(7, 100.0), &runs(7, 96.0));
         assert_eq!(apart.verdict, Found::Undecided);
         assert!(apart.reason.contains("ops_per_s is 0.960 of the base, and not beyond that; "), "{}", apart.reason);
@@ -147,6 +179,44 @@ mod tests {
         let (base, other) = taking_turns(runs(7, 100.0), runs(7, 96.0));
         let in_turns = of_loops(&base, &other);
         assert!(in_turns.verdict == Found::Holds && !in_turns.reason.contains("turns"), "{}", in_turns.reason);
+        assert_eq!((apart.allowed_drift_percent, in_turns.allowed_drift_percent), (Some(5.0), None));
+        // That nothing is worse was not asked beyond anything.
+        let same = of_loops(&runs(7, 100.0), &runs(7, 100.0));
+        let told = (same.verdict, same.reason.as_str(), same.allowed_drift_percent);
+        assert_eq!(told, (Found::Fails, "of the loops: no headline is worse", None));
+    }
+
+    /// Before, what stood among all headlines together was that they had moved, and each by itself beyond the allowance.
+    #[test]
+    fn that_it_is_worse_beyond_the_allowance_is_held_to_all_headlines_together() {
+        // All are below the base; two of seven lie near it, so that beyond 5% the p-value is 2.1% and not 0.06%.
+        let (base, other) = (runs(7, 100.0), served(&[80.0, 80.0, 98.0, 80.0, 98.0, 80.0, 80.0]));
+        let apart = of_loops(&base, &other);
+        assert_eq!(apart.verdict, Found::Undecided, "{}", apart.reason);
+        assert!(apart.reason.starts_with("of the loops: ops_per_s is 0.797 of the base by itself"), "{}", apart.reason);
+        let told = " headlines together; more repeats would tell; the runs did not take turns";
+        assert!(apart.reason.contains(told), "{}", apart.reason);
+        let (base, other) = taking_turns(base, other);
+        assert_eq!(of_loops(&base, &other).verdict, Found::Holds, "in turns");
+    }
+
+    /// Before, a figure of zero had no interval that could leave the allowance out.
+    #[test]
+    fn what_became_something_of_nothing_or_nothing_of_something_is_worse_whatever_is_allowed() {
+        let reading = |reads: f64| {
+            let mut run = runs(7, 100.0);
+            for phase in run.trials.iter_mut().flat_map(|trial| &mut trial.record.phases) {
+                phase.metrics.reads_per_op = Metric::Value(reads);
+            }
+            run
+        };
+        let reads = of_loops(&reading(0.0), &reading(3.0));
+        assert!(reads.verdict == Found::Holds && reads.reason.starts_with("of the loops: reads_per_op; "), "{reads:?}");
+        let stopped = of_loops(&runs(7, 100.0), &served(&[0.0; 7]));
+        assert!(stopped.verdict == Found::Holds && stopped.reason.contains("ops_per_s is 0.000"), "{stopped:?}");
+        for (base, other) in [(reading(3.0), reading(0.0)), (served(&[0.0; 7]), runs(7, 100.0))] {
+            assert_eq!(of_loops(&base, &other).verdict, Found::Fails, "it is better");
+        }
     }
 
     #[test]
@@ -170,9 +240,6 @@ mod tests {
                 }
             }
             run
-        };
-        let of_loops = |base: &Results, other: &Results| {
-            found(base, other).into_iter().find(|gated| gated.reason.starts_with("of the loops")).unwrap()
         };
         for lost in [1, 7] {
             let same = of_loops(&runs(7, 100.0), &lose(runs(7, 100.0), lost, OPEN));

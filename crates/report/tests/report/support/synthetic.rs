@@ -8,6 +8,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rumba_core::check::Check;
 use rumba_core::claim::Claim;
+use rumba_core::comparison::Comparison;
 use rumba_core::engine::{Durability, EngineConfig, EngineFacts, Family, Form, Gauge};
 use rumba_core::looks::EngineCourse;
 use rumba_core::metric::{Metric, Metrics};
@@ -540,4 +541,16 @@ pub fn sample() -> Results {
 /// Two engines in a server and one embedded, two repeats.
 pub fn servers() -> Results {
     results(&[SERVER_BTREE, SERVER_LSM, LSM], Plan { clients: &[16], repeats: 2, loops: 3, loop_s: 60 })
+}
+
+/// The comparison of these runs if their trials had begun by turns.
+pub fn in_turns(base: &Results, other: &Results) -> Comparison {
+    let begun = |run: &Results, first: usize| {
+        let mut run = run.clone();
+        for (trial, turn) in run.trials.iter_mut().zip(0..) {
+            trial.record.started = format!("2024-01-01T10:{:02}:00Z", 2 * turn + first);
+        }
+        run
+    };
+    super::compare::compare(&begun(base, 0), &begun(other, 1))
 }
