@@ -18,13 +18,15 @@ const RANKS = ["void", "misleading", "unsure", "note"];
 
 /** Warnings of one code and remedy, the trials that they are about together. */
 export function warningList(context: Context): HTMLElement | null {
-  const groups = new Map<string, { warning: Warning; lines: Map<string, { message: string; repeats: number[] }> }>();
+  const groups = new Map<string, { warning: Warning; lines: Map<string, { who: string; message: string; repeats: number[] }> }>();
   const add = (warning: Warning, who: string, repeat: number | null) => {
     const key = `${warning.code}\n${warning.remedy}`;
     const group = groups.get(key) ?? { warning, lines: new Map() };
-    const line = group.lines.get(who || warning.message) ?? { message: warning.message, repeats: [] };
+    // What is said of all repeats together is another finding than of one.
+    const of = repeat === null ? `${who}\n${warning.message}` : who;
+    const line = group.lines.get(of) ?? { who, message: warning.message, repeats: [] };
     if (repeat !== null) line.repeats.push(repeat);
-    group.lines.set(who || warning.message, line);
+    group.lines.set(of, line);
     groups.set(key, group);
   };
   for (const warning of context.data.warnings) add(warning, "", null);
@@ -37,8 +39,8 @@ export function warningList(context: Context): HTMLElement | null {
       {},
       h("code", {}, warning.code),
       warning.rank !== undefined && h("span", { class: "unit" }, ` ${MEANINGS[warning.rank]}`),
-      ...[...lines].map(([who, { message, repeats }]) =>
-        h("p", {}, repeats.length > 0 ? h("strong", {}, `${who}: `) : null, message, repeats.length > 1 && ` (repeat ${repeats[0]}; likewise in ${repeats.slice(1).join(", ")})`),
+      ...[...lines.values()].map(({ who, message, repeats }) =>
+        h("p", {}, who !== "" && h("strong", {}, `${who}: `), message, repeats.length > 1 && ` (repeat ${repeats[0]}; likewise in ${repeats.slice(1).join(", ")})`),
       ),
       (warning.undermines ?? []).length > 0 && h("p", { class: "about" }, `It changes how to read: ${(warning.undermines ?? []).join(", ")}`),
       h("p", { class: "remedy" }, warning.remedy),

@@ -114,6 +114,14 @@ export interface TrialName {
   repeat: number;
 }
 
+/** What a warning is about: a trial, or all repeats of an engine together, which have no number. */
+export interface About {
+  trial: number | null;
+  engine: string;
+  clients: number;
+  repeat: number | null;
+}
+
 export interface Verdict {
   clients: number;
   question: string;
@@ -231,7 +239,7 @@ export interface PageData {
   summary: {
     rows: Row[];
     unfinished: TrialName[];
-    remarks: (TrialName & Warning)[];
+    remarks: (About & Warning)[];
     claims: Judgement[];
     relative?: Relative[];
     steadiness?: (TrialName & { start_s: number; courses: Record<string, Course> })[];

@@ -17,9 +17,9 @@ use crate::metric::{Better, METRICS, Metric, MetricInfo};
 use crate::rate::{Rate, rate_info};
 use crate::ratio::Ratio;
 use crate::record::Status;
+pub use crate::remark::{About, Remark, TrialName};
 use crate::search::Searched;
 use crate::starts::Starts;
-use crate::warning::Warning;
 use crate::workload::{ResponseLimit, Short, engine_in_test};
 use crate::written::WrittenChange;
 
@@ -333,19 +333,6 @@ impl RelativeRow {
     }
 }
 
-/// Where a value comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TrialName {
-    /// Its number in the order of running.
-    pub trial: u32,
-    /// The engine's name in the experiment.
-    pub engine: String,
-    /// Clients of the operation mix.
-    pub clients: u32,
-    /// Which repeat of its engine and clients it is, from 1.
-    pub repeat: u32,
-}
-
 /// A trial that did not end as planned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unfinished {
@@ -354,17 +341,6 @@ pub struct Unfinished {
     pub name: TrialName,
     /// Why: it failed, was interrupted, was suspended, or never told its end.
     pub status: Status,
-}
-
-/// A warning about one trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Remark {
-    /// The trial; of its fields each is one of the JSON's.
-    #[serde(flatten)]
-    pub name: TrialName,
-    /// Its code and its text, with the remedy.
-    #[serde(flatten)]
-    pub warning: Warning,
 }
 
 /// How steady a trial's loops were.

@@ -37,6 +37,7 @@ pub mod printable;
 pub mod rate;
 pub mod ratio;
 pub mod record;
+pub mod remark;
 pub mod results;
 pub mod search;
 pub mod server;

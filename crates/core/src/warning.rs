@@ -132,8 +132,6 @@ pub const WARNINGS: &[WarningKind] = &[
     row("lost-commits", Rank::Misleading, &["ops_per_s", "wkb_per_op", "wkb_per_op_with_drain"]),
     row("damaged-by-kill", Rank::Misleading, &["ops_per_s", "wkb_per_op", "wkb_per_op_with_drain"]),
     row("cut-off", Rank::Misleading, &[]),
-    row("steadiness-undecided", Rank::Unsure, &["ops_per_s", "wkb_per_op"]),
-    row("warmup-undecided", Rank::Unsure, &["ops_per_s", "wkb_per_op"]),
     row("warmup-levels-unknown", Rank::Unsure, WRITES),
     row("parity-unknown", Rank::Unsure, &[]),
     row("one-repeat", Rank::Unsure, &[]),
@@ -171,6 +169,9 @@ pub const WARNINGS: &[WarningKind] = &[
     row("not-kept", Rank::Note, &[]),
     row("results-disk-full", Rank::Note, &[]),
     row("results-not-written", Rank::Note, &[]),
+    row("few-intervals", Rank::Note, &[]),
+    row("steadiness-undecided", Rank::Note, &[]),
+    row("warmup-undecided", Rank::Note, &[]),
 ];
 
 /// A warning as files and programs have it: with what [`WARNINGS`] says of its code, so that no reader needs the table.

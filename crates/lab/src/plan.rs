@@ -6,14 +6,15 @@ use rumba_core::engine::EngineConfig;
 use rumba_core::engine_name;
 use rumba_core::limits::{Limits, StorageLimit};
 use rumba_core::record::{RunPlan, TrialPart, TrialPlan};
-use rumba_core::units::show_bytes;
+use rumba_core::units::{counted, show_bytes};
 use rumba_core::warning::Warning;
 use rumba_core::workload::{Test, engine_in_test};
 use rumba_statistics::LEAST_REPEATS;
+use rumba_statistics::steady::FEWEST_INTERVALS;
 
 use crate::parity;
 use crate::registry::Registry;
-use crate::spec::{Experiment, RepeatsFrom};
+use crate::spec::{Experiment, RepeatsFrom, SHORTEST_INTERVAL_S};
 
 pub use rest::rest;
 
@@ -242,6 +243,7 @@ pub fn warnings(experiment: &Experiment, memory_bytes: Option<u64>, registry: &R
             "set repeats = 4 or more: with fewer no difference can be decided",
         ));
     }
+    warnings.extend(few_intervals(experiment));
     warnings
 }
 
@@ -270,6 +272,24 @@ fn page_cache(experiment: &Experiment, memory_bytes: Option<u64>, registry: &Reg
         ),
         "limit the memory (limits.memory = \"data/4\"), use more data, or direct I/O where the engine has it",
     ))
+}
+
+/// Says that nobody will be able to tell whether the loops were steady, however many repeats there are.
+fn few_intervals(experiment: &Experiment) -> Option<Warning> {
+    let run = &experiment.run;
+    let of = |interval_s: f64| (f64::from(run.loops) * run.loop_s / interval_s).round();
+    let (intervals, shorter) = (of(run.interval_s), of(SHORTEST_INTERVAL_S) >= FEWEST_INTERVALS);
+    let shorter = shorter.then(|| format!("set interval = \"{:.0}ms\", or ", SHORTEST_INTERVAL_S * 1e3));
+    (intervals < FEWEST_INTERVALS).then(|| {
+        Warning::new(
+            "few-intervals",
+            format!(
+                "the loops are {} long: whether they were steady can be told of {FEWEST_INTERVALS} or more",
+                counted(intervals as usize, "interval")
+            ),
+            shorter.unwrap_or_default() + "run longer loops",
+        )
+    })
 }
 
 /// Warns of engines that are to be compared, with fewer repeats than any verdict needs.

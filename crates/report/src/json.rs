@@ -138,7 +138,8 @@ pub struct TrialDocument {
     pub charged: BTreeMap<String, Metric>,
     /// Of warmup and loops one by one: what their bytes were written for, by the engine's own counters.
     pub written: Vec<PhaseWritten>,
-    /// The trial's own warnings and those that follow from its figures.
+    /// The trial's own warnings and those that follow from its figures; what is said of all repeats together is one of
+    /// the summary's `remarks`.
     pub warnings: Vec<Warning>,
 }
 
@@ -202,7 +203,7 @@ pub fn schema_of<T: JsonSchema>(name: &str) -> serde_json::Value {
 fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialDocument {
     let plan = &record.plan;
     let (status, failure) = status_word(&record.status);
-    let of_trial = summary.remarks.iter().filter(|remark| remark.name.trial == plan.number);
+    let of_trial = summary.remarks.iter().filter(|remark| remark.about.trial == Some(plan.number));
     TrialDocument {
         number: plan.number,
         directory: directory.to_owned(),

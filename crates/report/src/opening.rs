@@ -439,7 +439,7 @@ fn careful(results: &Results, summary: &Summary) -> String {
 
 /// The worst warning that changes what a figure means, whom it is about, and how many kinds there are.
 fn warnings<'a>(results: &'a Results, summary: &'a Summary) -> (Option<(&'a Warning, Option<&'a str>)>, usize) {
-    let named = summary.remarks.iter().map(|remark| (&remark.warning, Some(remark.name.engine.as_str())));
+    let named = summary.remarks.iter().map(|remark| (&remark.warning, Some(remark.about.engine.as_str())));
     let all = results.warnings.iter().map(|warning| (warning, None)).chain(named);
     let place = |code: &str| WARNINGS.iter().position(|kind| kind.code == code).unwrap_or(WARNINGS.len());
     let mut worth: Vec<_> = all.filter(|(warning, _)| warning.rank() < Rank::Note).collect();

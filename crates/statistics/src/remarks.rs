@@ -31,7 +31,7 @@ pub fn remarks(record: &Record) -> Vec<Remark> {
             warnings.push(warning);
         }
     }
-    warnings.into_iter().map(|warning| Remark { name: trial_name(record), warning }).collect()
+    warnings.into_iter().map(|warning| Remark { about: trial_name(record).into(), warning }).collect()
 }
 
 fn derived(record: &Record) -> Vec<Warning> {

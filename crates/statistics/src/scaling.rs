@@ -1,6 +1,6 @@
 //! Where more clients do no more, and what they wait for there.
 
-use rumba_core::comparison::{Part, PhaseFigures, Remark, Row, TrialName};
+use rumba_core::comparison::{About, Part, PhaseFigures, Remark, Row};
 use rumba_core::counted::WAITED;
 use rumba_core::units::counted;
 use rumba_core::warning::Warning;
@@ -63,13 +63,8 @@ fn remark<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<Remark> {
         cause(beyond.run)
     );
     let remedy = "compare at fewer clients, or change what is named and run the ladder again";
-    let name = TrialName {
-        trial: *beyond.run.trials.first()?,
-        engine: rows.first()?.engine.clone(),
-        clients: beyond.clients,
-        repeat: beyond.run.repeats.first().copied().unwrap_or(1),
-    };
-    Some(Remark { name, warning: Warning::new("scaling-ended", message, remedy) })
+    let about = About::repeats(&rows.first()?.engine, beyond.clients);
+    Some(Remark { about, warning: Warning::new("scaling-ended", message, remedy) })
 }
 
 /// What the figures say of why more clients did no more.
@@ -167,8 +162,7 @@ mod tests {
                 "beyond 16 clients operations/s do not grow: 2050 by 64 after 2000; 0.62 of an operation's time is row_locks"
             ]
         );
-        let remark = remarks(&rows).remove(0);
-        assert_eq!((remark.name.trial, remark.name.clients), (64, 64));
+        assert_eq!(remarks(&rows)[0].about, About::repeats("a", 64), "of all repeats, and in no trial's warnings");
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub use ab::{of_files, pairs_of};
 pub use claim::{claims_of, source_of, without_claims};
 pub use error::{Origin, SpecError, without_passwords};
 pub use memory::Shortage;
-pub use run::RUN_KEYS;
+pub use run::{RUN_KEYS, SHORTEST_INTERVAL_S};
 pub use source::is_standard_input;
 
 use crate::registry::Registry;

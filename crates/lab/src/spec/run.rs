@@ -78,9 +78,10 @@ fn repeats_from(node: &Node) -> Result<RepeatsFrom, SpecError> {
     })
 }
 
-/// The shortest, the usual and the longest interval in seconds. Stalls of 1–4 s
-/// vanish in longer ones; in shorter ones the harness's own work would show.
-const INTERVAL_S: (f64, f64, f64) = (0.1, 1.0, 60.0);
+/// The shortest interval in seconds: in shorter ones the harness's own work would show.
+pub const SHORTEST_INTERVAL_S: f64 = 0.1;
+/// The shortest, the usual and the longest interval in seconds. Stalls of 1–4 s vanish in longer ones.
+const INTERVAL_S: (f64, f64, f64) = (SHORTEST_INTERVAL_S, 1.0, 60.0);
 
 fn interval(node: &Node) -> Result<f64, SpecError> {
     let interval_s = take::seconds("interval", node)?;

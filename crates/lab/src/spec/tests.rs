@@ -472,6 +472,25 @@ fn a_longest_warmup_below_the_shortest_and_an_interval_that_shows_the_harness_ar
 }
 
 #[test]
+fn loops_of_too_few_intervals_for_a_trend_are_told_once_with_what_makes_them_enough() {
+    let warned = |set: &[&str]| {
+        let warnings = crate::plan::warnings(&with(GOOD, set).unwrap(), None, &registry());
+        let found: Vec<_> = warnings.into_iter().filter(|warning| warning.code == "few-intervals").collect();
+        assert!(found.len() < 2, "{found:?}");
+        found.into_iter().next().map(|warning| (warning.message, warning.remedy))
+    };
+    let message = "the loops are 6 intervals long: whether they were steady can be told of 12 or more";
+    let told = |message: &str, remedy: &str| Some((message.to_owned(), remedy.to_owned()));
+    let shorter = "set interval = \"100ms\", or run longer loops";
+    assert_eq!(warned(&["loops=2", "loop=3s"]), told(message, shorter));
+    assert_eq!(warned(&["loops=2", "loop=30s", "interval=10s"]), told(message, shorter));
+    let too_short = "the loops are 1 interval long: whether they were steady can be told of 12 or more";
+    assert_eq!(warned(&["loops=1", "loop=500ms"]), told(too_short, "run longer loops"), "100 ms would be five");
+    assert_eq!(warned(&["loops=2", "loop=6s"]), None);
+    assert_eq!(warned(&["loops=1", "loop=1200ms", "interval=100ms"]), None, "as told");
+}
+
+#[test]
 fn a_number_of_clients_is_given_once_and_a_bound_leaves_time_for_a_stall_to_be_seen() {
     let (place, problem, remedy) = mistake("clients = [1, 8]", "clients = [1, 8, 1]");
     assert_eq!(place, "e.toml:8:18");

@@ -7,7 +7,8 @@
 //! holds, since writing it once over means to write the whole database. A
 //! B-tree has no levels: of it, and of everything, the last seconds must have
 //! no sure trend. Whether they have none for sure may be undecided: nobody waits
-//! for that, which noise can put off for ever, and it is told.
+//! for that, which noise can put off for ever, and it is told where there is an
+//! interval that says how far it may have moved.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -40,8 +41,9 @@ impl Trial<'_> {
         let Some(most_s) = run.warmup_most_s else { return self.follow(span, running, infos, Some(until)) };
         // The levels of aged data have been written once over already.
         let levels = if run.age_s.is_some() { Levels::Aged } else { Levels::Since(self.instance.counters()) };
+        let loop_s = run.loop_s;
         let found = self.steady(span, running, infos, until, most_s, levels)?;
-        if let Some(warning) = found.warning("the warmup", |lacking| not_steady(most_s, lacking)) {
+        if let Some(warning) = found.warning("the warmup", loop_s, |lacking| not_steady(most_s, lacking)) {
             self.emit(Event::Warning(warning));
         }
         Ok(())
@@ -68,7 +70,8 @@ impl Trial<'_> {
             self.end_looking();
             self.end_asking();
         }
-        if let Some(warning) = steady?.warning("the ageing", |lacking| not_aged(most_s, lacking)) {
+        let loop_s = self.job.plan.run.loop_s;
+        if let Some(warning) = steady?.warning("the ageing", loop_s, |lacking| not_aged(most_s, lacking)) {
             self.emit(Event::Warning(warning));
         }
         finished.map(|()| span)
@@ -140,20 +143,23 @@ struct Found {
 }
 
 impl Found {
-    /// The warning that it was not steady, in these words; or that nobody can tell after this span whether it was.
-    fn warning(&self, span: &str, not_steady: impl FnOnce(&[String]) -> Warning) -> Option<Warning> {
+    /// The warning that it was not steady, in these words; or that nobody can tell after this span whether it was, before
+    /// loops of this length.
+    fn warning(&self, span: &str, loop_s: f64, not_steady: impl FnOnce(&[String]) -> Warning) -> Option<Warning> {
         if !self.lacking.is_empty() {
             return Some(not_steady(&self.lacking));
         }
-        (!self.undecided.is_empty()).then(|| {
+        let (open, longest_s) = (self.undecided.join("; "), WINDOW_S.1);
+        let longer = if loop_s < longest_s {
+            format!("; a longer loop has more seconds tested before it, up to {longest_s:.0}")
+        } else {
+            String::new()
+        };
+        (!open.is_empty()).then(|| {
             Warning::new(
                 "warmup-undecided",
-                format!(
-                    "{span} ended without a sure trend, and whether the engine was steady is undecided: {}",
-                    self.undecided.join("; ")
-                ),
-                "read the change over the loops, by themselves and over the repeats; a longer loop has more seconds \
-                 tested before it",
+                format!("{span} ended without a sure trend, and whether the engine was steady is undecided: {open}"),
+                format!("read the change over the loops, which three repeats and more tell together{longer}"),
             )
         })
     }
@@ -382,23 +388,34 @@ mod tests {
         let levelled = |second: u64| 1000 + 20 * second.min(40) + wobble(second);
         let steady = warmed(levelled, 75).found(&[]);
         assert_eq!(steady, Found::default());
-        assert_eq!(steady.warning("the warmup", |lacking| not_steady(60.0, lacking)), None);
+        assert_eq!(steady.warning("the warmup", 10.0, |lacking| not_steady(60.0, lacking)), None);
     }
 
     /// Nobody waits for it, and nobody takes it for a steady state.
     #[test]
     fn a_trend_that_nobody_can_tell_ends_the_warmup_and_is_told() {
-        let sways = |second: u64| (1000.0 + 300.0 * (second as f64 * 0.42).sin()) as u64;
-        let found = warmed(sways, 40).found(&[]);
+        let found = warmed(|second| 1000 + 100 * (7 * second % 11), 40).found(&[]);
         assert_eq!(found.lacking, [""; 0], "no trend is sure");
-        let told = |found: &Found| found.warning("the warmup", |lacking| not_steady(60.0, lacking)).unwrap();
-        let warning = told(&found);
+        let told = |found: &Found, loop_s| found.warning("the warmup", loop_s, |lacking| not_steady(60.0, lacking));
+        let warning = told(&found, 30.0).unwrap();
         assert_eq!(warning.code, "warmup-undecided");
         assert!(warning.message.starts_with("the warmup ended without a sure trend, and whether "), "{warning:?}");
-        assert!(warning.message.contains("is undecided: operations/s: the seconds depend"), "{warning:?}");
-        assert!(!warning.message.contains("KB"), "what is written of each operation stays the same: {warning:?}");
+        let how_far = "is undecided: operations/s changed by +5.4% (95%: -18.0 to +28.8%)";
+        assert!(warning.message.ends_with(how_far), "what is written of each operation stays the same: {warning:?}");
+        assert!(
+            warning.remedy.ends_with("; a longer loop has more seconds tested before it, up to 120"),
+            "{warning:?}"
+        );
+        let longest = told(&found, 120.0).unwrap();
+        assert_eq!(longest.remedy, "read the change over the loops, which three repeats and more tell together");
         let moving = Found { lacking: vec!["operations/s still rise".to_owned()], ..found };
-        assert_eq!(told(&moving).code, "warmup-not-steady", "what is known is said of the two");
+        assert_eq!(told(&moving, 30.0).unwrap().code, "warmup-not-steady", "what is known is said of the two");
+    }
+
+    #[test]
+    fn seconds_that_are_worth_too_few_for_an_interval_end_the_warmup_and_nothing_is_said_of_them() {
+        let sways = |second: u64| (1000.0 + 300.0 * (second as f64 * 0.42).sin()) as u64;
+        assert_eq!(warmed(sways, 40).found(&[]), Found::default());
     }
 
     #[test]

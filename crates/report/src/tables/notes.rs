@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use rumba_core::comparison::{Proof, Row, Summary, TrialName, Unfinished};
+use rumba_core::comparison::{About, Proof, Row, Summary, TrialName, Unfinished};
 use rumba_core::printable::on_a_line;
 use rumba_core::record::{PhaseKind, Status};
 use rumba_core::results::Results;
@@ -56,7 +56,8 @@ pub fn servers(results: &Results) -> String {
 /// run for.
 pub fn scaling(summary: &Summary) -> String {
     let ended = summary.remarks.iter().filter(|remark| remark.warning.code == "scaling-ended");
-    let lines: String = ended.map(|remark| format!("  {}: {}\n", remark.name.engine, remark.warning.message)).collect();
+    let lines: String =
+        ended.map(|remark| format!("  {}: {}\n", remark.about.engine, remark.warning.message)).collect();
     if lines.is_empty() { lines } else { format!("\nWhat stopped scaling\n{lines}") }
 }
 
@@ -162,7 +163,7 @@ pub fn ended_lines(unfinished: &[Unfinished]) -> Vec<String> {
 
 fn trial_names(names: &[&TrialName]) -> String {
     if let [name] = names {
-        return format!("trial {}, {}", name.trial, who(name));
+        return format!("trial {}, {}", name.trial, whom(&About::from((*name).clone())));
     }
     let mut engines: Vec<&str> = names.iter().map(|name| name.engine.as_str()).collect();
     engines.sort_unstable();
@@ -171,8 +172,10 @@ fn trial_names(names: &[&TrialName]) -> String {
     format!("trials {} ({})", numbers.join(", "), engines.join(", "))
 }
 
-pub fn who(name: &TrialName) -> String {
-    format!("{}, {}, repeat {}", name.engine, counted(name.clients as usize, "client"), name.repeat)
+/// Whom a remark is about, in words: a repeat, or all of an engine with its clients.
+pub fn whom(about: &About) -> String {
+    let of = format!("{}, {}", about.engine, counted(about.clients as usize, "client"));
+    about.repeat.map_or_else(|| of.clone(), |repeat| format!("{of}, repeat {repeat}"))
 }
 
 /// How a trial ended, in words.

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use rumba_core::comparison::{Remark, Row, TrialName};
+use rumba_core::comparison::{About, Remark, Row};
 use rumba_core::warning::{Rank, WARNINGS, Warning};
 
-use super::notes::who;
+use super::notes::whom;
 
 /// How many kinds of warnings are shown unless all are asked for; more only when all of them void figures.
 const FEW: usize = 5;
@@ -26,7 +26,7 @@ struct Group<'a> {
 /// What was seen, and in which further repeats of the same engine a like thing was.
 struct Line<'a> {
     /// `None` when it is about all trials.
-    name: Option<&'a TrialName>,
+    about: Option<&'a About>,
     message: &'a str,
     likewise: Vec<String>,
 }
@@ -35,14 +35,14 @@ impl<'a> Warnings<'a> {
     /// Those common to all trials and those of single ones, the worst first; few of them, or all.
     pub fn of(common: &'a [Warning], remarks: &'a [Remark], all: bool) -> Self {
         let mut groups: Vec<Group> = Vec::new();
-        let named = remarks.iter().map(|remark| (&remark.warning, Some(&remark.name)));
-        for (warning, name) in common.iter().map(|warning| (warning, None)).chain(named) {
+        let named = remarks.iter().map(|remark| (&remark.warning, Some(&remark.about)));
+        for (warning, about) in common.iter().map(|warning| (warning, None)).chain(named) {
             let same = |group: &Group| group.warning.code == warning.code && group.warning.remedy == warning.remedy;
             let index = groups.iter().position(same).unwrap_or_else(|| {
                 groups.push(Group { warning, lines: Vec::new() });
                 groups.len() - 1
             });
-            groups[index].add(name, &warning.message);
+            groups[index].add(about, &warning.message);
         }
         groups.sort_by_key(|group| (group.warning.rank(), place(&group.warning.code)));
         let void = groups.iter().filter(|group| group.warning.rank() == Rank::Void).count();
@@ -54,13 +54,13 @@ impl<'a> Warnings<'a> {
     /// The letters of the shown warnings that undermine a metric of a row: of its loops, or of its load.
     pub fn marks(&self, metric: &str, row: &Row, of_loops: bool) -> String {
         self.letters(metric, |line| {
-            of_loops && line.name.is_some_and(|name| name.engine == row.engine && name.clients == row.clients)
+            of_loops && line.about.is_some_and(|about| about.engine == row.engine && about.clients == row.clients)
         })
     }
 
     /// The letters of those that undermine it in every row.
     pub fn common_marks(&self, metric: &str) -> String {
-        self.letters(metric, |line| line.name.is_none())
+        self.letters(metric, |line| line.about.is_none())
     }
 
     fn letters(&self, metric: &str, is_about: impl Fn(&Line<'_>) -> bool) -> String {
@@ -100,16 +100,18 @@ fn place(code: &str) -> usize {
 }
 
 impl<'a> Group<'a> {
-    fn add(&mut self, name: Option<&'a TrialName>, message: &'a str) {
-        let known = self.lines.iter_mut().find(|line| match (line.name, name) {
-            (Some(known), Some(name)) => {
-                (known.engine == name.engine && known.clients == name.clients) && known.repeat != name.repeat
-            }
-            _ => false,
-        });
-        match (known, name) {
-            (Some(line), Some(name)) => line.likewise.push(name.repeat.to_string()),
-            _ => self.lines.push(Line { name, message, likewise: Vec::new() }),
+    /// What is said of another repeat of the same engine goes without its own words. What is said of all repeats together
+    /// is another finding than of one.
+    fn add(&mut self, about: Option<&'a About>, message: &'a str) {
+        let repeat = about.and_then(|about| about.repeat);
+        let is_of_another = |known: &About| {
+            let is_same = about.is_some_and(|about| known.engine == about.engine && known.clients == about.clients);
+            is_same && known.repeat.is_some() && known.repeat != repeat
+        };
+        let known = self.lines.iter_mut().find(|line| line.about.is_some_and(is_of_another));
+        match (known, repeat) {
+            (Some(line), Some(repeat)) => line.likewise.push(repeat.to_string()),
+            _ => self.lines.push(Line { about, message, likewise: Vec::new() }),
         }
     }
 
@@ -146,8 +148,8 @@ impl<'a> Group<'a> {
 
 impl Line<'_> {
     fn show(&self) -> String {
-        let Some(name) = self.name else { return self.message.to_owned() };
-        let mut text = format!("{}: {}", who(name), self.message);
+        let Some(about) = self.about else { return self.message.to_owned() };
+        let mut text = format!("{}: {}", whom(about), self.message);
         if !self.likewise.is_empty() {
             let _ = write!(text, " (likewise in {})", self.likewise.join(", "));
         }

@@ -6,7 +6,7 @@
 //! whether a run had settled, and nothing about how far another run would lie
 //! from it. Every test here keeps its level when seconds depend on each other.
 //! What repeats have in common is another finding, of whole trials: `shared`.
-//! Loops of which nobody can tell are no steady ones, and are named: `rows`.
+//! What is told of a row beside that, and what is undecided: `rows`.
 
 mod changes;
 mod effective;
@@ -35,6 +35,8 @@ use trend::{FEWEST_INDEPENDENT, Trend};
 
 /// A trend over the loops, or a step within them, below this share of the mean is no reason to warn, however sure.
 pub const LEAST: f64 = 0.10;
+/// With fewer intervals there is no trend, however many repeats have as few.
+pub const FEWEST_INTERVALS: f64 = FEWEST_INDEPENDENT;
 /// Below this many KB per operation writes are too few to have a trend.
 const WRITES_KB: f64 = 0.05;
 /// The metrics that have courses, with their words.
@@ -80,9 +82,10 @@ fn course(at: &[f64], values: &[f64], step_s: f64) -> Course {
     let Some(level) = mean(values).filter(|level| *level > 0.0) else {
         return unknown(Metric::from(mean(values).unwrap_or(f64::NAN)), "nothing was served or written in the loops");
     };
-    if (values.len() as f64) < FEWEST_INDEPENDENT {
-        let (n, fewest) = (values.len(), FEWEST_INDEPENDENT);
-        return unknown(Metric::from(level), &format!("{n} intervals are too few for a trend: it takes {fewest}"));
+    let n = values.len();
+    if (n as f64) < FEWEST_INTERVALS {
+        let why = format!("{n} intervals are too few for a trend: it takes {FEWEST_INTERVALS}");
+        return unknown(Metric::from(level), &why);
     }
     let found = changes::changes(at, values, LEAST * level);
     let residuals = if found.is_empty() { trend::detrended(at, values) } else { changes::levelled(values, &found) };
@@ -148,7 +151,7 @@ pub fn remarks(steadiness: &Steadiness) -> Vec<Remark> {
         let trend = trend_of(course, words).map(|message| moved(metric, message));
         trend.into_iter().chain(steps(course, words))
     });
-    warnings.map(|warning| Remark { name: steadiness.name.clone(), warning }).collect()
+    warnings.map(|warning| Remark { about: steadiness.name.clone().into(), warning }).collect()
 }
 
 /// Whether there is a figure that a trend would undermine.

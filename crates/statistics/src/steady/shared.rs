@@ -11,7 +11,7 @@ use super::{mean, settled};
 /// Student's t of a two-sided interval of 95%, by degrees of freedom from 2 to 10.
 const STUDENT: [f64; 9] = [4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281];
 /// The fewest repeats: with two the interval is six times as wide as with four.
-const FEWEST: usize = 3;
+pub const FEWEST: usize = 3;
 
 /// Of each row that has repeats, what they share.
 pub fn trends(rows: &[Row], steadiness: &[Steadiness]) -> Vec<Trends> {

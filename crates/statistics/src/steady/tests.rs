@@ -129,7 +129,7 @@ fn the_summary_tells_what_was_not_steady_with_its_figures_and_its_seconds() {
     let falling = |second: usize| 2000.0 * (3.0 - 0.02 * second as f64) + 10.0 * wobble(second);
     found.trials[1].intervals = seconds(60, |second| 2000.0 + wobble(second), falling);
     let summary = summarise(&found);
-    let said = |remark: &Remark| (remark.name.engine.clone(), remark.warning.code.clone());
+    let said = |remark: &Remark| (remark.about.engine.clone(), remark.warning.code.clone());
     let said: Vec<(String, String)> = summary.remarks.iter().map(said).collect();
     let expected = [("a", "unsteady"), ("a", "change-point"), ("b", "writes-unsteady")];
     assert_eq!(said, expected.map(|(engine, code)| (engine.to_owned(), code.to_owned())));

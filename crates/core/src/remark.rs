@@ -1,0 +1,77 @@
+//! Warnings about trials, and about the repeats of an engine together.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::warning::Warning;
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialName {
+    /// Its number in the order of running.
+    pub trial: u32,
+    /// The engine's name in the experiment.
+    pub engine: String,
+    /// Clients of the operation mix.
+    pub clients: u32,
+    /// Which repeat of its engine and clients it is, from 1.
+    pub repeat: u32,
+}
+
+/// What a remark is about: a trial, or all repeats of an engine with a number of clients together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct About {
+    /// The trial's number in the order of running; `null` where it is about all repeats together.
+    pub trial: Option<u32>,
+    /// The engine's name in the experiment.
+    pub engine: String,
+    /// Clients of the operation mix.
+    pub clients: u32,
+    /// Which repeat of its engine and clients the trial is, from 1; `null` where it is about all of them together.
+    pub repeat: Option<u32>,
+}
+
+impl About {
+    /// All repeats of this engine with so many clients together.
+    pub fn repeats(engine: &str, clients: u32) -> Self {
+        Self { trial: None, engine: engine.to_owned(), clients, repeat: None }
+    }
+}
+
+impl From<TrialName> for About {
+    fn from(TrialName { trial, engine, clients, repeat }: TrialName) -> Self {
+        Self { trial: Some(trial), engine, clients, repeat: Some(repeat) }
+    }
+}
+
+/// A warning about one trial, or about all repeats of an engine together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Remark {
+    /// What it is about; of its fields each is one of the JSON's.
+    #[serde(flatten)]
+    pub about: About,
+    /// Its code and its text, with the remedy.
+    #[serde(flatten)]
+    pub warning: Warning,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remark_on_repeats_names_no_trial_and_one_on_a_trial_is_written_as_ever() {
+        let name = TrialName { trial: 7, engine: "a".to_owned(), clients: 8, repeat: 2 };
+        let of_trial = Remark { about: name.into(), warning: Warning::new("unsteady", "seen", "do") };
+        let of_repeats = Remark { about: About::repeats("a", 8), ..of_trial.clone() };
+        let json = |remark: &Remark| serde_json::to_value(remark).unwrap();
+        let (one, all) = (json(&of_trial), json(&of_repeats));
+        assert_eq!(
+            (&one["trial"], &one["engine"], &one["clients"], &one["repeat"]),
+            (&7.into(), &"a".into(), &8.into(), &2.into())
+        );
+        assert!(all["trial"].is_null() && all["repeat"].is_null() && all["code"] == "unsteady", "{all}");
+        assert_eq!(serde_json::from_value::<Remark>(one).unwrap(), of_trial);
+        assert_eq!(serde_json::from_value::<Remark>(all).unwrap(), of_repeats);
+    }
+}
