@@ -288,9 +288,7 @@ fn a_child_that_ended_and_that_nobody_has_waited_for_counts_as_the_servers() {
 /// Before, what the server used after that was hidden, until it had come to as much as the child's child.
 #[test]
 fn what_a_child_and_its_own_child_had_used_stays_when_both_end_between_two_readings() {
-    // Who loses its parent comes to this process, so that none that is metered waits for it.
-    // SAFETY: sets a flag of this process, which stays.
-    assert_eq!(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong) }, 0);
+    let _taking = OrphansTaken::begin();
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), true);
     server.say("deepen");
@@ -323,13 +321,34 @@ fn child_of(parent: u32) -> u32 {
     pids.find(is_its).unwrap()
 }
 
-/// Waits for a process that comes to this one as soon as its parent has ended.
+/// While it lives, who loses its parent comes to this process, so that none that is metered waits for it.
+struct OrphansTaken;
+
+impl OrphansTaken {
+    fn begin() -> Self {
+        Self::set(1);
+        Self
+    }
+
+    fn set(taken: libc::c_ulong) {
+        // SAFETY: sets a flag of this process, and touches no memory.
+        assert_eq!(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, taken) }, 0);
+    }
+}
+
+/// The other tests' orphans go where they would.
+impl Drop for OrphansTaken {
+    fn drop(&mut self) {
+        Self::set(0);
+    }
+}
+
+/// Waits for a process that came to this one when its parent ended.
 fn reap_orphan(pid: u32) {
     let pid = pid as libc::pid_t;
     // SAFETY: nobody asks for the status.
-    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } != pid {
-        std::thread::yield_now();
-    }
+    let reaped = unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+    assert_eq!(reaped, pid, "it did not come here: {}", std::io::Error::last_os_error());
 }
 
 /// Whether a process has a child that has ended and that it has not waited for.

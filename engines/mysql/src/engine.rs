@@ -349,24 +349,33 @@ impl Engine for MySqlEngine {
         !storage.is_some_and(|storage| WITHOUT_TRANSACTIONS.iter().any(|name| name.eq_ignore_ascii_case(storage)))
     }
 
+    /// Of a server that others run it is not known before it is asked what its experiment does not set, nor which engine
+    /// is its default; the record says it. The isolation rumba sets in every session.
     fn nature(&self, config: &EngineConfig) -> Nature {
+        let is_existing = config.server.as_deref().is_some_and(is_dsn);
         let storage = self.storage.or(config.settings.text("storage_engine"));
-        let kind = storage.map_or(Kind::InnoDb, Kind::of);
+        let kind = storage.map(Kind::of).or((!is_existing).then_some(Kind::InnoDb));
         let isolation = config.settings.text("isolation").map(|level| level.to_ascii_uppercase().replace('-', " "));
+        let usual = || kind.as_ref().map(|kind| plan::usual_isolation(kind).to_owned());
         let set = |name: &str| config.settings.0.get(name).map(|value| value.to_string().to_ascii_lowercase());
-        let is_direct = match kind {
-            Kind::InnoDb => Some(set("innodb_flush_method").is_none_or(|method| method.contains("direct"))),
-            Kind::RocksDb => {
-                Some(set("rocksdb_use_direct_reads").is_none_or(|on| ["true", "on", "1"].contains(&on.as_str())))
+        let of_own = (!is_existing).then_some(true);
+        let is_direct = match &kind {
+            Some(Kind::InnoDb) => set("innodb_flush_method").map(|method| method.contains("direct")).or(of_own),
+            Some(Kind::RocksDb) => {
+                set("rocksdb_use_direct_reads").map(|on| ["true", "on", "1"].contains(&on.as_str())).or(of_own)
             }
-            Kind::Other(_) => None,
+            Some(Kind::Other(_)) | None => None,
         };
-        let is_tokudb = matches!(&kind, Kind::Other(name) if name.eq_ignore_ascii_case("tokudb"));
+        let has_log = match &kind {
+            Some(Kind::InnoDb | Kind::RocksDb) => true,
+            // How TokuDB reads was for others to decide: its server is an existing one.
+            Some(Kind::Other(name)) => name.eq_ignore_ascii_case("tokudb"),
+            None => false,
+        };
         Nature {
-            isolation: Some(isolation.unwrap_or_else(|| plan::usual_isolation(&kind).to_owned())),
-            // What engines of further kinds write, this crate does not know. How TokuDB reads was for others to decide:
-            // its server is an existing one.
-            has_log: (is_direct.is_some() || is_tokudb).then_some(true),
+            isolation: isolation.or_else(usual),
+            // What engines of further kinds write, this crate does not know.
+            has_log: has_log.then_some(true),
             reads: is_direct.map(|is_direct| if is_direct { Reads::Direct } else { Reads::Buffered }),
         }
     }
@@ -474,5 +483,22 @@ mod tests {
         assert_eq!(reads(MySqlEngine::MYROCKS, &[]), Some(Reads::Direct));
         assert_eq!(reads(MySqlEngine::INNODB, &[("innodb_flush_method", "fsync")]), Some(Reads::Buffered));
         assert_eq!(reads(MySqlEngine::MYROCKS, &[("rocksdb_use_direct_reads", "OFF")]), Some(Reads::Buffered));
+    }
+
+    /// Before, it was taken to have been configured as rumba would have.
+    #[test]
+    fn of_a_server_of_others_is_known_what_is_set_and_what_sessions_are_told_and_nothing_more() {
+        let of = |engine: MySqlEngine, settings: &[(&str, &str)]| {
+            let settings = settings.iter().map(|(name, value)| (*name, Value::Text((*value).to_owned()))).collect();
+            let server = Some("mysql://me@host/db".to_owned());
+            engine.nature(&EngineConfig { server, settings, ..EngineConfig::new(engine.info.name) })
+        };
+        let untold = |isolation: &str| Nature { reads: None, ..Nature::new(isolation, true, Reads::Direct) };
+        assert_eq!(of(MySqlEngine::INNODB, &[]), untold("REPEATABLE READ"));
+        assert_eq!(of(MySqlEngine::MYROCKS, &[]), untold("READ COMMITTED"));
+        let set = of(MySqlEngine::INNODB, &[("innodb_flush_method", "O_DIRECT"), ("isolation", "serializable")]);
+        assert_eq!(set, Nature::new("SERIALIZABLE", true, Reads::Direct));
+        assert_eq!(of(MySqlEngine::ANY, &[]), Nature::default(), "its default engine may be any");
+        assert_eq!(of(MySqlEngine::ANY, &[("storage_engine", "InnoDB")]), untold("REPEATABLE READ"));
     }
 }

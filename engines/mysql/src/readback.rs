@@ -12,7 +12,7 @@ use crate::counters::Kind;
 use crate::plan::{Line, Plan};
 
 /// Variables that decide what a server's figures mean, whoever has set them.
-const TELLING: [&str; 14] = [
+const TELLING: [&str; 15] = [
     "innodb_buffer_pool_size",
     "innodb_flush_log_at_trx_commit",
     "innodb_doublewrite",
@@ -23,6 +23,7 @@ const TELLING: [&str; 14] = [
     "innodb_redo_log_capacity",
     "rocksdb_block_cache_size",
     "rocksdb_flush_log_at_trx_commit",
+    "rocksdb_use_direct_reads",
     "rocksdb_default_cf_options",
     "log_bin",
     "sync_binlog",

@@ -246,9 +246,13 @@ impl Engine for PostgreSql {
         memory::need(server.software().ok()?.version)
     }
 
+    /// The isolation of sessions that are told none is the server's, which of one that others run is not known before it is
+    /// asked; the record says it.
     fn nature(&self, config: &EngineConfig) -> Nature {
-        let level = config.settings.text("isolation").unwrap_or("read-committed");
-        Nature::new(&level.to_ascii_uppercase().replace('-', " "), true, Reads::Buffered)
+        let is_existing = config.server.as_deref().is_some_and(is_dsn);
+        let level = config.settings.text("isolation").or((!is_existing).then_some("read-committed"));
+        let isolation = level.map(|level| level.to_ascii_uppercase().replace('-', " "));
+        Nature { isolation, has_log: Some(true), reads: Some(Reads::Buffered) }
     }
 
     fn availability(&self, asked: Asked<'_>) -> Availability {
@@ -316,5 +320,27 @@ impl Engine for PostgreSql {
             Server::Existing(_) => Err(EngineError::failed("reopen", "the data of an existing server is not kept")),
             server => Ok(Box::new(open_own(dir, config, &server, Data::Left)?)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_core::setting::Value;
+
+    use super::*;
+
+    /// Before, a server of others was taken to isolate as one that nobody has configured.
+    #[test]
+    fn the_isolation_of_a_server_of_others_is_known_where_sessions_are_told_it() {
+        let isolation = |server: Option<&str>, level: Option<&str>| {
+            let mut config = EngineConfig { server: server.map(str::to_owned), ..EngineConfig::new("postgresql") };
+            config.settings.0.extend(level.map(|level| ("isolation".to_owned(), Value::Text(level.to_owned()))));
+            PostgreSql.nature(&config).isolation
+        };
+        let others = Some("postgresql://me@host/db");
+        assert_eq!(isolation(None, None).as_deref(), Some("READ COMMITTED"));
+        assert_eq!(isolation(Some("postgresql@15"), None).as_deref(), Some("READ COMMITTED"));
+        assert_eq!(isolation(others, None), None);
+        assert_eq!(isolation(others, Some("repeatable-read")).as_deref(), Some("REPEATABLE READ"));
     }
 }

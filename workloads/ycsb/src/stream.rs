@@ -46,6 +46,15 @@ pub struct Stream<S> {
     values: Values,
 }
 
+/// Has the tally hear whose write a field of a record holds, while something of that record is in doubt.
+#[inline]
+fn show(tally: &mut Tally, config: &Config, record: u64, field: usize, value: &[u8]) {
+    let Some(slot) = tally.doubted(record) else { return };
+    if let Told::By(_, author) = told(value, &config.lengths, scattered(record), field, &mut Vec::new()) {
+        tally.shown(slot, field, author);
+    }
+}
+
 /// The types that occur, in their order.
 fn mix(config: &Config) -> Vec<(Kind, u64)> {
     let sum: f64 = config.mix.iter().sum();
@@ -160,23 +169,15 @@ impl<S: Store> Stream<S> {
         let is_loaded = *record < config.records;
         match kind {
             Kind::Read => {
-                let found = match tally.doubted(*record) {
-                    None => store.read(key, *wanted, &mut |_, _| {}).await?,
-                    Some(slot) => {
-                        let (scatter, mut scratch) = (scattered(*record), Vec::new());
-                        let mut show = |field: usize, value: &[u8]| {
-                            if let Told::By(_, author) = told(value, &config.lengths, scatter, field, &mut scratch) {
-                                tally.shown(slot, field, author);
-                            }
-                        };
-                        store.read(key, *wanted, &mut show).await?
-                    }
-                };
+                let mut show = |field: usize, value: &[u8]| show(tally, config, *record, field, value);
+                let found = store.read(key, *wanted, &mut show).await?;
                 tally.asked(is_loaded, found);
                 Ok(u64::from(found))
             }
             Kind::Scan => {
-                let rows = store.scan(key, *length, *wanted, &mut |_, _| {}).await?;
+                // Of the records behind the first one nobody knows which they are.
+                let mut show = |field: usize, value: &[u8]| show(tally, config, *record, field, value);
+                let rows = store.scan(key, *length, *wanted, &mut show).await?;
                 tally.asked(is_loaded, rows > 0);
                 Ok(rows)
             }
@@ -191,7 +192,8 @@ impl<S: Store> Stream<S> {
                 let Written { found, growth } = if *kind == Kind::Update {
                     store.update(key, values).await?
                 } else {
-                    store.read_modify_write(key, *wanted, values, &mut |_, _| {}).await?
+                    let mut show = |field: usize, value: &[u8]| show(tally, config, *record, field, value);
+                    store.read_modify_write(key, *wanted, values, &mut show).await?
                 };
                 let found = found.unwrap_or(true);
                 tally.asked(is_loaded, found);
@@ -474,8 +476,8 @@ mod tests {
             Ok(())
         }
 
-        async fn scan(&mut self, _: &Key, _: u64, _: Wanted, _: VisitField<'_>) -> Result<u64, EngineError> {
-            Ok(0)
+        async fn scan(&mut self, from: &Key, _: u64, all: Wanted, visit: VisitField<'_>) -> Result<u64, EngineError> {
+            self.read(from, all, visit).await.map(u64::from)
         }
 
         fn statements(&mut self) -> StatementCounts {
@@ -483,17 +485,34 @@ mod tests {
         }
     }
 
+    /// Draws until it is this, of any record or of one, and performs it.
+    fn perform<S: Store>(client: &mut Stream<S>, kind: Kind, of: Option<u64>) {
+        let is_it = |drawn: &Drawn| drawn.kind == kind && of.is_none_or(|record| drawn.record == record);
+        while client.draw().is_some() && !is_it(&client.drawn) {}
+        assert!(performs(client));
+    }
+
     #[test]
-    fn what_a_lost_connection_left_in_doubt_is_known_once_the_client_has_read_it() {
-        let (mut client, tallies) = client_of(&[("recordcount", Value::Int(10))], CutOff::default());
-        while client.draw() != Some(1) {}
-        assert!(performs(&mut client));
-        let (record, field) = (client.drawn.record, client.values.fields().start);
-        let slot = tallies.watched().slot(record).unwrap();
-        let of_load = || tallies.why_lost(slot, field, crate::value::Author::LOADER);
-        assert_eq!(of_load(), None, "it may not have been carried out");
-        while client.draw() != Some(0) || client.drawn.record != record {}
-        assert!(performs(&mut client));
-        assert!(of_load().is_some_and(|why| why.contains("write 1 is gone")), "{:?}", of_load());
+    fn what_a_lost_connection_left_in_doubt_is_known_once_the_client_has_read_it_in_whatever_way() {
+        let ways = [
+            (Kind::Update, Kind::Read, [0.5, 0.5, 0.0, 0.0]),
+            (Kind::Update, Kind::Scan, [0.0, 0.5, 0.5, 0.0]),
+            (Kind::ReadModifyWrite, Kind::ReadModifyWrite, [0.5, 0.0, 0.0, 0.5]),
+        ];
+        let names = ["readproportion", "updateproportion", "scanproportion", "readmodifywriteproportion"];
+        for (writing, reading, shares) in ways {
+            let shares = names.into_iter().zip(shares.map(Value::Float));
+            let pairs: Vec<(&str, Value)> = shares.chain([("recordcount", Value::Int(10))]).collect();
+            let (mut client, tallies) = client_of(&pairs, CutOff::default());
+            perform(&mut client, writing, None);
+            let (record, field) = (client.drawn.record, client.values.fields().start);
+            let slot = tallies.watched().slot(record).unwrap();
+            let of_load = || tallies.why_lost(slot, field, crate::value::Author::LOADER);
+            assert_eq!(of_load(), None, "it may not have been carried out");
+            perform(&mut client, reading, Some(record));
+            assert!(of_load().is_some_and(|why| why.contains("write 1 is gone")), "{reading:?}: {:?}", of_load());
+            // What wrote again has left another in doubt; else there is nothing more to look for.
+            assert_eq!(client.tally.doubted(record).is_some(), writing == reading, "{reading:?}");
+        }
     }
 }

@@ -234,7 +234,7 @@ pub struct Tally {
     watched: Arc<Watched>,
     began: Instant,
     under_way: UnderWay,
-    /// Whether it is not known of a write what became of it.
+    /// Whether it is not known of a write what became of it, and nothing newer is known of its fields either.
     has_doubts: bool,
 }
 
@@ -291,6 +291,7 @@ impl Tally {
         if let UnderWay::Write(write) = self.under_way {
             self.log.marks.acknowledged(write, self.now_ns());
             self.under_way = UnderWay::Nothing;
+            self.look_at_doubts();
         }
     }
 
@@ -323,7 +324,14 @@ impl Tally {
     pub fn shown(&mut self, slot: usize, field: usize, found: Author) {
         if found.writer == self.writer {
             self.log.marks.shown(slot, field, found.version, self.now_ns());
+            self.look_at_doubts();
         }
+    }
+
+    /// Where something newer is known of all that was in doubt, nobody need look for it any more.
+    #[inline]
+    fn look_at_doubts(&mut self) {
+        self.has_doubts = self.has_doubts && self.log.marks.are_in_doubt();
     }
 }
 
@@ -383,6 +391,28 @@ mod tests {
             partial.remove(missing);
             assert_eq!(tallies().restore(&partial), Err(missing.as_str()));
         }
+    }
+
+    /// Before, a client whose connection was lost once looked at all that it read for the rest of the run.
+    #[test]
+    fn nobody_looks_any_more_for_what_was_in_doubt_when_something_newer_is_known_of_all_its_fields() {
+        let tallies = tallies();
+        let mut client = tallies.client();
+        let slot = tallies.watched().slot(3).unwrap();
+        let in_doubt = client.author();
+        client.writes(3, 4..6);
+        client.leave();
+        assert_eq!(client.doubted(3), Some(slot));
+        client.shown(slot, 4, in_doubt);
+        assert_eq!(client.doubted(3), Some(slot), "of the other field nothing is known");
+        client.author();
+        client.writes(3, 5..6);
+        client.wrote(0);
+        assert_eq!(client.doubted(3), None, "its later write stands there");
+        client.author();
+        client.writes(3, 5..6);
+        client.leave();
+        assert_eq!(client.doubted(3), Some(slot), "a new doubt is looked for");
     }
 
     #[test]

@@ -161,6 +161,15 @@ impl Marks {
         }
     }
 
+    /// Whether there is a field to which the client has acknowledged nothing newer than a write that is in doubt.
+    pub fn are_in_doubt(&self) -> bool {
+        let doubts = self.doubts.lock().unwrap_or_else(PoisonError::into_inner);
+        doubts.iter().any(|Doubt { write, .. }| {
+            let marks = (write.fields.0..write.fields.1).filter_map(|field| self.mark(write.slot, field));
+            marks.map(|mark| mark.version.load(Relaxed)).any(|version| version < write.version)
+        })
+    }
+
     fn doubt(&self, slot: usize, field: usize, version: u64) -> Option<Doubt> {
         let doubts = self.doubts.lock().unwrap_or_else(PoisonError::into_inner);
         let is_it = |Doubt { write, .. }: &&Doubt| {

@@ -235,7 +235,8 @@ impl Used {
 /// Who reaps a process adds what it used to its own figure. Its parent does, if it waits for it; but one that ends
 /// first leaves it to another, and one that ignores its children has the kernel drop them. When both end between two
 /// readings nobody sees which it was. So the sum is held against the one before: by as much as it fell, what these had
-/// used is in nobody's figure.
+/// used is in nobody's figure. It fell by that less what the others used meanwhile, which nobody can tell apart: of what
+/// is lost as much is missing for good as the server used between these two readings, and of what it uses later nothing.
 #[derive(Default)]
 struct Gone {
     /// What none of the server's processes has reaped.
@@ -433,6 +434,10 @@ mod tests {
         let mut orphaned = with_all();
         assert_eq!(told(&mut orphaned, 30), (60, 60));
         assert_eq!(told(&mut orphaned, 35), (65, 65), "what the server uses from then on is not hidden");
+        // What the server used between the same two readings is: 63 are true.
+        let mut meanwhile = with_all();
+        assert_eq!(told(&mut meanwhile, 33), (60, 60));
+        assert_eq!(told(&mut meanwhile, 38), (65, 65), "and no more than that: 68 are true");
         // Its parent had waited for it, and the server for that one; meanwhile the server used 3 s.
         let mut handed_on = with_all();
         assert_eq!(told(&mut handed_on, 63), (63, 63));
