@@ -272,6 +272,9 @@ fn a_directory_whose_name_begins_a_line_is_refused_where_it_is_made_and_spelt_ou
         (&["history", NAME], 0),
         (&["compare", NAME], 2),
         (&["report", "b\nverdict"], 2),
+        (&["run", "c\nverdict.toml"], 2),
+        (&["ab", "c\nverdict.toml", "small.toml"], 2),
+        (&["man", "small.toml/\nverdict"], 1),
     ] {
         let output = place.rumba(args).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{args:?}: {}", text(&output));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rumba_core::printable::shown;
 use rumba_core::results::Results;
 use rumba_lab::registry::Registry;
 use rumba_lab::spec;
@@ -31,10 +32,7 @@ fn say_claims_left_out(file: &Path) {
     }
     let claims = spec::claims_of(&std::fs::read_to_string(file).unwrap_or_default()).len();
     if claims > 0 {
-        tell(&format!(
-            "the claims of {} ({claims}) are left out: they speak of engines by other names",
-            file.display()
-        ));
+        tell(&format!("the claims of {} ({claims}) are left out: they speak of engines by other names", shown(file)));
     }
 }
 

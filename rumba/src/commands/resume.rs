@@ -260,6 +260,11 @@ fn changed_host(read: &Results, prepared: &Prepared) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
+    use miette::Diagnostic as _;
+    use rumba_testkit::records;
+
     use super::*;
 
     const PROGRAM: Option<&str> = Some("a program of 7 bytes, written at 2024-01-01T00:00:00Z");
@@ -295,5 +300,27 @@ mod tests {
         assert_eq!(then.to_string(), "rumba 0.1.0 (commit aaaaaaaaaaaa)");
         let remedy = then.to_go_on_with(None);
         assert!(remedy.contains("two builds") && remedy.contains("the build of commit aaaaaaaaaaaa, "), "{remedy}");
+    }
+
+    #[test]
+    fn the_refusal_of_results_names_the_program_that_they_say_has_begun_them() {
+        let refused = |versions: BTreeMap<String, String>| {
+            let data_base = PathBuf::from("data");
+            let resume = Resume { plans: Vec::new(), planned: 0, data_base, versions, allow_unlimited: false };
+            let read = Results { rumba: "0.0.1".to_owned(), ..records::results(Vec::new()) };
+            let problem = refuse_other_rumba(&read, &resume).unwrap_err();
+            let whose =
+                "these results were begun by a build of rumba 0.0.1 whose commit is not known: they do not say it; ";
+            assert!(problem.to_string().starts_with(whose), "{problem}");
+            problem.help().unwrap().to_string()
+        };
+        let own = |text: &str| BTreeMap::from([(OWN_PROGRAM.to_owned(), text.to_owned())]);
+        let told = refused(own("a program of 7 bytes, written at 2024-01-01T00:00:00Z"));
+        assert!(
+            told.contains("the program that began (a program of 7 bytes, written at 2024-01-01T00:00:00Z), or"),
+            "{told}"
+        );
+        let untold = refused(BTreeMap::from([("rocksdb".to_owned(), "9.10".to_owned())]));
+        assert!(untold.contains("go on with the program that began, or"), "an engine is no rumba: {untold}");
     }
 }

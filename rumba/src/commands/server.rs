@@ -232,7 +232,7 @@ fn show(server: &Server) {
     if let Some(access) = &server.access {
         say!("  client  {}", command_line(access));
         if let (Some(file), false) = (&access.password_file, mentions_password_file(access)) {
-            say!("          the password it asks for is in {}", file.display());
+            say!("          the password it asks for is in {}", shown(file));
         }
     }
     say!("  end     rumba server stop {}", server.name);

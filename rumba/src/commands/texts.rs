@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
+use rumba_core::printable::shown;
 
 use crate::cli::Cli;
 use crate::problem::Problem;
@@ -23,7 +24,7 @@ pub fn man(directory: &Path) -> super::Result {
     match written {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) => {
-            Err(Problem::failure(format!("{}: {error}", directory.display()), "name a directory that can be written"))
+            Err(Problem::failure(format!("{}: {error}", shown(directory)), "name a directory that can be written"))
         }
     }
 }

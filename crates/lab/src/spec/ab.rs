@@ -153,7 +153,7 @@ fn side(path: &Path, overrides: &Overrides, registry: &Registry) -> Result<Side,
         Tree::Table(root) => root,
         _ => Table::new(),
     };
-    Ok(Side { file: path.display().to_string(), experiment, root })
+    Ok(Side { file: super::source::name(path), experiment, root })
 }
 
 /// The options that are for this side, without its prefix.

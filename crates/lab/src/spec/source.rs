@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
+use rumba_core::printable::shown;
 use rumba_core::units::show_bytes;
 
 use super::error::{Origin, SpecError};
@@ -21,7 +22,7 @@ pub fn is_standard_input(path: &Path) -> bool {
 
 /// The name of a source in messages.
 pub fn name(path: &Path) -> String {
-    if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
+    if is_standard_input(path) { "standard input".to_owned() } else { shown(path) }
 }
 
 /// Reads a source whole.

@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rumba_core::printable::shown;
 use rumba_sysbench::report::Document;
 use rumba_sysbench::settings::Settings;
 use rumba_sysbench::{OptionSet, Refusal};
@@ -73,5 +74,5 @@ fn probe(file: &Path) -> io::Result<()> {
 
 fn unwritable(file: &Path, error: &io::Error) -> Refusal {
     let remedy = "--report-json needs a file that can be written, in a directory that is there";
-    Refusal::Fatal(format!("{}: {error}: {remedy}", file.display()))
+    Refusal::Fatal(format!("{}: {error}: {remedy}", shown(file)))
 }
