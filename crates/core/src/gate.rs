@@ -42,7 +42,7 @@ pub struct Gated {
     /// The figures and the test, or why there is no verdict.
     pub reason: String,
     /// By how many percent the host alone is allowed to have moved the ratio, where the verdict rests on that; absent
-    /// where the runs took turns.
+    /// elsewhere, as of sizes and where the runs took turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_drift_percent: Option<f64>,
 }

@@ -31,6 +31,7 @@ fn a_collection_in_the_middle_of_a_call_does_what_any_script_may() {
 fn a_collection_in_the_middle_of_compiled_code_does_no_other_thing() {
     let script = format!("is_compiled = true {} prepare()", include_str!("collected.lua"));
     let alerts = alerts(&Run::new(), &script);
+    assert!(alerts.iter().any(|line| line.ends_with(": no")), "nothing was interrupted: {alerts:?}");
     assert!(alerts.iter().any(|line| line.contains(": SQL error, errno = 1, state = ")), "{alerts:?}");
 }
 
@@ -75,7 +76,13 @@ fn the_metatable_of_a_proxy_is_as_any_other_to_a_script() {
         end
         collected()
         collected()
-        assert(calls >= 102 and calls <= 103, calls)";
+        assert(calls >= 102 and calls <= 103, calls)
+        -- What guards is not guarded anew for each that shares a metatable.
+        local shared = { __gc = count }
+        debug.setmetatable(newproxy(), shared)
+        local guard = shared.__gc
+        debug.setmetatable(newproxy(), shared)
+        assert(shared.__gc == guard)";
     assert_eq!(alerts(&Run::new(), script), Vec::<String>::new());
 }
 

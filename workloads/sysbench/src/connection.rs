@@ -346,6 +346,9 @@ impl Connection {
     /// Has the next call fail as the last that failed did. That was a `__gc`'s, in the middle of an event which is to be begun
     /// again after it and does not know.
     pub(crate) fn fail_again(&mut self) {
+        if !self.client().is_in_event() {
+            return;
+        }
         self.forget_rows();
         if let Some(session) = self.session.take() {
             self.withheld = Some(session);

@@ -215,6 +215,11 @@ impl Client {
         }
     }
 
+    /// Whether an event is under way.
+    pub(crate) fn is_in_event(&self) -> bool {
+        self.is_in_event.get()
+    }
+
     pub(crate) fn event_start(&self) {
         let Some(mut pace) = self.pace.get() else { return };
         self.restarts.set(0);

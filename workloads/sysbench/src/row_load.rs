@@ -87,6 +87,8 @@ impl RowLoad {
         if self.values.is_empty() {
             return Ok(before);
         }
+        // It may wait, and what waits may be left there: nothing is made before that would have to be freed.
+        client.statement_begins()?;
         let mut start = 0;
         let params: Vec<Param<'_>> = self
             .values
@@ -96,7 +98,6 @@ impl RowLoad {
                 Value::Text { end } => Param::Text(&self.text[std::mem::replace(&mut start, end)..end]),
             })
             .collect();
-        client.statement_begins()?;
         // Elsewhere a batch is one statement, and so one transaction.
         let is_by_row = self.session.dialect() == Dialect::Sqlite;
         if is_by_row {

@@ -10,8 +10,8 @@ use rumba_core::comparison::ComparedRow;
 /// Five by default. As much does the throughput of one engine move from repeat to repeat on the host of docs/aa.txt
 /// (coefficients of variation of 3.1 and 5.0%). Over noise of that size, in which the disturbances of neighbouring trials
 /// correlate by 0.5 to 0.9, a gate's test then errs in 1 to 2% of cases with four to six repeats and in about 5% with ten,
-/// instead of in 12 to 32%: a simulation in the tests holds it to that. With more repeats it errs more often, 7% with
-/// twenty, since they make the test surer of what none of them shows.
+/// instead of in 12 to 32%; a simulation in the tests holds it below 5% and below 9%. With more repeats it errs more
+/// often, 7% with twenty, since they make the test surer of what none of them shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
     percent: f64,

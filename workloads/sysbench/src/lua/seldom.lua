@@ -171,7 +171,8 @@ local function guarded(finalizer)
    local guard = guards[finalizer]
    if guard == nil then
       guard = function(...) collect(finalizer, ...) end
-      guards[finalizer] = guard
+      -- A metatable that is given again has the guard already.
+      guards[finalizer], guards[guard] = guard, guard
    end
    return guard
 end
