@@ -90,8 +90,8 @@ impl Pace for Paused {
 fn a_client_with_its_interpreter_is_small() {
     // Memory for interpreters is had for a few of them at once.
     const CLIENTS: usize = 40;
-    // 166,900 were counted, of a client whose future was two boxes: it wants a recount. Where LuaJIT's pieces were malloc's
-    // there were 176,400, and some 20,000 for what malloc keeps before each, which is not counted here.
+    // 173,000 are counted. Where LuaJIT's pieces were malloc's there were some 20,000 more for what malloc keeps before each,
+    // which is not counted here.
     const MOST: i64 = 175_000;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());

@@ -181,7 +181,9 @@ fn experiments(write: bool) -> ExitCode {
         );
     }
     for sentence in &report.outdated {
-        println!("experiments: {sentence} No page that quotes it says so: run it anew, or quote it in docs/experiments.md");
+        println!(
+            "experiments: {sentence} No page that quotes it says so: run it anew, or quote it in docs/experiments.md"
+        );
     }
     for page in &report.differing {
         let what =

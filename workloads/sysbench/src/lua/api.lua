@@ -182,12 +182,11 @@ function sysbench.rand.varstring(least, most)
    return real_ffi.string(buffer, rand_varstring(this, buffer, least, most))
 end
 
-function exported.sb_rand_uniform_uint64() return rand_uint64(this) end
-function exported.sb_rand_uniform_double() return rand_double(this) end
-function exported.sb_rand_unique() return rand_unique(this) end
 function exported.sb_rand_str(format, buffer) rand_string(this, format, #format, buffer) end
 function exported.sb_rand_varstr(buffer, least, most) return rand_varstring(this, buffer, least, most) end
-for _, name in ipairs { "default", "uniform", "gaussian", "special", "pareto", "zipfian" } do
+for _, name in ipairs {
+   "default", "uniform", "gaussian", "special", "pareto", "zipfian", "unique", "uniform_uint64", "uniform_double",
+} do
    exported["sb_rand_" .. name] = sysbench.rand[name]
 end
 
@@ -336,20 +335,6 @@ function connections:disconnect()
    return assert(api.disconnect(self) == DONE, "the connection is closed already")
 end
 
-function connections:reconnect()
-   if api.reconnect(self) ~= DONE then raise(self, "<reconnect>") end
-   return true
-end
-
--- Statements give one answer each here, so there is never another.
-function connections:more_results() return false end
-function connections:next_result() return nil end
-
-function connections:check_error(result, sql)
-   if result ~= nil or tonumber(self.error) == errors.NONE then return result end
-   raise(self, sql)
-end
-
 real_ffi.metatype("sql_connection", {
    __index = connections,
    __tostring = function() return "<sql_connection>" end,
@@ -481,24 +466,10 @@ function sysbench.sql.driver(name)
    return driver
 end
 
--- ------------------------------------------------------------------ counters, histograms
+-- ------------------------------------------------------------------ counters
 
 local count = api.count
 function exported.sb_counter_inc(thread, counter) count(this, thread, counter) end
-
-local function let_go_histogram(histogram) api.histogram_let_go(this, histogram) end
-
-local histograms = {}
-function histograms:update(value) api.histogram_update(self, value) end
-function histograms:print() api.histogram_print(self) end
-real_ffi.metatype("sb_histogram_t", { __index = histograms, __tostring = function() return "<sb_histogram>" end })
-
-function sysbench.histogram.new(size, least, most)
-   if type(size) ~= "number" or size < 1 or size > 1e6 then
-      error("histogram.new: 1 to 1000000 places are asked for, not " .. tostring(size), 2)
-   end
-   return gc(api.histogram_new(this, size, least, most), let_go_histogram)
-end
 
 -- ------------------------------------------------------------------ events
 
@@ -527,8 +498,9 @@ end
 
 -- ------------------------------------------------------------------ what few interpreters are ever asked for
 
--- Loads of rows, options and commands of scripts, reports, what is called at a collection, the functions of before 1.0:
--- loaded when the first of it is called, so that hundreds of clients which run events have none of it.
+-- What else a connection can do, histograms, options and commands of scripts, reports, what is called at a collection, the
+-- functions of before 1.0: loaded when the first of it is called, so that hundreds of clients which run events have none
+-- of it.
 local load, newproxy = loadstring, newproxy
 local set_metatable, metatable_of = debug.setmetatable, debug.getmetatable
 local function once(source)
@@ -558,6 +530,7 @@ end
 
 later(sysbench.cmdline, rest, "takes", "command_defined", "command_parallel", "print_test_options", "call_command")
 later(sysbench, rest, "report_default", "report_csv", "report_json")
+function sysbench.histogram.new(...) return rest().histogram(...) end
 later(ffi, rest, "gc", "metatype")
 later(_G, rest, "newproxy")
 later(debug, rest, "setmetatable", "getmetatable")

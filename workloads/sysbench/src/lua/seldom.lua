@@ -1,10 +1,42 @@
--- What few interpreters are ever asked for: loads of rows, options and commands of scripts, reports, what is called at a
--- collection. `api.lua` loads it when the first of it is called. Methods of connections are put beside the others; what is
--- found elsewhere is returned.
+-- What few interpreters are ever asked for: a connection made anew, loads of rows, histograms, options and commands of
+-- scripts, reports, what is called at a collection. `api.lua` loads it when the first of it is called. Methods of
+-- connections are put beside the others; what is found elsewhere is returned.
 
 local api, ffi, connections, raise, DONE, this, newproxy, set_metatable, metatable_of = ...
 
 local seldom = {}
+
+-- ------------------------------------------------------------------ histograms
+
+local function let_go_histogram(histogram) api.histogram_let_go(this, histogram) end
+
+local histograms = {}
+function histograms:update(value) api.histogram_update(self, value) end
+function histograms:print() api.histogram_print(self) end
+ffi.metatype("sb_histogram_t", { __index = histograms, __tostring = function() return "<sb_histogram>" end })
+
+function seldom.histogram(size, least, most)
+   if type(size) ~= "number" or size < 1 or size > 1e6 then
+      error("histogram.new: 1 to 1000000 places are asked for, not " .. tostring(size), 2)
+   end
+   return ffi.gc(api.histogram_new(this, size, least, most), let_go_histogram)
+end
+
+-- ------------------------------------------------------------------ connections
+
+function connections:reconnect()
+   if api.reconnect(self) ~= DONE then raise(self, "<reconnect>") end
+   return true
+end
+
+-- Statements give one answer each here, so there is never another.
+function connections:more_results() return false end
+function connections:next_result() return nil end
+
+function connections:check_error(result, sql)
+   if result ~= nil or tonumber(self.error) == sysbench.sql.error.NONE then return result end
+   raise(self, sql)
+end
 
 -- ------------------------------------------------------------------ loads of rows
 
