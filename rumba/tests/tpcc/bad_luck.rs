@@ -83,16 +83,22 @@ fn wrong_for(worked: &Worked, numbers: &[(&str, i64)]) -> Vec<(String, Vec<Strin
     checks.into_iter().filter(|check| check.wrong > 0).map(|check| (check.name, check.examples)).collect()
 }
 
+/// What whoever asks for another scale is told to do.
+const REMEDY: &str =
+    "if it was loaded at another scale, load it anew, or set warehouses, customers and items as they were";
+
 #[test]
-fn data_of_another_scale_than_asked_is_told_by_its_tables_over_sql_and_keys() {
+fn data_of_another_scale_than_asked_is_told_with_the_remedy_by_its_tables_over_sql_and_keys() {
     for worked in [Worked::new(&Sqlite, "plain"), Worked::new(&Lmdb, "plain")] {
         assert_eq!(wrong_for(&worked, &[("warehouses", 1), ("customers", 20), ("items", 200)]), []);
         let more = wrong_for(&worked, &[("warehouses", 2), ("customers", 20), ("items", 200)]);
         let (_, examples) = more.iter().find(|(name, _)| name == "tables have the rows of the scale").unwrap();
         assert!(examples.contains(&"rows of warehouse: 1, expected 2".to_owned()), "{examples:?}");
+        assert!(examples.last().unwrap().ends_with(REMEDY), "{examples:?}");
         let fewer = wrong_for(&worked, &[("warehouses", 1), ("customers", 20), ("items", 100)]);
         let (_, examples) = fewer.iter().find(|(name, _)| name == "tables have the rows of the scale").unwrap();
-        assert_eq!(examples, &["rows of item: 200, expected 100", "rows of stock: 200, expected 100"]);
+        let stock = format!("rows of stock: 200, expected 100; {REMEDY}");
+        assert_eq!(examples, &["rows of item: 200, expected 100", stock.as_str()]);
     }
 }
 

@@ -21,7 +21,7 @@ use rumba_lab::trial::{Act, Job};
 use rumba_testkit::records;
 use rumba_workload_tpcc::TpcC;
 
-use super::{Worked, config, settings};
+use super::{CHECKS, Worked, config, settings};
 
 /// A fault, by statements and by keys and values, and the conditions that it breaks.
 struct Fault {
@@ -419,12 +419,28 @@ fn a_customer_beyond_the_scale_is_held_to_its_orders_and_payments_too() {
     assert_eq!(worked.broken(), BROKEN);
 }
 
-/// TPC-C whose load goes wrong: an order says that it has a line more than it has.
-struct FaultyLoad;
+/// TPC-C some of whose orders say that they have a line more than they have.
+#[derive(Clone, Copy)]
+enum Faulty {
+    /// One of the load.
+    Load,
+    /// All that clients enter: of a district, those after the twenty that were loaded.
+    Run,
+}
 
-struct FaultyBound(Box<dyn Bound>);
+impl Faulty {
+    /// Whether a new row of orders goes wrong, in SQL.
+    fn condition(self) -> &'static str {
+        match self {
+            Self::Load => "NEW.o_d_id = 2 AND NEW.o_id = 3",
+            Self::Run => "NEW.o_id > 20",
+        }
+    }
+}
 
-impl Workload for FaultyLoad {
+struct FaultyBound(Box<dyn Bound>, Faulty);
+
+impl Workload for Faulty {
     fn name(&self) -> &'static str {
         "tpcc"
     }
@@ -438,7 +454,7 @@ impl Workload for FaultyLoad {
         TpcC.families()
     }
     fn bind(&self, settings: &Settings) -> Result<Box<dyn Bound>, SettingError> {
-        Ok(Box::new(FaultyBound(TpcC.bind(settings)?)))
+        Ok(Box::new(FaultyBound(TpcC.bind(settings)?, *self)))
     }
 }
 
@@ -464,10 +480,11 @@ impl Bound for FaultyBound {
     fn create_schema(&self, session: &mut Session) -> Result<(), EngineError> {
         self.0.create_schema(session)?;
         let Session::Sql(session) = session else { panic!("SQLite speaks SQL") };
-        session.run(
-            "CREATE TRIGGER fault AFTER INSERT ON orders WHEN NEW.o_d_id = 2 AND NEW.o_id = 3 BEGIN \
-             UPDATE orders SET o_ol_cnt = o_ol_cnt + 1 WHERE o_d_id = 2 AND o_id = 3; END",
-        )
+        session.run(&format!(
+            "CREATE TRIGGER fault AFTER INSERT ON orders WHEN {} BEGIN UPDATE orders SET o_ol_cnt = o_ol_cnt + 1 \
+             WHERE o_w_id = NEW.o_w_id AND o_d_id = NEW.o_d_id AND o_id = NEW.o_id; END",
+            self.1.condition()
+        ))
     }
     fn loader(
         &self,
@@ -487,8 +504,11 @@ impl Bound for FaultyBound {
     fn restore(&self, state: &State) -> Result<(), EngineError> {
         self.0.restore(state)
     }
-    fn client(&self, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
-        panic!("nobody works on a load that is wrong")
+    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
+        match self.1 {
+            Faulty::Load => panic!("nobody works on a load that is wrong"),
+            Faulty::Run => self.0.client(session, at, seed),
+        }
     }
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
         self.0.verify(session)
@@ -499,7 +519,7 @@ impl Bound for FaultyBound {
 }
 
 /// What a trial of this part tells.
-fn told(part: TrialPart) -> Vec<Event> {
+fn told(faulty: Faulty, part: TrialPart) -> Vec<Event> {
     let dir = tempfile::tempdir().unwrap();
     let data_dir = dir.path().join("data");
     std::fs::create_dir(&data_dir).unwrap();
@@ -509,14 +529,14 @@ fn told(part: TrialPart) -> Vec<Event> {
         workload: "tpcc".to_owned(),
         workload_settings: settings(&small),
         part,
-        run: RunPlan { loop_s: 0.2, stall_s: 0.0, ..records::run_plan() },
+        run: RunPlan { stall_s: 0.0, ..records::run_plan() },
         ..records::trial_plan()
     };
     let mut events = Vec::new();
     rumba_lab::trial::run(Job {
         plan: &plan,
         engine: &Sqlite,
-        workload: &FaultyLoad,
+        workload: &faulty,
         data_dir: &data_dir,
         limits: &[],
         state: None,
@@ -529,19 +549,34 @@ fn told(part: TrialPart) -> Vec<Event> {
     events
 }
 
+/// The conditions that a proof has found broken.
+fn found(events: &[Event], proof: PhaseKind) -> Vec<&str> {
+    let proven = events.iter().find_map(|event| match event {
+        Event::PhaseEnded(record) if record.phase == proof => Some(record),
+        _ => None,
+    });
+    let checks = &proven.unwrap_or_else(|| panic!("{proof}: {events:?}")).checks;
+    assert_eq!(checks.len(), CHECKS, "{proof}: {checks:?}");
+    checks.iter().filter(|check| check.wrong > 0).map(|check| &check.name[..7]).collect()
+}
+
 #[test]
 fn a_load_that_is_wrong_is_found_before_anybody_works_on_it() {
     for part in [TrialPart::Whole, TrialPart::Load] {
-        let events = told(part);
-        let proven = events.iter().find_map(|event| match event {
-            Event::PhaseEnded(record) if record.phase == PhaseKind::VerifyLoad => Some(record),
-            _ => None,
-        });
-        let checks = &proven.unwrap_or_else(|| panic!("{part:?}: {events:?}")).checks;
-        let broken: Vec<&str> = checks.iter().filter(|check| check.wrong > 0).map(|check| &check.name[..7]).collect();
-        assert_eq!(broken, ["3.3.2.4", "3.3.2.6"], "{part:?}");
+        let events = told(Faulty::Load, part);
+        assert_eq!(found(&events, PhaseKind::VerifyLoad), ["3.3.2.4", "3.3.2.6"], "{part:?}");
         let Some(Event::Failed { phase, cause }) = events.last() else { panic!("{part:?}: {:?}", events.last()) };
         assert!(*phase == PhaseKind::VerifyLoad && cause.contains("3.3.2.4"), "{part:?}: {phase}, {cause}");
         assert!(!events.iter().any(|event| matches!(event, Event::Loaded { .. })), "{part:?}: nothing starts from it");
     }
+}
+
+/// The load is whole; what clients have then written is not, and no figure of such a trial may stand.
+#[test]
+fn what_goes_wrong_in_the_run_fails_the_trial_after_it() {
+    let events = told(Faulty::Run, TrialPart::Whole);
+    assert_eq!(found(&events, PhaseKind::VerifyLoad), [""; 0]);
+    assert_eq!(found(&events, PhaseKind::Verify), ["3.3.2.4", "3.3.2.6"]);
+    let Some(Event::Failed { phase, cause }) = events.last() else { panic!("{:?}", events.last()) };
+    assert!(*phase == PhaseKind::Verify && cause.contains("3.3.2.4"), "{phase}, {cause}");
 }

@@ -181,6 +181,10 @@ fn delivered(scale: &Scale, sums: &Sums, found: &Found) -> Check {
     check(name(11), std::iter::once(all).chain(found.done.iter().map(of_district)).collect())
 }
 
+/// What helps where tables have other rows than asked for.
+const OTHER_SCALE: &str =
+    "if it was loaded at another scale, load it anew, or set warehouses, customers and items as they were";
+
 /// Rows whose number no transaction changes.
 fn cardinalities(scale: &Scale, found: &Found) -> Check {
     let expected = [
@@ -194,7 +198,11 @@ fn cardinalities(scale: &Scale, found: &Found) -> Check {
         let (what, rows) = (format!("rows of {}", table.name()), rows as i64);
         Bounds { what, found: found.of(table), from: rows, to: rows }
     });
-    check("tables have the rows of the scale".to_owned(), bounds.into())
+    let mut check = check("tables have the rows of the scale".to_owned(), bounds.into());
+    if let Some(last) = check.examples.last_mut() {
+        *last = format!("{last}; {OTHER_SCALE}");
+    }
+    check
 }
 
 /// Orders, those that clients were told of among them.
