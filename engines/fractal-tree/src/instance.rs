@@ -10,13 +10,15 @@ use rumba_core::kv::KeySpace;
 use crate::options::{Options, compression_name};
 use crate::raw::{Environment, Library, Lock, Transactions};
 use crate::session::FractalTreeSession;
-use crate::status::Status;
+use crate::status::{Status, WAITING};
 
 /// An open instance.
 pub struct FractalTreeInstance {
     env: Arc<Environment>,
     options: Options,
     locks: Arc<[Lock]>,
+    /// Whether this instance made the data: of other data the library does not know what waits in it.
+    is_new: bool,
 }
 
 impl FractalTreeInstance {
@@ -34,7 +36,7 @@ impl FractalTreeInstance {
         let names: Vec<&str> = spaces.iter().map(|space| space.name).collect();
         let env = Environment::open(library, dir, &options.environment, &options.trees, &names, is_new)?;
         let lock = |space: &KeySpace| if space.derived { Lock::Needless } else { Lock::Row };
-        Ok(Self { env: Arc::new(env), options, locks: spaces.iter().map(lock).collect() })
+        Ok(Self { env: Arc::new(env), options, locks: spaces.iter().map(lock).collect(), is_new })
     }
 
     fn status(&self) -> Status {
@@ -48,7 +50,9 @@ impl Instance for FractalTreeInstance {
         Ok(Session::Kv(Box::new(FractalTreeSession::new(transactions, &self.locks, self.options.upserts))))
     }
 
-    /// The state that a drain leaves, so that a run starts where it will end.
+    /// The state that a drain leaves: no node is dirty. It is not one without messages. What the load has left of them in the
+    /// buffers comes down in the runs that follow, which pay for it, as others will pay for what a run leaves; the two are
+    /// not the same, so that a run need not end where it started. `hot_optimize` makes them come down before.
     fn settle(&self) -> Result<(), EngineError> {
         self.drain()
     }
@@ -63,7 +67,7 @@ impl Instance for FractalTreeInstance {
     }
 
     fn debt(&self) -> Vec<Gauge> {
-        self.status().debt()
+        self.status().debt(self.is_new)
     }
 
     fn counters(&self) -> Vec<Gauge> {
@@ -84,7 +88,11 @@ impl Instance for FractalTreeInstance {
             ("upserts", upserts.to_string()),
             ("hot_optimize", optimizes.to_string()),
         ];
-        in_force.chain(own.into_iter().map(|(name, value)| (name.to_owned(), value))).collect()
+        let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+        // Not a setting, but here the record has room for words: a debt that is not told says why.
+        let absent = self.status().waiting(self.is_new).err();
+        let absent = absent.map(|reason| (WAITING.to_owned(), format!("absent: {reason}")));
+        in_force.chain(own).chain(absent).collect()
     }
 
     fn is_log(&self, file: &Path) -> bool {

@@ -3,7 +3,7 @@
 //! Names are those of `serverStatus` with their place, spaces as underscores; those of the form `written_X_bytes` are ours,
 //! as is the debt's. What a server does not tell is left out.
 
-use rumba_core::bson::{Document, Value};
+use rumba_core::bson::{Document, DocumentBuf, Value};
 use rumba_server_kit::reading::Reading;
 
 use crate::control::{Control, within};
@@ -49,8 +49,12 @@ pub fn counters(control: &mut Control) -> Reading {
 
 /// Work put off so far: pages that the next checkpoint writes.
 pub fn debt(control: &mut Control) -> Reading {
+    owed(control.told("serverStatus").map_err(|error| error.to_string()))
+}
+
+/// The debt by a server's status, or by why there is none.
+fn owed(told: Result<DocumentBuf, String>) -> Reading {
     let mut reading = Reading::default();
-    let told = control.told("serverStatus").map_err(|error| error.to_string());
     let dirty = told.and_then(|status| {
         let dirty = wiredtiger(status.get(), "cache", "tracked dirty bytes in the cache");
         dirty.ok_or_else(|| "the server does not tell of WiredTiger's cache".to_owned())
@@ -98,7 +102,7 @@ fn number(value: Value<'_>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::bson::DocumentBuf;
+    use rumba_server_kit::reading::Absence;
 
     use super::*;
 
@@ -139,5 +143,28 @@ mod tests {
         take(status.get(), &mut reading);
         let parts = (reading.get("written_blocks_bytes"), reading.get("written_checkpoint_bytes"));
         assert_eq!(parts, (Some(2048.0), Some(6144.0)), "no byte is in two");
+    }
+
+    #[test]
+    fn the_debt_is_what_is_dirty_in_the_cache_and_what_is_not_told_is_no_zero() {
+        // As a mongod of 7.0 has it, cut.
+        let status = DocumentBuf::of(|of| {
+            of.document("wiredTiger", |of| {
+                of.document("cache", |of| {
+                    of.int("bytes currently in the cache", 81920);
+                    of.int("tracked dirty bytes in the cache", 12288);
+                });
+            });
+        });
+        let reading = owed(Ok(status));
+        assert_eq!((reading.get("dirty_bytes"), reading.absent), (Some(12288.0), vec![]));
+        // Another storage engine's status, and none.
+        let other = DocumentBuf::of(|of| of.document("storageEngine", |of| of.text("name", "mmapv1")));
+        let untold = "the server does not tell of WiredTiger's cache".to_owned();
+        for (told, reason) in [(Ok(other), untold), (Err("it is gone".to_owned()), "it is gone".to_owned())] {
+            let reading = owed(told);
+            assert_eq!(reading.gauges, []);
+            assert_eq!(reading.absent, [Absence { name: "dirty_bytes".to_owned(), reason }]);
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! What is put off, what a drain does about it, and what is counted.
 
-use rumba_core::engine::{Durability, Gauge};
+use rumba_core::engine::{Durability, Engine, Gauge, Schema};
 use rumba_core::setting::Value;
+use rumba_engine_fractal_tree::FractalTree;
+use rumba_testkit::key_value;
 
-use crate::{Database, config, load, small_nodes};
+use crate::{Database, SPACES, config, load, small_nodes};
 
 fn debt(database: &Database) -> f64 {
     let debt: Vec<Gauge> = database.instance.debt();
@@ -34,6 +36,27 @@ fn a_drain_writes_a_checkpoint_and_leaves_messages_where_they_wait() {
     assert!(debt(&database) > 0.0 && waiting > 0.0, "{waiting} bytes of messages waited");
     let told: Vec<String> = database.instance.debt().into_iter().map(|gauge| gauge.name).collect();
     assert_eq!(told, ["messages_in_trees_bytes", "writing_bytes", "checkpoint_age_changes"]);
+}
+
+/// The library begins at 0 with each process, whatever waits in the buffers, and went below it as that came down.
+#[test]
+#[needs(FractalTree)]
+fn of_kept_data_the_messages_that_wait_are_not_told_and_the_record_says_why() {
+    let config = config(Durability::NoSync, &small_nodes());
+    let Database { instance, dir } = Database::open(&config);
+    load(&mut *key_value::session(&*instance), 20_000);
+    instance.close().unwrap();
+    let instance = FractalTree.reopen(dir.path(), &config, Schema::KeyValue(SPACES)).unwrap();
+    let database = Database { instance, dir };
+    let told = || database.instance.debt().into_iter().map(|gauge| gauge.name).collect::<Vec<_>>();
+    assert_eq!(told(), ["writing_bytes", "checkpoint_age_changes"]);
+    rewrite(&database);
+    assert_eq!(told(), ["writing_bytes", "checkpoint_age_changes"], "nor after messages have come and gone");
+    let counters = database.instance.counters();
+    assert!(counters.iter().all(|gauge| !gauge.name.contains("messages currently in trees")), "{counters:?}");
+    let settings = database.instance.effective_settings();
+    let why = "absent: PerconaFT counts messages since it was opened over this data";
+    assert!(settings.contains(&("messages_in_trees_bytes".to_owned(), why.to_owned())), "{settings:?}");
 }
 
 #[test]
