@@ -45,9 +45,13 @@ pub const RATE_GROWTH_8H: MetricInfo = MetricInfo {
     help: "Bytes that eight hours at the rate tpmX would add to the data: tpmX_growth_bytes_per_op times tpmX times 480 minutes.",
 };
 
-/// What stands behind the rate's name in the names of the metrics beside it.
-const BESIDE: [(&str, &MetricInfo); 3] =
-    [("_percent", &RATE_PERCENT), ("_growth_bytes_per_op", &RATE_GROWTH), ("_growth_bytes_per_8h", &RATE_GROWTH_8H)];
+/// What may stand beside a rate.
+const BESIDE: [&MetricInfo; 3] = [&RATE_PERCENT, &RATE_GROWTH, &RATE_GROWTH_8H];
+
+/// What stands behind the rate's name in the name of a metric beside it.
+fn suffix(beside: &'static MetricInfo) -> &'static str {
+    beside.name.strip_prefix(RATE.name).unwrap_or_default()
+}
 
 /// The rate of one type of operation, operations per minute, under the name by which it is reported.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,17 +66,17 @@ pub struct Rate {
 impl Rate {
     /// The name of the metric that tells how much of the most was reached.
     pub fn percent(&self) -> String {
-        self.beside(0)
+        self.beside(&RATE_PERCENT)
     }
 
     /// The name of the metric that tells by how much the data grew for each of its operations.
     pub fn growth_per_op(&self) -> String {
-        self.beside(1)
+        self.beside(&RATE_GROWTH)
     }
 
     /// The name of the metric that tells how much eight hours at this rate would add.
     pub fn growth_per_8h(&self) -> String {
-        self.beside(2)
+        self.beside(&RATE_GROWTH_8H)
     }
 
     /// The names of all metrics that it makes.
@@ -81,14 +85,14 @@ impl Rate {
         [self.name.to_string(), self.growth_per_op(), self.growth_per_8h()].into_iter().chain(percent)
     }
 
-    fn beside(&self, place: usize) -> String {
-        format!("{}{}", self.name, BESIDE[place].0)
+    fn beside(&self, info: &'static MetricInfo) -> String {
+        format!("{}{}", self.name, suffix(info))
     }
 }
 
 /// The description of a metric of this kind; `None` for other metrics.
 pub fn rate_info(metric: &str) -> Option<&'static MetricInfo> {
-    let beside = BESIDE.iter().find_map(|(suffix, info)| Some((metric.strip_suffix(*suffix)?, *info)));
+    let beside = BESIDE.into_iter().find_map(|info| Some((metric.strip_suffix(suffix(info))?, info)));
     let (name, info) = beside.unwrap_or((metric, &RATE));
     let what = name.strip_prefix("tpm")?;
     (!what.is_empty() && what.bytes().all(|byte| byte.is_ascii_alphanumeric())).then_some(info)

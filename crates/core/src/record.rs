@@ -499,6 +499,24 @@ pub struct Record {
 }
 
 impl Record {
+    /// The record of a trial of which nothing is known but its plan, and when it was started.
+    pub fn of_plan(plan: TrialPlan, started: String) -> Self {
+        Self {
+            format: FORMAT,
+            plan,
+            status: Status::Running,
+            started,
+            build: None,
+            version: None,
+            source: None,
+            effective_settings: Vec::new(),
+            conditions: BTreeMap::new(),
+            harness_cpu_us_per_op: Metric::default(),
+            phases: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
     /// The metrics that rates of operations make ([`crate::rate`]).
     pub fn rates(&self) -> BTreeSet<String> {
         let ops = self.phases.iter().flat_map(|phase| phase.op_types.values());

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use rumba_core::engine::EngineConfig;
 use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{
-    BACKLOG_S, DriverKind, FORMAT, Interval, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPart,
-    TrialPlan,
+    BACKLOG_S, DriverKind, Interval, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPart, TrialPlan,
 };
 use rumba_core::results::{Results, Trial};
 use rumba_core::setting::Settings;
@@ -56,20 +55,7 @@ pub fn trial_plan() -> TrialPlan {
 
 /// A trial that ended as planned.
 pub fn record(plan: TrialPlan, phases: Vec<PhaseRecord>) -> Record {
-    Record {
-        format: FORMAT,
-        plan,
-        status: Status::Done,
-        started: "2024-01-01T00:00:00Z".to_owned(),
-        build: None,
-        version: None,
-        source: None,
-        effective_settings: Vec::new(),
-        conditions: BTreeMap::new(),
-        harness_cpu_us_per_op: Metric::default(),
-        phases,
-        warnings: Vec::new(),
-    }
+    Record { status: Status::Done, phases, ..Record::of_plan(plan, "2024-01-01T00:00:00Z".to_owned()) }
 }
 
 /// A run of these trials, of whose experiment nothing is told.

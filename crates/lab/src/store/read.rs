@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::damaged::Damaged;
 use super::plain::{self, Line, read_plain};
-use super::write::{ENGINE, unwritten};
+use super::write::ENGINE;
 use super::{Meta, resume};
 use crate::plan;
 use crate::spec::claims_of;
@@ -239,7 +239,7 @@ fn record_of_plan(
     let plans = if has_intervals { resume::read(results).map(|resume| resume.plans) } else { return Err(error) };
     let Some(plan) = plans.into_iter().flatten().find(|plan| plan::directory(plan) == name) else { return Err(error) };
     missing.push(format!("{name}: record.json cannot be read, what is left of the trial is its intervals: {error}"));
-    Ok(unwritten(&plan, started.to_owned()))
+    Ok(Record::of_plan(plan, started.to_owned()))
 }
 
 /// Hands on the lines of a file of a trial that can be read, in order, until `take` wants no more.

@@ -1,6 +1,5 @@
 //! A trial's events become its record and files, as they come.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,8 +8,7 @@ use std::sync::Arc;
 use rumba_core::build::Build;
 use rumba_core::event::Event;
 use rumba_core::looks::Look;
-use rumba_core::metric::Metric;
-use rumba_core::record::{FORMAT, PhaseKind, Record, Status, TrialPlan};
+use rumba_core::record::{PhaseKind, Record, Status, TrialPlan};
 use rumba_core::warning::Warning;
 
 use super::append::{Append, replace};
@@ -59,7 +57,10 @@ impl TrialWriter {
             directory,
             room,
             told: false,
-            record: Record { build: Some(build.clone()), ..unwritten(plan, super::precise_timestamp(now)) },
+            record: Record {
+                build: Some(build.clone()),
+                ..Record::of_plan(plan.clone(), super::precise_timestamp(now))
+            },
             phase: PhaseKind::Provision,
         };
         writer.write_record(Held::Record)?;
@@ -250,24 +251,6 @@ fn whole(record: &Record) -> Status {
 /// Writes what is pending. What fails is noted in the room; it stays pending, and is met again in `finish`.
 fn append(file: &mut Append, room: &Room) {
     let _ = room.write(Held::Record, || file.flush());
-}
-
-/// The record of a trial of which nothing is known but its plan.
-pub(super) fn unwritten(plan: &TrialPlan, started: String) -> Record {
-    Record {
-        format: FORMAT,
-        plan: plan.clone(),
-        status: Status::Running,
-        started,
-        build: None,
-        version: None,
-        source: None,
-        effective_settings: Vec::new(),
-        conditions: BTreeMap::new(),
-        harness_cpu_us_per_op: Metric::default(),
-        phases: Vec::new(),
-        warnings: Vec::new(),
-    }
 }
 
 /// Values of our own types always become JSON: their maps have text keys and their numbers are finite.

@@ -13,7 +13,7 @@ use rumba_core::engine::{Durability, EngineConfig, EngineFacts, Family, Form, Ga
 use rumba_core::looks::EngineCourse;
 use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{
-    FORMAT, Interval, OpStats, Percentiles, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPlan,
+    Interval, OpStats, Percentiles, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPlan,
 };
 use rumba_core::results::{Results, Trial};
 use rumba_core::setting::{Settings, Value};
@@ -286,45 +286,42 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
         ("maxid1".to_owned(), Value::Int(1_400_000)),
         ("profile".to_owned(), Value::Text("2017".to_owned())),
     ]);
-    Record {
-        format: FORMAT,
-        plan: TrialPlan {
-            number,
-            engine,
-            facts: Some(facts(s)),
-            workload: "linkbench".to_owned(),
-            workload_settings: Settings(workload_settings),
-            test: None,
-            clients,
-            repeat,
-            part: Default::default(),
-            loaded_by: None,
-            probe: None,
-            run: RunPlan {
-                load_clients: 4,
-                driver: rumba_core::record::DriverKind::Auto,
-                warmup_s: 30.0,
-                age_s: None,
-                warmup_most_s: None,
-                loops: plan.loops,
-                loop_s: plan.loop_s as f64,
-                rate: None,
-                arrivals: None,
-                search: None,
-                active_percent: None,
-                queue: None,
-                backlog_s: 30.0,
-                seed: 1,
-                verify: true,
-                crash_s: None,
-                keep_data: false,
-                interval_s: 1.0,
-                stall_s: 60.0,
-            },
+    let plan = TrialPlan {
+        number,
+        engine,
+        facts: Some(facts(s)),
+        workload: "linkbench".to_owned(),
+        workload_settings: Settings(workload_settings),
+        test: None,
+        clients,
+        repeat,
+        part: Default::default(),
+        loaded_by: None,
+        probe: None,
+        run: RunPlan {
+            load_clients: 4,
+            driver: rumba_core::record::DriverKind::Auto,
+            warmup_s: 30.0,
+            age_s: None,
+            warmup_most_s: None,
+            loops: plan.loops,
+            loop_s: plan.loop_s as f64,
+            rate: None,
+            arrivals: None,
+            search: None,
+            active_percent: None,
+            queue: None,
+            backlog_s: 30.0,
+            seed: 1,
+            verify: true,
+            crash_s: None,
+            keep_data: false,
+            interval_s: 1.0,
+            stall_s: 60.0,
         },
+    };
+    Record {
         status: Status::Done,
-        started: "2024-01-01T12:00:00Z".to_owned(),
-        build: None,
         version: Some("0.0 (imagined)".to_owned()),
         source: Some(s.server.map_or("built in", |_| "an imagined server's path").to_owned()),
         effective_settings: vec![("cache_size".to_owned(), (160u64 << 20).to_string())],
@@ -332,9 +329,8 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
             ("driver".to_owned(), "threads".to_owned()),
             ("data over cache".to_owned(), "9.1: IO-bound".to_owned()),
         ]),
-        harness_cpu_us_per_op: Metric::default(),
         phases,
-        warnings: Vec::new(),
+        ..Record::of_plan(plan, "2024-01-01T12:00:00Z".to_owned())
     }
 }
 
