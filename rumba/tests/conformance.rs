@@ -12,8 +12,12 @@ mod conforms;
 #[path = "common/embedded.rs"]
 mod embedded;
 
+use std::path::Path;
+use std::process::Command;
+
 use conforms::{config, conforms};
-use rumba_core::engine::{Asked, Durability, Engine};
+use rumba_core::engine::{Asked, Brought, Durability, Engine};
+use rumba_testkit::Need;
 
 /// Else it would be taken to be at par with every other.
 #[test]
@@ -28,15 +32,44 @@ fn every_engine_says_what_it_is_by_nature() {
     }
 }
 
+/// Whoever wants one of these finds out how from the engine, from the program, from its page and from its tests alike.
+#[test]
+fn what_somebody_has_to_bring_is_named_by_a_variable_of_its_own_and_a_page_says_how() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut engines = embedded::and_servers();
+    engines.retain(|engine| engine.info().brought.is_some());
+    assert!(!engines.is_empty(), "nothing is tested");
+    let mut variables = Vec::new();
+    for engine in &engines {
+        let info = engine.info();
+        let brought = info.brought.unwrap();
+        let Brought { variable, page } = brought;
+        assert!(variable.starts_with("RUMBA_") && !variables.contains(&variable), "{}: {variable}", info.name);
+        variables.push(variable);
+        let text = std::fs::read_to_string(root.join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
+        assert!(text.contains(variable), "{page} does not name {variable}");
+        let asked = Asked { library: Some(Path::new("/nowhere/lib.so")), ..Asked::default() };
+        let install = engine.availability(asked).missing.unwrap().install;
+        let listed = Command::new(env!("CARGO_BIN_EXE_rumba")).args(["engines", info.name]).output().unwrap();
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        for told in [install, listed] {
+            assert!(told.contains(variable) && told.contains(page), "{}: {told}", info.name);
+        }
+        let need = Need::Brought(brought);
+        let mut tested = embedded::brought().into_iter();
+        assert!(tested.any(|each| (each.name, each.need) == (info.name, need)), "{}: tests leave it out", info.name);
+    }
+}
+
 #[test]
 fn every_engine_conforms() {
     conform(&embedded::here());
 }
 
 #[test]
-#[needs(FractalTree)]
-fn the_fractal_tree_conforms() {
-    conform(&embedded::brought());
+#[each(embedded::brought)]
+fn every_brought_engine_conforms(engine: &'static str) {
+    conform(&[embedded::called(engine)]);
 }
 
 fn conform(engines: &[Box<dyn Engine>]) {

@@ -137,9 +137,9 @@ fn it_is_so_for_engines_in_the_process() {
 }
 
 #[test]
-#[needs(FractalTree)]
-fn it_is_so_for_the_fractal_tree() {
-    two_at_a_time(&embedded::names(&embedded::brought(), |_| true), |engine| Over::library(engine).all());
+#[each(embedded::brought)]
+fn it_is_so_for_brought_engines(engine: &'static str) {
+    Over::library(engine).all();
 }
 
 #[test]
@@ -156,10 +156,10 @@ fn a_strangers_link_leads_engines_in_the_process_nowhere() {
 }
 
 #[test]
-#[needs(Root, FractalTree)]
-fn a_strangers_link_leads_the_fractal_tree_nowhere() {
-    let engines = embedded::names(&embedded::brought(), |_| true);
-    two_at_a_time(&engines, |engine| Over::library(engine).a_strangers_link_leads_nowhere());
+#[needs(Root)]
+#[each(embedded::brought)]
+fn a_strangers_link_leads_brought_engines_nowhere(engine: &'static str) {
+    Over::library(engine).a_strangers_link_leads_nowhere();
 }
 
 #[test]

@@ -73,9 +73,9 @@ fn of_embedded(engines: &[&str]) {
 }
 
 #[test]
-#[needs(FractalTree)]
-fn repeats_of_the_fractal_tree_start_from_one_load_and_verify() {
-    of_embedded(&embedded::names(&embedded::brought(), |_| true));
+#[each(embedded::brought)]
+fn repeats_of_brought_engines_start_from_one_load_and_verify(engine: &'static str) {
+    of_embedded(&[engine]);
 }
 
 #[test]

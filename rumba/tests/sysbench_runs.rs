@@ -17,7 +17,11 @@ use std::process::{Command, Output};
 use common::{Place, text};
 use existing::{Existing, PASSWORD};
 use laws::{Level, Verdict};
+use rumba_core::engine::Brought;
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
+
+/// Other people's scripts, which are not kept here.
+const SCRIPTS: Brought = Brought { variable: "RUMBA_SYSBENCH_SCRIPTS", page: "docs/sysbench.md" };
 
 fn sysbench(place: &Place, script: &str, words: &[&str]) -> Output {
     std::fs::write(place.path("own.lua"), format!("ffi.cdef[[int usleep(unsigned int);]]\n{script}")).unwrap();
@@ -544,11 +548,11 @@ fn brought(directory: &std::path::Path) -> Vec<String> {
 
 /// Unchanged, each beside sysbench with the same words: what runs there runs here, and does as many events.
 #[test]
-#[needs(SysbenchScripts, Sysbench, MariaDb)]
+#[needs(Brought(SCRIPTS), Sysbench, MariaDb)]
 fn scripts_that_somebody_brings_run_as_they_do_in_sysbench() {
     let place = Place::new();
     let server = Existing::start(&[]);
-    let root = std::path::PathBuf::from(std::env::var_os("RUMBA_SYSBENCH_SCRIPTS").unwrap());
+    let root = std::path::PathBuf::from(std::env::var_os(SCRIPTS.variable).unwrap());
     let socket = format!("--mysql-socket={}", server.socket.display());
     let connect = [&socket, "--mysql-user=root", &format!("--mysql-password={PASSWORD}"), "--db-driver=mysql"]
         .map(|word| word.to_owned());

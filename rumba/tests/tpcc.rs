@@ -30,6 +30,7 @@ use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Session};
 use rumba_core::setting::{Settings, Value};
 use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace, block_on};
 use rumba_core::workload::{Bound, Workload};
+use rumba_engine_fractal_tree::LIBRARY;
 use rumba_engine_lmdb::Lmdb;
 use rumba_engine_sqlite::Sqlite;
 use rumba_workload_tpcc::TpcC;
@@ -142,7 +143,7 @@ fn tpcc_runs_over_keys_and_values() {
 
 /// As WiredTiger: a transaction has a snapshot; an order status is none.
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn tpcc_runs_over_the_fractal_tree() {
     assert_eq!(runs("fractal-tree", None, "plain"), ["i9 phantom"]);
 }

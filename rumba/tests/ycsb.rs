@@ -89,9 +89,9 @@ fn the_core_workloads_run_over_engines_in_the_process() {
 }
 
 #[test]
-#[needs(FractalTree)]
-fn the_core_workloads_run_over_the_fractal_tree() {
-    two_at_a_time(&embedded::names(&embedded::brought(), |_| true), |engine| runs(engine, None));
+#[each(embedded::brought)]
+fn the_core_workloads_run_over_brought_engines(engine: &'static str) {
+    runs(engine, None);
 }
 
 /// It does not count what its cache alone holds, and says how much that can be.

@@ -23,8 +23,6 @@ struct Build {
     server: Option<&'static str>,
     /// What it runs.
     work: Work,
-    /// What names its library, where somebody has to bring that.
-    brought: Option<&'static str>,
 }
 
 /// What a build runs: both of the same bytes of data.
@@ -36,7 +34,7 @@ enum Work {
 }
 
 const fn embedded(name: &'static str) -> Build {
-    Build { name, engine: name, server: None, work: Work::LinkBench, brought: None }
+    Build { name, engine: name, server: None, work: Work::LinkBench }
 }
 
 const fn served(name: &'static str, engine: &'static str, server: &'static str) -> Build {
@@ -49,7 +47,7 @@ const BUILDS: [Build; 14] = [
     embedded("lmdb"),
     embedded("sqlite"),
     Build { work: Work::Ycsb, ..embedded("bf-tree") },
-    Build { brought: Some("RUMBA_FRACTAL_TREE"), ..embedded("fractal-tree") },
+    embedded("fractal-tree"),
     served("innodb/mariadb-10.11", "innodb", "mariadb@10.11"),
     served("myrocks/mariadb-10.11", "myrocks", "mariadb@10.11"),
     served("innodb/mariadb-11.8", "innodb", "mariadb@11.8"),
@@ -194,7 +192,7 @@ impl Measured {
     }
 }
 
-/// Measures the named builds, or all, and writes the table; with `--fit`
+/// Measures the named builds, or all whose library is here, and writes the table; with `--fit`
 /// alone, only what follows from what was measured.
 ///
 /// # Errors
@@ -205,11 +203,11 @@ pub fn measure(root: &Path, named: &[&str]) -> Result<(), Box<dyn Error>> {
     let known = std::fs::read_to_string(&path).unwrap_or_default();
     let mut all: Vec<Measured> = known.lines().filter(|line| !line.starts_with('#')).filter_map(Measured::of).collect();
     let wanted = |name: &str| named.is_empty() || named.contains(&name);
+    // What is named is to be here.
+    let here = if named.is_empty() { engines()? } else { Value::Null };
     for build in BUILDS.into_iter().filter(|build| wanted(build.name)) {
-        if let Some(variable) =
-            build.brought.filter(|variable| named.is_empty() && std::env::var_os(variable).is_none())
-        {
-            println!("{} is left out: {variable} names no library", build.name);
+        if let Some(why) = missing(&here, build) {
+            println!("{} is left out: {why}", build.name);
             continue;
         }
         let measured = measured(build)?;
@@ -219,6 +217,19 @@ pub fn measure(root: &Path, named: &[&str]) -> Result<(), Box<dyn Error>> {
         write(&path, &mut all)?;
     }
     write(&path, &mut all)
+}
+
+/// What the program says of its engines.
+fn engines() -> Result<Value, Box<dyn Error>> {
+    let output = rumba()?.args(["engines", "--json"]).output()?;
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("rumba engines: {error}").into())
+}
+
+/// What a build in the process lacks, and what to do, as the program says it.
+fn missing(engines: &Value, build: Build) -> Option<String> {
+    let engine = engines.as_array()?.iter().find(|engine| engine["name"] == build.engine)?;
+    let missing = engine["missing"].as_object().filter(|_| build.server.is_none())?;
+    Some(format!("{}; {}", missing.get("what")?.as_str()?, missing.get("install")?.as_str()?))
 }
 
 /// A name that no build has would measure nothing and say nothing.
@@ -359,6 +370,8 @@ fn rumba() -> Result<Command, Box<dyn Error>> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -375,6 +388,18 @@ mod tests {
                 assert!(is_built(name), "{name} has no build");
             }
         }
+    }
+
+    #[test]
+    fn a_build_whose_library_is_not_here_is_left_out_with_what_the_program_says_of_it() {
+        let lacks = json!({ "what": "there is no libtree.so", "install": "export RUMBA_TREE=/path/to/libtree.so" });
+        let engines = json!([{ "name": "tree", "missing": lacks }, { "name": "log", "missing": null }]);
+        let why = "there is no libtree.so; export RUMBA_TREE=/path/to/libtree.so";
+        assert_eq!(missing(&engines, embedded("tree")).as_deref(), Some(why));
+        assert_eq!(missing(&engines, embedded("log")), None);
+        // Of servers one may be here and another not: the run says it.
+        assert_eq!(missing(&engines, served("tree/server-1", "tree", "server@1")), None);
+        assert_eq!(missing(&Value::Null, embedded("tree")), None, "nobody asked, because it was named");
     }
 
     #[test]

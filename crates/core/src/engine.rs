@@ -181,6 +181,15 @@ pub enum Form {
     Server,
 }
 
+/// What rumba neither holds nor installs, so that whoever wants it has to bring it: a library of which there is no package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Brought {
+    /// The variable of the environment that names where it is: `RUMBA_NAME`.
+    pub variable: &'static str,
+    /// The page that says where it comes from and how it is made, from the repository's root: `docs/engines/NAME.md`.
+    pub page: &'static str,
+}
+
 /// What an engine is, whatever it is told.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineInfo {
@@ -192,6 +201,9 @@ pub struct EngineInfo {
     pub family: Family,
     /// Whether it is in this program, in a library or in a server: `library` and `server` are for those.
     pub form: Form,
+    /// Its library, where somebody has to bring it: tests over every engine are ignored for this one where nobody has.
+    /// `None` for what is in this program, or what one command installs.
+    pub brought: Option<Brought>,
     /// Whether written data can be read back. One that keeps nothing shows what the harness costs.
     pub keeps_data: bool,
     /// Whether it has a cache of its own that `cache` bounds. One that has none

@@ -45,6 +45,7 @@ static INFO: EngineInfo = EngineInfo {
     about: "a server that does not become ready",
     family: Family::KeyValue,
     form: Form::BuiltIn,
+    brought: None,
     keeps_data: true,
     has_cache: true,
     has_transactions: true,

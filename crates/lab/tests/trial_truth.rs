@@ -138,6 +138,7 @@ static INFO: EngineInfo = EngineInfo {
     about: "keeps nothing",
     family: Family::KeyValue,
     form: Form::Server,
+    brought: None,
     keeps_data: false,
     has_cache: false,
     has_transactions: true,

@@ -14,6 +14,8 @@
 //! fn a_server_is_limited() {}
 //! ```
 //!
+//! With `#[each(list)]` below it a test is one for each of a list, as [`Each`] says.
+//!
 //! What tests of several crates do alike is in the modules.
 
 #![deny(missing_docs)]
@@ -53,10 +55,29 @@ pub struct Test {
     /// Why it runs only when asked for with `--ignored`.
     pub ignored: Option<&'static str>,
     /// Runs it.
-    pub run: fn() -> Outcome,
+    pub run: Run,
 }
 
 inventory::collect!(Test);
+
+/// How a test is run.
+#[derive(Clone, Copy)]
+pub enum Run {
+    /// Once.
+    Once(fn() -> Outcome),
+    /// As a test of its own for each of a list, handed its name.
+    Each(fn() -> Vec<Each>, fn(&'static str) -> Outcome),
+}
+
+/// One of those that a test is for: below it stands `#[each(list)]`, where `list` is a function that gives them all.
+/// Each has a line of its own; where what one needs is missing, that one alone is ignored. An empty list is a failure.
+#[derive(Clone, Copy, Debug)]
+pub struct Each {
+    /// What the test is handed, and what stands behind its path: `every_engine_conforms::tree`.
+    pub name: &'static str,
+    /// What this one cannot run without, beside what the test states for all.
+    pub need: Need,
+}
 
 /// What a test returned.
 pub struct Outcome(Result<(), String>);

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use rumba_core::engine::Brought;
+
 use crate::probe;
 
 /// What a test cannot run without, and is looked for where it runs.
@@ -33,8 +35,6 @@ pub enum Need {
     MyRocks,
     /// The programs of Debian's package postgresql-15.
     PostgreSql,
-    /// The library of PerconaFT, which somebody has built and named.
-    FractalTree,
     /// The server SecantusDB, in the build's tools, where `scripts/setup test` puts it.
     SecantusDb,
     /// A server of the catalogue: `Server("mysql@9.7")`. For tests of the crate rumba alone, whose program is asked.
@@ -49,8 +49,18 @@ pub enum Need {
     Node,
     /// The program perf, which may sample processes of this user.
     Perf,
-    /// Other people's scripts for sysbench, in a directory that somebody has named.
-    SysbenchScripts,
+    /// What somebody has brought, a file or a directory: `Brought(LIBRARY)`, with a constant of the engine's.
+    Brought(Brought),
+}
+
+/// As it is written below a test, `Server("mysql@9.7")`; what is brought goes by its variable: `Brought("RUMBA_NAME")`.
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Need::Brought(brought) => write!(f, "Brought({:?})", brought.variable),
+            need => write!(f, "{need:?}"),
+        }
+    }
 }
 
 /// A need that is not met.
@@ -64,7 +74,7 @@ pub struct Missing {
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "needs {:?}: {}", self.need, self.why)
+        write!(f, "needs {}: {}", self.need, self.why)
     }
 }
 
@@ -79,7 +89,7 @@ impl Need {
 }
 
 fn probe_for(need: Need) -> Result<(), String> {
-    if denied().contains(&format!("{need:?}")) {
+    if denied().contains(&need.to_string()) {
         return Err(format!("{DENIED} says so"));
     }
     match need {
@@ -95,7 +105,6 @@ fn probe_for(need: Need) -> Result<(), String> {
         Need::MariaDbClient => probe::program("mariadb", "mariadb-client"),
         Need::MyRocks => probe::file("/usr/lib/mysql/plugin/ha_rocksdb.so", "mariadb-plugin-rocksdb"),
         Need::PostgreSql => probe::file("/usr/lib/postgresql/15/bin/postgres", "postgresql-15"),
-        Need::FractalTree => probe::file_of("RUMBA_FRACTAL_TREE", "docs/engines/fractal-tree.md says how it is built"),
         Need::SecantusDb => probe::built(&crate::secantusdb::program()),
         Need::Server(name) => probe::server(RUMBA.get().copied().flatten(), name),
         Need::Openssl => probe::program("openssl", "openssl"),
@@ -103,7 +112,7 @@ fn probe_for(need: Need) -> Result<(), String> {
         Need::Valgrind => probe::program("valgrind", "valgrind"),
         Need::Node => probe::program("node", "nodejs"),
         Need::Perf => probe::perf(),
-        Need::SysbenchScripts => probe::directory_of("RUMBA_SYSBENCH_SCRIPTS", "docs/sysbench.md says what goes there"),
+        Need::Brought(brought) => probe::brought(brought),
     }
 }
 
@@ -125,10 +134,10 @@ pub(crate) fn first_missing(needs: &[Need]) -> Option<Missing> {
     needs.iter().find_map(|need| need.missing())
 }
 
-static SKIPPED: Mutex<BTreeMap<&'static str, String>> = Mutex::new(BTreeMap::new());
+static SKIPPED: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 
-pub(crate) fn note_skipped(path: &'static str, missing: &Missing) {
-    SKIPPED.lock().unwrap_or_else(PoisonError::into_inner).insert(path, missing.to_string());
+pub(crate) fn note_skipped(path: &str, missing: &Missing) {
+    SKIPPED.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), missing.to_string());
 }
 
 /// A line for each test that was skipped; `scripts/test` reads them.

@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
 
+use rumba_core::engine::Brought;
 use serde_json::Value;
 
 use crate::mounts::run;
@@ -51,22 +52,14 @@ pub fn built(path: &Path) -> Found {
     if path.exists() { Ok(()) } else { Err(format!("there is no {}; scripts/setup test installs it", path.display())) }
 }
 
-/// A file that a variable names.
-pub fn file_of(variable: &str, remedy: &str) -> Found {
-    match std::env::var_os(variable) {
-        Some(file) if Path::new(&file).is_file() => Ok(()),
-        Some(file) => Err(format!("{variable} names no file: {}; {remedy}", Path::new(&file).display())),
-        None => Err(format!("{variable} names no file; {remedy}")),
-    }
-}
-
-/// A directory that a variable names.
-pub fn directory_of(variable: &str, remedy: &str) -> Found {
-    match std::env::var_os(variable) {
-        Some(directory) if Path::new(&directory).is_dir() => Ok(()),
-        Some(directory) => Err(format!("{variable} names no directory: {}; {remedy}", Path::new(&directory).display())),
-        None => Err(format!("{variable} names no directory; {remedy}")),
-    }
+/// What a variable names, because somebody has brought it.
+pub fn brought(Brought { variable, page }: Brought) -> Found {
+    let lacking = match std::env::var_os(variable).filter(|name| !name.is_empty()) {
+        Some(name) if Path::new(&name).exists() => return Ok(()),
+        Some(name) => format!("what is not there, {}", Path::new(&name).display()),
+        None => "nothing".to_owned(),
+    };
+    Err(format!("{variable} names {lacking}; {page} says what to bring"))
 }
 
 pub fn tmpfs() -> Found {

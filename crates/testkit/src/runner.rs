@@ -5,8 +5,8 @@ use std::thread;
 
 use libtest_mimic::{Arguments, Completion, Failed, FormatSetting, Trial};
 
-use crate::need::{self, Missing};
-use crate::{Outcome, Test};
+use crate::need::{self, Missing, Need};
+use crate::{Each, Outcome, Run, Test};
 
 /// The target that is run.
 pub struct Binary {
@@ -22,9 +22,10 @@ pub fn run(binary: &Binary) -> ExitCode {
     let mut arguments = Arguments::from_args();
     let threads = || std::env::var("RUST_TEST_THREADS").ok()?.parse().ok();
     arguments.test_threads = arguments.test_threads.or_else(threads);
-    let mut tests: Vec<&'static Test> = inventory::iter::<Test>.into_iter().filter(|test| !is_the_kits(test)).collect();
-    tests.sort_by_key(|test| name(test));
-    let trials = tests.iter().map(|test| trial(test, &arguments)).collect();
+    let tests = inventory::iter::<Test>.into_iter();
+    let mut cases: Vec<Case> = tests.flat_map(Case::all).filter(|case| !case.is_the_kits()).collect();
+    cases.sort_by(|a, b| a.name().cmp(b.name()));
+    let trials = cases.into_iter().map(|case| case.trial(&arguments)).collect();
     let conclusion = libtest_mimic::run(&arguments, trials);
     if !matches!(arguments.format, Some(FormatSetting::Json)) {
         print!("{}", need::skipped(binary.package));
@@ -32,46 +33,80 @@ pub fn run(binary: &Binary) -> ExitCode {
     conclusion.exit_code()
 }
 
-/// Its path without its crate, as the standard runner shows it.
-fn name(test: &Test) -> &'static str {
-    test.path.split_once("::").map_or(test.path, |(_, name)| name)
+/// A test as the runner shows it: one that is for each of a list is several.
+struct Case {
+    /// Its path, from the name of its crate on.
+    path: String,
+    needs: Vec<Need>,
+    ignored: Option<&'static str>,
+    run: Box<dyn FnOnce() -> Outcome + Send>,
 }
 
-fn is_the_kits(test: &Test) -> bool {
-    name(test).starts_with("the_attribute_is_the_kits::")
-}
-
-/// The line of an ignored test has its reason when the runner is told at the
-/// test's turn; those who list tests, or ask for the ignored ones, are told beforehand.
-fn trial(test: &'static Test, arguments: &Arguments) -> Trial {
-    if arguments.list || arguments.ignored || arguments.include_ignored {
-        let ignored = test.ignored.is_some() || (arguments.list && need::first_missing(test.needs).is_some());
-        return Trial::test(name(test), move || alone(test)).with_ignored_flag(ignored);
+impl Case {
+    fn all(test: &'static Test) -> Vec<Self> {
+        let (list, run) = match test.run {
+            Run::Once(run) => return vec![Self::of(test, Box::new(run))],
+            Run::Each(list, run) => (list(), run),
+        };
+        if list.is_empty() {
+            // Else it would be gone, and nobody would miss it.
+            let fails = || Outcome(Err("it is for each of a list that is empty: nothing is tested".to_owned()));
+            return vec![Self::of(test, Box::new(fails))];
+        }
+        let case = |Each { name, need }| Self {
+            path: format!("{}::{name}", test.path),
+            needs: [test.needs, &[need]].concat(),
+            ..Self::of(test, Box::new(move || run(name)))
+        };
+        list.into_iter().map(case).collect()
     }
-    Trial::ignorable_test(name(test), move || {
-        if let Some(reason) = test.ignored {
-            return Ok(Completion::ignored_with(reason));
-        }
-        match need::first_missing(test.needs) {
-            Some(missing) => Ok(Completion::ignored_with(told(test, &missing))),
-            None => alone(test).map(|()| Completion::Completed),
-        }
-    })
-}
 
-fn told(test: &'static Test, missing: &Missing) -> String {
-    need::note_skipped(test.path, missing);
-    missing.to_string()
-}
+    fn of(test: &Test, run: Box<dyn FnOnce() -> Outcome + Send>) -> Self {
+        Self { path: test.path.to_owned(), needs: test.needs.to_vec(), ignored: test.ignored, run }
+    }
 
-/// On a thread of its own that bears its name, as the standard runner does it:
-/// what a test leaves in its thread is gone with it, and a panic says whose it is.
-fn alone(test: &'static Test) -> Result<(), Failed> {
-    let thread = thread::Builder::new().name(name(test).to_owned());
-    let Outcome(outcome) = match thread.spawn(test.run).map(thread::JoinHandle::join) {
-        Ok(Ok(outcome)) => outcome,
-        Ok(Err(panic)) => std::panic::resume_unwind(panic),
-        Err(error) => return Err(Failed::from(format!("no thread for the test: {error}"))),
-    };
-    outcome.map_err(Failed::from)
+    /// Its path without its crate, as the standard runner shows it.
+    fn name(&self) -> &str {
+        self.path.split_once("::").map_or(self.path.as_str(), |(_, name)| name)
+    }
+
+    fn is_the_kits(&self) -> bool {
+        self.name().starts_with("the_attribute_is_the_kits::")
+    }
+
+    /// The line of an ignored test has its reason when the runner is told at the
+    /// test's turn; those who list tests, or ask for the ignored ones, are told beforehand.
+    fn trial(self, arguments: &Arguments) -> Trial {
+        let name = self.name().to_owned();
+        if arguments.list || arguments.ignored || arguments.include_ignored {
+            let ignored = self.ignored.is_some() || (arguments.list && need::first_missing(&self.needs).is_some());
+            return Trial::test(name, move || self.alone()).with_ignored_flag(ignored);
+        }
+        Trial::ignorable_test(name, move || {
+            if let Some(reason) = self.ignored {
+                return Ok(Completion::ignored_with(reason));
+            }
+            match need::first_missing(&self.needs) {
+                Some(missing) => Ok(Completion::ignored_with(self.skipped(&missing))),
+                None => self.alone().map(|()| Completion::Completed),
+            }
+        })
+    }
+
+    fn skipped(&self, missing: &Missing) -> String {
+        need::note_skipped(&self.path, missing);
+        missing.to_string()
+    }
+
+    /// On a thread of its own that bears its name, as the standard runner does it:
+    /// what a test leaves in its thread is gone with it, and a panic says whose it is.
+    fn alone(self) -> Result<(), Failed> {
+        let thread = thread::Builder::new().name(self.name().to_owned());
+        let Outcome(outcome) = match thread.spawn(self.run).map(thread::JoinHandle::join) {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(error) => return Err(Failed::from(format!("no thread for the test: {error}"))),
+        };
+        outcome.map_err(Failed::from)
+    }
 }

@@ -7,11 +7,39 @@ rumba_testkit::main!();
 
 use std::process::Command;
 
+use rumba_core::engine::Brought;
+use rumba_testkit::{Each, Need};
+
 /// What every machine that builds Rust has.
 #[test]
 #[needs(CCompiler)]
 fn example_with_a_need() {
     assert!(Command::new("cc").arg("--version").output().unwrap().status.success());
+}
+
+fn brought(variable: &'static str) -> Need {
+    Need::Brought(Brought { variable, page: "docs/contributing.md" })
+}
+
+/// Cargo names its program and the directory of the package to each test that it runs.
+fn named_by_cargo() -> Vec<Each> {
+    let each = |name, variable| Each { name, need: brought(variable) };
+    vec![each("one", "CARGO"), each("two", "CARGO_MANIFEST_DIR")]
+}
+
+#[test]
+#[needs(CCompiler)]
+#[each(named_by_cargo)]
+fn example_for_each(name: &'static str) {
+    let each = named_by_cargo().into_iter().find(|each| each.name == name);
+    assert_eq!(each.unwrap().need.missing(), None);
+}
+
+#[test]
+#[ignore = "run by the tests below"]
+#[each(Vec::new)]
+fn example_for_none(name: &'static str) {
+    panic!("there is no {name}");
 }
 
 #[test]
@@ -58,6 +86,52 @@ fn a_need_that_is_met_is_a_test_as_any_other() {
     assert!(told.text.contains("test example_with_a_need ... ok"), "{told:?}");
     assert!(told.text.contains("test result: ok. 1 passed; 0 failed; 0 ignored;"), "{told:?}");
     assert!(!told.text.contains("skipped: "), "{told:?}");
+}
+
+#[test]
+fn a_test_for_each_of_a_list_is_one_test_for_each() {
+    let told = run(&["example_for_each"], "");
+    for name in ["one", "two"] {
+        assert!(told.text.contains(&format!("test example_for_each::{name} ... ok")), "{told:?}");
+    }
+    assert!(told.text.contains("test result: ok. 2 passed; 0 failed; 0 ignored;"), "{told:?}");
+    let told = run(&["--exact", "example_for_each::two"], "");
+    assert!(told.text.contains("test result: ok. 1 passed; 0 failed; 0 ignored;"), "{told:?}");
+    // What the test states is needed for all of them.
+    let told = run(&["example_for_each"], "CCompiler");
+    assert_eq!(told.text.matches("ignored (needs CCompiler: ").count(), 2, "{told:?}");
+}
+
+/// Were the whole test ignored, or passed without a word, nobody would know what it ran over.
+#[test]
+fn of_a_test_for_each_what_one_lacks_is_told_and_the_others_run() {
+    let told = run(&["example_for_each"], "Brought(\"CARGO\")");
+    let why = "needs Brought(\"CARGO\"): RUMBA_TESTS_WITHOUT says so";
+    assert!(told.text.contains(&format!("test example_for_each::one ... ignored ({why})")), "{told:?}");
+    assert!(told.text.contains("test example_for_each::two ... ok"), "{told:?}");
+    assert!(told.text.contains("test result: ok. 1 passed; 0 failed; 1 ignored;"), "{told:?}");
+    let skipped = format!("\nskipped: rumba-testkit mechanism::example_for_each::one {why}\n");
+    assert!(told.text.contains(&skipped), "{told:?}");
+}
+
+/// Else it would pass by not being there.
+#[test]
+fn a_test_for_each_of_an_empty_list_fails() {
+    let told = run(&["example_for_none", "--ignored"], "");
+    assert!(!told.ended_well && told.text.contains("a list that is empty: nothing is tested"), "{told:?}");
+    assert!(told.text.contains("test result: FAILED. 0 passed; 1 failed;"), "{told:?}");
+}
+
+#[test]
+fn what_nobody_has_brought_is_told_by_its_variable_and_its_page() {
+    let told = |variable| brought(variable).missing().unwrap().to_string();
+    let remedy = "docs/contributing.md says what to bring";
+    let unset = told("RUMBA_TEST_UNSET");
+    assert_eq!(unset, format!("needs Brought(\"RUMBA_TEST_UNSET\"): RUMBA_TEST_UNSET names nothing; {remedy}"));
+    // Cargo sets it to what is no file.
+    let elsewhere = told("CARGO_PKG_NAME");
+    let why = format!("CARGO_PKG_NAME names what is not there, rumba-testkit; {remedy}");
+    assert!(elsewhere.ends_with(&why), "{elsewhere}");
 }
 
 #[test]

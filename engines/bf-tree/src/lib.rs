@@ -37,6 +37,7 @@ static INFO: EngineInfo = EngineInfo {
     about: "Bf-Tree: a B-tree with a cache of records and not of pages; no transactions",
     family: Family::KeyValue,
     form: Form::BuiltIn,
+    brought: None,
     keeps_data: true,
     has_cache: true,
     has_transactions: false,

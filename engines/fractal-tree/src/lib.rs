@@ -1,8 +1,8 @@
 //! The `fractal-tree` engine: PerconaFT's B-tree whose inner nodes hold buffers of messages, one tree per key space,
 //! behind the key-value session.
 //!
-//! The library is loaded at run time, from `library` or from what `RUMBA_FRACTAL_TREE` names; nothing of it is linked or
-//! copied. See `docs/engines/fractal-tree.md`.
+//! The library is loaded at run time, from `library` or from what the variable of [`LIBRARY`] names; nothing of it is
+//! linked or copied. See `docs/engines/fractal-tree.md`.
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -22,7 +22,8 @@ mod status;
 use std::path::Path;
 
 use rumba_core::engine::{
-    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
+    Asked, Availability, Brought, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema,
+    require_database,
 };
 use rumba_core::error::EngineError;
 use rumba_core::memory::MemoryNeed;
@@ -31,17 +32,21 @@ use rumba_core::setting::SettingError;
 
 use crate::instance::FractalTreeInstance;
 use crate::options::{COMPRESSIONS, Options, SETTINGS};
-use crate::raw::{INSTALL, Library};
+use crate::raw::{Library, install};
 
 /// The engine `fractal-tree`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FractalTree;
+
+/// PerconaFT's library, of which no distribution has a package.
+pub const LIBRARY: Brought = Brought { variable: "RUMBA_FRACTAL_TREE", page: "docs/engines/fractal-tree.md" };
 
 static INFO: EngineInfo = EngineInfo {
     name: "fractal-tree",
     about: "PerconaFT: B-tree with buffers of messages in its inner nodes, TokuDB's engine (library brought by you)",
     family: Family::KeyValue,
     form: Form::Library,
+    brought: Some(LIBRARY),
     keeps_data: true,
     has_cache: true,
     has_transactions: true,
@@ -70,7 +75,7 @@ impl Engine for FractalTree {
             Ok(library) => Availability::here(Some(library.version().to_owned()), library.path().display().to_string()),
             Err(error) => {
                 let source = Library::named(asked.library).display().to_string();
-                Availability::lacking(source, error.to_string(), INSTALL)
+                Availability::lacking(source, error.to_string(), install())
             }
         }
     }
@@ -111,6 +116,6 @@ fn opened(
     let options = Options::of(config)
         .map_err(|error| EngineError::failed("open", format!("{error}; {remedy}", remedy = error.remedy)))?;
     let library = Library::load(config.library.as_deref())
-        .map_err(|error| EngineError::failed("dlopen", format!("{error}; {INSTALL}")))?;
+        .map_err(|error| EngineError::failed("dlopen", format!("{error}; {remedy}", remedy = install())))?;
     Ok(Box::new(FractalTreeInstance::open(&library, dir, options, schema.key_spaces()?, is_new)?))
 }

@@ -9,7 +9,7 @@ rumba_testkit::main!();
 use rumba_core::delta::Delta;
 use rumba_core::engine::{Engine, EngineConfig, Schema};
 use rumba_core::kv::{KeySpace, Scan};
-use rumba_engine_fractal_tree::FractalTree;
+use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
 use rumba_testkit::allocations::{self, Counting};
 use rumba_testkit::key_value;
 
@@ -18,7 +18,7 @@ use rumba_testkit::key_value;
 static ALLOCATOR: Counting = Counting;
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn a_warmed_up_session_allocates_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let config = EngineConfig { cache: 32 << 20, ..EngineConfig::new("fractal-tree") };

@@ -34,6 +34,7 @@ static INFO: EngineInfo = EngineInfo {
     about: "LMDB: a memory-mapped copy-on-write B+tree; one writer, readers that never wait",
     family: Family::KeyValue,
     form: Form::BuiltIn,
+    brought: None,
     keeps_data: true,
     // It reads from its map, which the operating system's page cache holds.
     has_cache: false,

@@ -21,6 +21,7 @@ impl Brand {
             about: "MongoDB: documents in WiredTiger's B-trees, or in another storage engine of its server's",
             family: Family::Document,
             form: Form::Server,
+            brought: None,
             keeps_data: true,
             has_cache: true,
             // An old or a lonely mongod has none (`transactions = false`): its isolation then says so.
@@ -33,6 +34,7 @@ impl Brand {
             about: "SecantusDB (beta): MongoDB's protocol over WiredTiger with tables of its own; not MongoDB, and not its figures",
             family: Family::Document,
             form: Form::Server,
+            brought: None,
             keeps_data: true,
             has_cache: true,
             // An old or a lonely mongod has none (`transactions = false`): its isolation then says so.

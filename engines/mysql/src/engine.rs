@@ -87,6 +87,7 @@ const ANY: EngineInfo = EngineInfo {
     about: "any engine of a MySQL or MariaDB server, by settings.storage_engine = \"Aria\"",
     family: Family::Sql(Dialect::MySql),
     form: Form::Server,
+    brought: None,
     keeps_data: true,
     has_cache: true,
     has_transactions: true,

@@ -43,6 +43,7 @@ static INFO: EngineInfo = EngineInfo {
     about: "answers at once and keeps nothing: shows what the harness itself costs",
     family: Family::KeyValue,
     form: Form::BuiltIn,
+    brought: None,
     keeps_data: false,
     has_cache: false,
     has_transactions: true,

@@ -35,6 +35,7 @@ const INFO: EngineInfo = EngineInfo {
     about: "PostgreSQL: heap tables that keep old versions until vacuum, B-tree indexes beside them",
     family: Family::Sql(Dialect::PostgreSql),
     form: Form::Server,
+    brought: None,
     keeps_data: true,
     has_cache: true,
     has_transactions: true,

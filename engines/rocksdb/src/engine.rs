@@ -72,6 +72,7 @@ static INFO: EngineInfo = EngineInfo {
     about: "RocksDB: leveled LSM tree, pessimistic transactions with row locks",
     family: Family::KeyValue,
     form: Form::Library,
+    brought: None,
     keeps_data: true,
     has_cache: true,
     has_transactions: true,

@@ -40,6 +40,7 @@ static INFO: EngineInfo = EngineInfo {
     about: "SQLite: B-trees in one file with a write-ahead log; one writer, readers beside it",
     family: Family::Sql(Dialect::Sqlite),
     form: Form::BuiltIn,
+    brought: None,
     keeps_data: true,
     has_cache: true,
     has_transactions: true,

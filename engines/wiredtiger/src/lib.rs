@@ -43,6 +43,7 @@ static INFO: EngineInfo = EngineInfo {
     about: "WiredTiger 3.2: B-tree with in-memory updates and checkpoints, MongoDB's engine (library loaded at run time)",
     family: Family::KeyValue,
     form: Form::Library,
+    brought: None,
     keeps_data: true,
     has_cache: true,
     has_transactions: true,

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rumba_core::engine::{Asked, Availability, Engine, Form};
+use rumba_core::engine::{Asked, Availability, Brought, Engine, Form};
 use rumba_core::error::EngineError;
 use rumba_core::server::ServerInfo;
 use rumba_lab::registry::Registry;
@@ -108,6 +108,10 @@ fn one(engine: &dyn Engine, servers: &[ServerInfo], json: bool) -> super::Result
         return super::print_json(&as_json(engine, servers));
     }
     say!("{}: {}\n", engine.info().name, engine.info().about);
+    if let Some(Brought { variable, page }) = engine.info().brought {
+        say!("Its library is brought by you: {page} says how it is made.");
+        say!("{variable} names it, or [[engine]] library in an experiment.\n");
+    }
     if is_server(engine) {
         say!("Servers ([[engine]] server = NAME, a base directory, or a DSN without its password):");
         show_servers(engine, servers);

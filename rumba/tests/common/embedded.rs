@@ -2,23 +2,28 @@
 //! named in any list. Those that are servers are in `servers`.
 #![allow(dead_code)] // Each test file uses its part.
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Form};
+use rumba_core::engine::{Durability, Engine, EngineConfig, EngineInfo, Form};
+use rumba_testkit::{Each, Need};
 
 #[path = "../../src/registry.rs"]
 mod registry;
 
-/// Those whose library somebody has to bring. Their tests stand apart, so that they show as ignored where it is
-/// missing.
-const BROUGHT: [&str; 1] = ["fractal-tree"];
-
 /// Those that are there wherever tests run.
 pub fn here() -> Vec<Box<dyn Engine>> {
-    engines(|name| !BROUGHT.contains(&name))
+    engines(|info| info.brought.is_none())
 }
 
-/// Those that somebody has to bring, for tests that need them.
-pub fn brought() -> Vec<Box<dyn Engine>> {
-    engines(|name| BROUGHT.contains(&name))
+/// Those whose library somebody has to bring, for `#[each(embedded::brought)]`: each has a test of its own, which shows
+/// as ignored where that is missing.
+pub fn brought() -> Vec<Each> {
+    let each = |info: &EngineInfo| Some(Each { name: info.name, need: Need::Brought(info.brought?) });
+    engines(|_| true).iter().filter_map(|engine| each(engine.info())).collect()
+}
+
+/// The one of this name.
+pub fn called(name: &str) -> Box<dyn Engine> {
+    let found = engines(|info| info.name == name).pop();
+    found.unwrap_or_else(|| panic!("{name} is no engine in the process that keeps its data"))
 }
 
 /// All that keep their data, servers too.
@@ -28,11 +33,11 @@ pub fn and_servers() -> Vec<Box<dyn Engine>> {
     engines
 }
 
-fn engines(which: impl Fn(&str) -> bool) -> Vec<Box<dyn Engine>> {
+fn engines(which: impl Fn(&EngineInfo) -> bool) -> Vec<Box<dyn Engine>> {
     let mut engines = registry::engines();
     engines.retain(|engine| {
         let info = engine.info();
-        info.keeps_data && info.form != Form::Server && which(info.name)
+        info.keeps_data && info.form != Form::Server && which(info)
     });
     engines
 }
@@ -52,7 +57,7 @@ pub fn of_linkbench() -> Vec<&'static str> {
 /// Whether all of these have transactions of several keys. A name that is not among the engines in the process counts
 /// as one that has: it is a server's, and those that tests name serve LinkBench.
 pub fn have_transactions(names: &[&str]) -> bool {
-    engines(|name| names.contains(&name)).iter().all(|engine| engine.info().has_transactions)
+    engines(|info| names.contains(&info.name)).iter().all(|engine| engine.info().has_transactions)
 }
 
 /// Whether its commits can be synced. An engine that never syncs refuses to promise it, and promises what is less.

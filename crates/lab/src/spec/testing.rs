@@ -142,6 +142,7 @@ pub fn with_load(load: PaperLoad) -> Registry {
             about: "on paper",
             family,
             form,
+            brought: None,
             keeps_data: true,
             has_cache: true,
             has_transactions: name != "plain",

@@ -4,7 +4,8 @@
 use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 
 /// A test. Attributes below it: `#[needs(Root, MariaDb)]` names what it cannot
-/// run without, as variants of `rumba_testkit::Need`; `#[ignore = "why"]` is as usual.
+/// run without, as variants of `rumba_testkit::Need`; `#[each(list)]` makes it a test
+/// for each `rumba_testkit::Each` that the function gives; `#[ignore = "why"]` is as usual.
 #[proc_macro_attribute]
 pub fn test(arguments: TokenStream, item: TokenStream) -> TokenStream {
     if !arguments.is_empty() {
@@ -21,13 +22,16 @@ struct Test {
     item: TokenStream,
     name: String,
     needs: Vec<String>,
+    /// The function that gives those of which each has a test of its own.
+    each: Option<String>,
     ignored: Option<String>,
 }
 
 impl Test {
     fn of(item: TokenStream) -> Result<Self, &'static str> {
         let mut tokens = item.into_iter().peekable();
-        let mut test = Test { item: TokenStream::new(), name: String::new(), needs: Vec::new(), ignored: None };
+        let (item, name, needs) = (TokenStream::new(), String::new(), Vec::new());
+        let mut test = Test { item, name, needs, each: None, ignored: None };
         while let Some(token) = tokens.next() {
             match (&token, tokens.peek()) {
                 (TokenTree::Punct(hash), Some(TokenTree::Group(attribute)))
@@ -59,6 +63,8 @@ impl Test {
         match (name.to_string().as_str(), tokens.next(), tokens.next()) {
             ("needs", Some(TokenTree::Group(needs)), None) => self.needs.extend(parted(needs.stream())),
             ("needs", ..) => return Err("write #[needs(Root, MariaDb)], with variants of rumba_testkit::Need"),
+            ("each", Some(TokenTree::Group(list)), None) => self.each = Some(list.stream().to_string()),
+            ("each", ..) => return Err("write #[each(list)], with a function that gives Vec<rumba_testkit::Each>"),
             ("ignore", Some(_), Some(reason)) => self.ignored = Some(reason.to_string()),
             ("ignore", ..) => return Err("say why: #[ignore = \"…\"]"),
             ("should_panic", ..) => return Err("catch the panic and look at its message"),
@@ -68,16 +74,20 @@ impl Test {
     }
 
     fn registered(self) -> TokenStream {
-        let Test { item, name, needs, ignored } = self;
+        let Test { item, name, needs, each, ignored } = self;
         let needs: String = needs.iter().map(|need| format!("::rumba_testkit::Need::{need},")).collect();
         let ignored = ignored.map_or_else(|| "None".to_owned(), |reason| format!("Some({reason})"));
+        let run = match each {
+            None => format!("Once(|| ::rumba_testkit::Outcome::of({name}()))"),
+            Some(list) => format!("Each({list}, |one| ::rumba_testkit::Outcome::of({name}(one)))"),
+        };
         let registered: Result<TokenStream, _> = format!(
             "::rumba_testkit::inventory::submit! {{
                  ::rumba_testkit::Test {{
                      path: concat!(module_path!(), \"::{name}\"),
                      needs: &[{needs}],
                      ignored: {ignored},
-                     run: || ::rumba_testkit::Outcome::of({name}()),
+                     run: ::rumba_testkit::Run::{run},
                  }}
              }}
              // The compiler drops this one where the runner runs, and runs it where it was forgotten.

@@ -6,15 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{ffi, files, probe};
+use rumba_core::engine::Brought;
 
-/// The variable that names the library where an experiment does not.
-pub const VARIABLE: &str = "RUMBA_FRACTAL_TREE";
+use super::{ffi, files, probe};
+use crate::LIBRARY;
+
 /// What is tried where nothing is named.
 const USUAL_NAME: &str = "libtokufractaltree.so";
-/// What to do where it is missing: no distribution has a package of it.
-pub const INSTALL: &str = "build github.com/percona/PerconaFT (docs/engines/fractal-tree.md), then \
-                           export RUMBA_FRACTAL_TREE=/path/to/libtokufractaltree.so";
 
 /// The version whose layout `ffi` declares.
 const KNOWN: (c_int, c_int, c_int) = (4, 6, 119);
@@ -76,7 +74,7 @@ static LOADED: Mutex<Loaded> = Mutex::new(Vec::new());
 impl Library {
     /// The file that is meant: what an experiment names, what the variable names, or the usual name.
     pub fn named(path: Option<&Path>) -> PathBuf {
-        let of_variable = || std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
+        let of_variable = || std::env::var_os(LIBRARY.variable).filter(|name| !name.is_empty()).map(PathBuf::from);
         path.map(Path::to_owned).or_else(of_variable).unwrap_or_else(|| USUAL_NAME.into())
     }
 
@@ -155,6 +153,12 @@ impl Library {
         // SAFETY: returns a string that is static, or in a buffer that stays in place.
         unsafe { CStr::from_ptr((self.strerror)(code)) }.to_string_lossy().into_owned()
     }
+}
+
+/// What to do where it is missing.
+pub fn install() -> String {
+    let Brought { variable, page } = LIBRARY;
+    format!("build github.com/percona/PerconaFT ({page}), then export {variable}=/path/to/{USUAL_NAME}")
 }
 
 fn version_of(version: ffi::Version) -> (c_int, c_int, c_int) {

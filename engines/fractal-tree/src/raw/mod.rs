@@ -10,5 +10,5 @@ mod session;
 mod upsert;
 
 pub use environment::{Commit, Environment, EnvironmentOptions, TreeOptions};
-pub use library::{INSTALL, Library};
+pub use library::{Library, install};
 pub use session::{Lock, Transactions};

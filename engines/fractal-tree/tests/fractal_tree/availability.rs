@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Schema};
-use rumba_engine_fractal_tree::FractalTree;
+use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
 use rumba_testkit::key_value;
 
 use crate::{SPACES, config};
@@ -12,6 +12,7 @@ fn missing(path: &str) -> String {
     let asked = Asked { library: Some(Path::new(path)), ..Asked::default() };
     let missing = FractalTree.availability(asked).missing.unwrap();
     assert!(missing.install.contains("RUMBA_FRACTAL_TREE") && missing.install.contains("PerconaFT"), "{missing:?}");
+    assert!(missing.install.contains(LIBRARY.variable) && missing.install.contains(LIBRARY.page), "{missing:?}");
     missing.what
 }
 
@@ -30,7 +31,7 @@ fn a_library_that_is_another_is_not_called() {
 }
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn the_library_that_is_named_says_what_it_is() {
     let availability = FractalTree.availability(Asked::default());
     assert_eq!((availability.version.as_deref(), availability.missing.is_none()), (Some("4.6.119"), true));
@@ -38,7 +39,7 @@ fn the_library_that_is_named_says_what_it_is() {
 }
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn what_is_no_database_is_not_made_one() {
     let dir = tempfile::tempdir().unwrap();
     let config = config(Durability::NoSync, &[]);
@@ -53,7 +54,7 @@ fn what_is_no_database_is_not_made_one() {
 
 /// What could not be opened leaves nothing behind that keeps others out or ends the process.
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn a_directory_that_is_not_there_or_in_use_is_an_error_and_harms_nobody() {
     let config = config(Durability::NoSync, &[]);
     let open = |dir: &Path| FractalTree.open(dir, &config, Schema::KeyValue(SPACES));

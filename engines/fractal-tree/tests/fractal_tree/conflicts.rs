@@ -6,6 +6,7 @@ use rumba_core::engine::Durability;
 use rumba_core::error::EngineError;
 use rumba_core::kv::KvSession;
 use rumba_core::setting::Value;
+use rumba_engine_fractal_tree::LIBRARY;
 
 use crate::{Database, config, get, put};
 
@@ -18,7 +19,7 @@ fn is_conflict<T>(result: Result<T, EngineError>) -> bool {
 }
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn a_row_that_another_has_written_or_read_for_update_is_a_conflict_after_the_timeout() {
     let database = impatient();
     let (mut one, mut two) = (database.session(), database.session());
@@ -47,7 +48,7 @@ fn a_row_that_another_has_written_or_read_for_update_is_a_conflict_after_the_tim
 }
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn a_deadlock_is_a_conflict_at_once() {
     let database = Database::open(&config(Durability::None, &[("lock_timeout", Value::Int(3_600_000))]));
     let (mut one, mut two) = (database.session(), database.session());
@@ -80,7 +81,7 @@ fn a_deadlock_is_a_conflict_at_once() {
 }
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn reads_wait_for_nobody_and_see_what_was_committed_when_their_transaction_began() {
     let database = impatient();
     let (mut writer, mut reader) = (database.session(), database.session());
@@ -118,7 +119,7 @@ fn retried(session: &mut dyn KvSession, mut work: impl FnMut(&mut dyn KvSession)
 
 /// The first increments of each key race to insert it.
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn two_clients_that_count_to_n_reach_2n() {
     const N: u64 = 2_000;
     let database = Database::open(&config(Durability::None, &[]));

@@ -2,14 +2,14 @@
 
 use rumba_core::delta::Delta;
 use rumba_core::engine::{Durability, Engine, Schema};
-use rumba_engine_fractal_tree::FractalTree;
+use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
 use rumba_testkit::crash::{self, Death, ROWS, Writer};
 use rumba_testkit::key_value;
 
 use crate::{SPACES, config};
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn a_killed_process_loses_no_commit_under_no_sync_and_sync() {
     for durability in [Durability::NoSync, Durability::Sync] {
         crash::loses_no_commit(&FractalTree, &config(durability, &[]), "crash::commit_until_killed");
@@ -24,7 +24,7 @@ fn commit_until_killed() {
 
 /// Recovery sends the messages again, and no one of them twice.
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn messages_are_neither_lost_nor_sent_twice_by_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let config = config(Durability::NoSync, &[]);

@@ -5,13 +5,13 @@
 
 use rumba_core::engine::{Durability, Engine, Schema};
 use rumba_core::setting::Value;
-use rumba_engine_fractal_tree::FractalTree;
+use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
 use rumba_testkit::full;
 
 use crate::{SPACES, config};
 
 #[test]
-#[needs(FractalTree, Tmpfs)]
+#[needs(Brought(LIBRARY), Tmpfs)]
 fn a_full_device_is_named_and_the_instance_can_still_be_closed() {
     for durability in [Durability::None, Durability::NoSync] {
         full::is_named_by_a_process("disk_full::fill_the_directory_of_the_environment", durability, 24);

@@ -2,6 +2,7 @@
 
 use rumba_core::engine::Durability;
 use rumba_core::setting::Value;
+use rumba_engine_fractal_tree::LIBRARY;
 
 use crate::{Database, config};
 
@@ -10,7 +11,7 @@ fn in_force(settings: &[(&str, Value)]) -> Vec<(String, String)> {
 }
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn every_setting_is_read_back_from_the_library() {
     let text = |text: &str| Value::Text(text.to_owned());
     let asked = [
@@ -34,7 +35,7 @@ fn every_setting_is_read_back_from_the_library() {
 }
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn the_defaults_are_those_that_are_listed() {
     let found = in_force(&[]);
     for (name, right) in [

@@ -2,7 +2,7 @@
 
 use rumba_core::engine::{Durability, Engine, Gauge, Schema};
 use rumba_core::setting::Value;
-use rumba_engine_fractal_tree::FractalTree;
+use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
 use rumba_testkit::key_value;
 
 use crate::{Database, SPACES, config, load, small_nodes};
@@ -22,7 +22,7 @@ fn rewrite(database: &Database) {
 }
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn a_drain_writes_a_checkpoint_and_leaves_messages_where_they_wait() {
     let database = Database::open(&config(Durability::None, &small_nodes()));
     load(&mut *database.session(), 20_000);
@@ -40,7 +40,7 @@ fn a_drain_writes_a_checkpoint_and_leaves_messages_where_they_wait() {
 
 /// The library begins at 0 with each process, whatever waits in the buffers, and went below it as that came down.
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn of_kept_data_the_messages_that_wait_are_not_told_and_the_record_says_why() {
     let config = config(Durability::NoSync, &small_nodes());
     let Database { instance, dir } = Database::open(&config);
@@ -60,7 +60,7 @@ fn of_kept_data_the_messages_that_wait_are_not_told_and_the_record_says_why() {
 }
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn with_hot_optimize_a_drain_brings_them_down() {
     let [page, part] = small_nodes();
     let settings = [page, part, ("hot_optimize", Value::Bool(true))];
@@ -76,7 +76,7 @@ fn with_hot_optimize_a_drain_brings_them_down() {
 }
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn the_log_is_told_apart_and_counted() {
     let database = Database::usual();
     let mut session = database.session();
@@ -91,7 +91,7 @@ fn the_log_is_told_apart_and_counted() {
 }
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn without_a_log_none_is_written() {
     let database = Database::open(&config(Durability::None, &[]));
     load(&mut *database.session(), 2000);

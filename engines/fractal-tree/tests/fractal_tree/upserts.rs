@@ -3,6 +3,7 @@
 use rumba_core::delta::Delta;
 use rumba_core::engine::Durability;
 use rumba_core::setting::Value;
+use rumba_engine_fractal_tree::LIBRARY;
 use rumba_testkit::key_value;
 
 use crate::{Database, config, load, put, small_nodes};
@@ -15,7 +16,7 @@ fn adds_one() -> Delta {
 }
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn a_message_is_applied_when_it_is_read_and_undone_with_its_transaction() {
     let database = Database::usual();
     let mut session = database.session();
@@ -38,7 +39,7 @@ fn a_message_is_applied_when_it_is_read_and_undone_with_its_transaction() {
 }
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn a_message_to_an_absent_row_that_has_no_value_for_it_does_nothing() {
     let database = Database::usual();
     let mut session = database.session();
@@ -54,7 +55,7 @@ fn a_message_to_an_absent_row_that_has_no_value_for_it_does_nothing() {
 
 /// Messages of many transactions meet in buffers, come down, and are read from all of them.
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn many_messages_to_many_rows_add_up_through_all_of_the_tree() {
     let database = Database::open(&config(Durability::None, &small_nodes()));
     let mut session = database.session();
@@ -89,7 +90,7 @@ fn many_messages_to_many_rows_add_up_through_all_of_the_tree() {
 }
 
 #[test]
-#[needs(FractalTree)]
+#[needs(Brought(LIBRARY))]
 fn a_setting_turns_them_off() {
     let database = Database::open(&config(Durability::NoSync, &[("upserts", Value::Bool(false))]));
     let mut session = database.session();
