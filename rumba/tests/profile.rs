@@ -44,8 +44,11 @@ fn of_an_engine_in_a_server_the_server_is_sampled() {
 #[test]
 fn where_perf_is_missing_the_run_is_refused_with_the_remedy_before_anything_is_made() {
     let place = Place::new();
-    let output = place.short_run("null", &["--profile"]).env("PATH", "/nowhere").output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
-    assert!(text(&output).contains("apt-get install linux-perf"), "{}", text(&output));
-    assert!(!place.path("out").exists());
+    // A dry run is refused as the run would be.
+    for more in [&["--profile"][..], &["--profile", "--dry-run"]] {
+        let output = place.short_run("null", more).env("PATH", "/nowhere").output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {}", text(&output));
+        assert!(text(&output).contains("apt-get install linux-perf"), "{more:?}: {}", text(&output));
+        assert!(!place.path("out").exists(), "{more:?}");
+    }
 }

@@ -46,7 +46,7 @@ pub enum Change {
 pub struct Ratio {
     /// The metric's stable name, or `OP.p99_ms` for a type of operation.
     pub metric: String,
-    /// The unit of both figures, which the ratio itself has not: `kB`.
+    /// The unit of both figures, which the ratio itself has not: `KB/op`.
     pub unit: String,
     /// Whether it is one of the few metrics that carry a verdict of their own, at
     /// the level of the interval. The verdicts of all others bear a false

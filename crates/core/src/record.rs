@@ -131,7 +131,7 @@ pub struct Backlog {
     pub longest_wait_ms: Metric,
 }
 
-/// One second (or less) of one phase.
+/// One interval of one phase: a second unless `run.interval` says otherwise, or less at a phase's end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Start, seconds since the trial's start.
@@ -353,7 +353,7 @@ pub struct TrialPlan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DriverKind {
-    /// Whichever suits the engine and the number of clients; docs/method.md gives the rule.
+    /// Whichever suits the engine and the number of clients; docs/performance.md gives the rule.
     #[default]
     Auto,
     /// A thread for each client.

@@ -120,8 +120,8 @@ const RESERVED: &[(&str, &str)] = &[
     ("wiredTigerCacheSizeGB", "write cache"),
     ("rocksdbCacheSizeGB", "write cache"),
     ("rocksdbCompression", "write compression"),
-    ("tlsMode", "nothing listens beyond loopback; name a server of your own by mongodb://…?tls=true"),
-    ("sslMode", "nothing listens beyond loopback; name a server of your own by mongodb://…?tls=true"),
+    ("tlsMode", "nothing listens beyond loopback; name a server of your own by mongodb://…?tls=verified"),
+    ("sslMode", "nothing listens beyond loopback; name a server of your own by mongodb://…?tls=verified"),
     ("cache-size", "write cache"),
     ("wiredTigerCollectionBlockCompressor", "write compression"),
     ("block-compressor", "write compression"),
@@ -132,6 +132,7 @@ const RESERVED: &[(&str, &str)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dsn::FORM;
     use crate::tests::config;
 
     #[test]
@@ -149,11 +150,22 @@ mod tests {
             ("replSet", "transactions"),
             ("nojournal", "durability"),
             ("rocksdbCacheSizeGB", "cache"),
-            ("tlsMode", "tls=true"),
+            ("tlsMode", "tls=verified"),
         ] {
             let mut asked = config(Brand::MongoDb);
             asked.settings.0.insert(name.into(), Value::Text("x".into()));
             assert!(Options::read(Brand::MongoDb, &asked).unwrap_err().remedy.contains(remedy), "{name}");
+        }
+    }
+
+    /// Before, they named `tls=true`, which no DSN takes.
+    #[test]
+    fn what_a_remedy_writes_of_a_dsn_is_taken() {
+        let written = RESERVED.iter().filter_map(|(_, remedy)| Some(remedy.split_once("mongodb://…?")?.1));
+        let dsns: Vec<String> = written.map(|parameters| format!("mongodb://host/lab?{parameters}")).collect();
+        assert_eq!(dsns.len(), 2, "{dsns:?}");
+        for dsn in dsns {
+            assert!(FORM.parse(&dsn).is_ok(), "{dsn}");
         }
     }
 }

@@ -20,7 +20,7 @@ use rumba_server_kit::install::{Release, Software as _, available};
 
 use crate::catalogue::RELEASES;
 use crate::control::Control;
-use crate::instance::{Host, Parts, ServerInstance, most_clients};
+use crate::instance::{Host, Parts, ServerInstance, most_clients, most_clients_planned};
 use crate::launch::{Data, Launch, Layout};
 use crate::options::{Options, SETTINGS};
 use crate::plan::{self, COMPRESSIONS, Plan};
@@ -292,15 +292,7 @@ impl Engine for PostgreSql {
                 let admin = existing::connect(&dsn::target(&dsn)?)?;
                 Ok(most_clients(&mut Control::new(admin, Default::default(), false)))
             }
-            server => {
-                let plan = plan_own(config, &server)?.plan;
-                let most = plan.value("max_connections").and_then(|most| most.parse::<u32>().ok());
-                Ok(most.map(|most| MostClients {
-                    clients: most.saturating_sub(1),
-                    why: format!("its max_connections is {most}, and rumba's control session takes one"),
-                    remedy: "raise the engine's setting max_connections".to_owned(),
-                }))
-            }
+            server => Ok(most_clients_planned(&plan_own(config, &server)?.plan)),
         }
     }
 

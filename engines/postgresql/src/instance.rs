@@ -244,6 +244,27 @@ impl Instance for ServerInstance {
     }
 }
 
+/// Connections that a server keeps for superusers alone where it is told nothing else.
+const OF_SUPERUSERS: u32 = 3;
+/// Sessions of rumba's own over a server that it runs: the control session, and the one that looks at waits.
+const OWN_SESSIONS: u32 = 2;
+
+/// What a server that rumba runs will take beside rumba's own sessions, as far as it is known before its start: no more
+/// than [`most_clients`] finds then.
+pub fn most_clients_planned(plan: &Plan) -> Option<MostClients> {
+    let number = |name: &str| plan.value(name)?.parse::<u32>().ok();
+    let most = number("max_connections")?;
+    let of_superusers = number("superuser_reserved_connections").unwrap_or(OF_SUPERUSERS);
+    Some(MostClients {
+        clients: most.saturating_sub(of_superusers).saturating_sub(OWN_SESSIONS),
+        why: format!(
+            "its max_connections is {most}, of which {of_superusers} are for superusers alone, and rumba's own \
+             sessions take {OWN_SESSIONS}"
+        ),
+        remedy: "raise the engine's setting max_connections".to_owned(),
+    })
+}
+
 /// What a running server takes beside those that are connected, of which this session is one. `None` where it does
 /// not tell.
 pub fn most_clients(control: &mut Control) -> Option<MostClients> {

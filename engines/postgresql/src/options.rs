@@ -40,7 +40,12 @@ pub const SETTINGS: &[SettingInfo] = &[
     info("huge_pages", Kind::Text, "off", "whether the cache lies in huge pages of the host's"),
     info("io_method", Kind::Text, "worker", "who reads ahead: worker, sync, io_uring; from 18 on"),
     info("autovacuum", Kind::Bool, "true", "dead rows are removed in the background"),
-    info("max_connections", Kind::Int(1, 262_143), "300", "clients that the server has room for"),
+    info(
+        "max_connections",
+        Kind::Int(1, 262_143),
+        "300",
+        "connections that the server takes, three of superusers and two of rumba's own among them",
+    ),
 ];
 
 /// How many of [`SETTINGS`] are rumba's own.

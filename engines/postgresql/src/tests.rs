@@ -9,6 +9,8 @@ use rumba_core::worker::block_on;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::PostgreSql;
+use crate::instance::most_clients_planned;
+use crate::plan::{Line, Plan};
 
 /// An engine as an experiment that says nothing more asks for it.
 pub fn config() -> EngineConfig {
@@ -76,6 +78,9 @@ fn a_server_is_started_read_back_settled_drained_closed_and_opened_again() {
     instance.drain().expect("drained");
     // Connected are this session, the control session and the one that looks at waits.
     assert_eq!(instance.most_clients().expect("a bound").clients, 300 - 3 - 3);
+    // Without this session that is what was told before the start. Before, it was four more, which failed their trial.
+    let planned = PostgreSql.most_clients(&config).expect("a plan").expect("a bound");
+    assert_eq!(planned.clients, 300 - 3 - 2, "{planned:?}");
     drop(session);
     instance.close().expect("closed");
     let log = std::fs::read_to_string(dir.path().join("kept/error.log")).expect("a log");
@@ -83,6 +88,22 @@ fn a_server_is_started_read_back_settled_drained_closed_and_opened_again() {
     let instance = PostgreSql.reopen(dir.path(), &config, Schema::BySession).expect("opened again");
     assert_eq!(count(&mut *sql(&*instance), "t"), 5000);
     instance.close().expect("closed");
+}
+
+#[test]
+fn clients_are_what_superusers_and_own_sessions_leave_of_max_connections() {
+    let clients = |settings: &[(&str, &str)]| {
+        let line = |(name, value): &(&str, &str)| {
+            let (name, value) = ((*name).to_owned(), (*value).to_owned());
+            Line { name, value, must_hold: true }
+        };
+        let plan = Plan { lines: settings.iter().map(line).collect(), ..Plan::default() };
+        most_clients_planned(&plan).map(|most| most.clients)
+    };
+    assert_eq!(clients(&[("max_connections", "300")]), Some(295));
+    assert_eq!(clients(&[("max_connections", "100"), ("superuser_reserved_connections", "0")]), Some(98));
+    assert_eq!(clients(&[("max_connections", "4")]), Some(0));
+    assert_eq!(clients(&[]), None);
 }
 
 /// What a run logs is known once, after the drain; what lies within loops is not read there, and so not told there.

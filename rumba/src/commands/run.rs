@@ -65,10 +65,10 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
             "add a [[claim]] to the experiment, or leave out --check",
         ));
     }
+    can_profile(args)?;
     if args.dry_run {
         return dry_run(experiment, args, registry);
     }
-    can_profile(args)?;
     // A port that cannot be had refuses the run before anything is made.
     let listener = super::live::listen(args)?;
     let claim = match &args.out {
