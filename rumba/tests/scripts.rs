@@ -194,6 +194,12 @@ fn statements_are_answered_as_scripts_expect_it() {
         for id = 100, 20099 do con:bulk_insert_next('(' .. id .. ', \'' .. ('x'):rep(40) .. '\', 0)') end
         con:bulk_insert_done()
         assert(con:query_row('SELECT count(*) FROM t WHERE id >= 100') == '20000')
+        con:query('CREATE TABLE n (a INTEGER, b INTEGER)')
+        con:bulk_insert_init('INSERT INTO n VALUES')
+        for a = 1, 50000 do con:bulk_insert_numbers(a, -a) end
+        con:bulk_insert_done()
+        assert(con:query_row('SELECT count(*) || \'/\' || sum(a) || \'/\' || sum(b) FROM n') ==
+               '50000/1250025000/-1250025000')
         assert(con:disconnect())
         assert(not pcall(con.query, con, 'SELECT 1'))
         assert(con:reconnect() and con:query_row('SELECT 1') == '1')"

@@ -33,7 +33,7 @@ function event()
       con:bulk_insert_init("INSERT INTO sbtest" .. sysbench.tid + 1 .. " VALUES")
    end
    rows = rows + 1
-   con:bulk_insert_next("(" .. rows .. "," .. rows .. ")")
+   con:bulk_insert_numbers(rows, rows)
 end
 
 function thread_done()

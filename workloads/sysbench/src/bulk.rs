@@ -1,5 +1,7 @@
 //! Rows that a script inserts one by one, sent many at a time.
 
+use rumba_core::value::SqlValue;
+
 /// About how many bytes go in one statement: below the packet that every server takes.
 const STATEMENT_BYTES: usize = 512 << 10;
 
@@ -9,12 +11,14 @@ pub(crate) struct Bulk {
     /// What every statement begins with.
     opening: Vec<u8>,
     statement: Vec<u8>,
+    /// Where a row of numbers is written.
+    row: Vec<u8>,
 }
 
 impl Bulk {
     /// Rows behind this: `INSERT INTO t (k) VALUES`.
     pub(crate) fn new(opening: &[u8]) -> Self {
-        Self { opening: opening.to_vec(), statement: Vec::with_capacity(STATEMENT_BYTES + 4096) }
+        Self { opening: opening.to_vec(), statement: Vec::with_capacity(STATEMENT_BYTES + 4096), row: Vec::new() }
     }
 
     /// Takes a row, `(1, 'a')`; a statement that is full without it.
@@ -32,6 +36,20 @@ impl Bulk {
         }
         self.statement.extend_from_slice(row);
         full
+    }
+
+    /// The same of a row of two whole numbers, `(1,2)`, and how many bytes it takes.
+    pub(crate) fn add_numbers(&mut self, numbers: [i64; 2]) -> (usize, Option<Vec<u8>>) {
+        let mut row = std::mem::take(&mut self.row);
+        row.clear();
+        for (before, number) in [b'(', b','].into_iter().zip(numbers) {
+            row.push(before);
+            SqlValue::Int(number).write_text(&mut row);
+        }
+        row.push(b')');
+        let full = self.add(&row);
+        self.row = row;
+        (self.row.len(), full)
     }
 
     /// The statement of what is left.
@@ -56,5 +74,15 @@ mod tests {
         assert!(full.ends_with(b"x") && full.starts_with(b"INSERT INTO t VALUES x"));
         assert_eq!(bulk.rest().unwrap(), b"INSERT INTO t VALUES (3)");
         assert_eq!(Bulk::new(b"INSERT").rest(), None);
+    }
+
+    #[test]
+    fn a_row_of_numbers_is_the_one_that_a_script_would_write() {
+        let mut bulk = Bulk::new(b"INSERT INTO t VALUES");
+        assert_eq!(bulk.add_numbers([1, -20]), (7, None));
+        assert_eq!(bulk.add(b"(2)"), None);
+        assert_eq!(bulk.add_numbers([i64::MAX, i64::MIN]), (42, None));
+        let rest = bulk.rest().unwrap();
+        assert_eq!(rest, b"INSERT INTO t VALUES (1,-20),(2),(9223372036854775807,-9223372036854775808)");
     }
 }

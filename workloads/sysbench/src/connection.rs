@@ -444,12 +444,20 @@ impl Connection {
 
     /// Adds a row, which is sent with others.
     pub(crate) fn bulk_add(&mut self, row: &[u8]) -> Outcome {
+        self.bulk_add_by("bulk_insert_next", |bulk| (row.len(), bulk.add(row)))
+    }
+
+    /// Adds a row of two whole numbers.
+    pub(crate) fn bulk_add_numbers(&mut self, numbers: [i64; 2]) -> Outcome {
+        self.bulk_add_by("bulk_insert_numbers", |bulk| bulk.add_numbers(numbers))
+    }
+
+    fn bulk_add_by(&mut self, call: &'static str, add: impl FnOnce(&mut Bulk) -> (usize, Option<Vec<u8>>)) -> Outcome {
         let Some(bulk) = &mut self.bulk else {
-            let words = "bulk_insert_next before bulk_insert_init";
-            return self.failed(&EngineError::failed("bulk_insert_next", words), "bulk_insert_next", b"");
+            return self.failed(&EngineError::failed(call, format!("{call} before bulk_insert_init")), call, b"");
         };
-        let full = bulk.add(row);
-        self.client().loaded(row.len() as u64);
+        let (bytes, full) = add(bulk);
+        self.client().loaded(bytes as u64);
         match full {
             Some(full) => self.query(&full),
             None => Outcome::Done,

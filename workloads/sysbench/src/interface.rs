@@ -33,6 +33,7 @@ struct Interface {
     forget_rows: unsafe extern "C" fn(*mut Connection),
     bulk_begin: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
     bulk_add: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
+    bulk_add_numbers: unsafe extern "C" fn(*mut Connection, i64, i64) -> Outcome,
     bulk_end: unsafe extern "C" fn(*mut Connection) -> Outcome,
     load_begin: unsafe extern "C" fn(*mut Connection, *const u8, usize, *const u8, usize) -> Outcome,
     load_int: unsafe extern "C" fn(*mut Connection, i64) -> Outcome,
@@ -82,6 +83,7 @@ static INTERFACE: Interface = Interface {
     forget_rows,
     bulk_begin,
     bulk_add,
+    bulk_add_numbers,
     bulk_end,
     load_begin,
     load_int,
@@ -188,6 +190,10 @@ unsafe extern "C" fn bulk_begin(connection: *mut Connection, sql: *const u8, len
 
 unsafe extern "C" fn bulk_add(connection: *mut Connection, row: *const u8, length: usize) -> Outcome {
     unsafe { (*connection).bulk_add(from_raw_parts(row, length)) }
+}
+
+unsafe extern "C" fn bulk_add_numbers(connection: *mut Connection, a: i64, b: i64) -> Outcome {
+    unsafe { &mut *connection }.bulk_add_numbers([a, b])
 }
 
 unsafe extern "C" fn bulk_end(connection: *mut Connection) -> Outcome {

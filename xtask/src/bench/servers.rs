@@ -267,10 +267,16 @@ impl Sysbench {
         for _ in 0..2 {
             self.queries_per_s()?;
         }
+        let window = self.seconds(seconds)?;
+        self.signal("STOP")?;
+        Ok(window)
+    }
+
+    /// What it does in the next seconds, as it runs.
+    pub fn seconds(&self, seconds: u32) -> Result<Window, Failure> {
         let (start, cpu) = (Instant::now(), self.cpu_us()?);
         let rates = (0..seconds).map(|_| self.queries_per_s()).collect::<Result<Vec<_>, _>>()?;
         let (span, cpu) = (start.elapsed().as_secs_f64(), self.cpu_us()? - cpu);
-        self.signal("STOP")?;
         let queries_per_s = rates.iter().sum::<f64>() / rates.len() as f64;
         Ok(Window { queries_per_s, cpu_us_per_query: cpu / (queries_per_s * span) })
     }

@@ -13,9 +13,12 @@ use super::measure::{Bench, Spread};
 use super::servers::{Cores, DATABASE, SYSBENCH, Server, Sysbench, Whose, Window, at, cpu_us, run, words};
 use super::{Failure, Line};
 
-const REPEATS: usize = 3;
+/// Where the threads of a process come to lie makes a third more or less of its rate and lasts as long as it does, so that
+/// each turn is a process of its own, and there are so many.
+const REPEATS: usize = 7;
 const WINDOW_S: u32 = 2;
-/// How long each runs before it is looked at.
+/// How long a process runs before it is looked at, from the first second that it tells of; and one that stays for all turns.
+const WARM: Duration = Duration::from_secs(1);
 pub const WARMUP: Duration = Duration::from_secs(2);
 /// All that both have under the same name and that runs on without an end. `bulk_insert` does not: see [`bulk_insert`].
 const TESTS: [&str; 10] = [
@@ -47,6 +50,11 @@ impl<'a> Programs<'a> {
         let mut programs = Self::of(rumba);
         programs.own.push("--client-driver=loops".as_ref());
         programs
+    }
+
+    /// sysbench in both places: what they differ by then is of the way of measuring.
+    fn alike() -> Self {
+        Self { own: vec![SYSBENCH.as_ref()], peer: vec![SYSBENCH.as_ref()] }
     }
 }
 
@@ -202,8 +210,8 @@ fn bulk_insert(
     Ok(Compared::of(&pairs))
 }
 
-/// A database each: who is stopped in the middle of a transaction holds its locks. They are filled before every test: of
-/// what was inserted and deleted by the test before, the faster of the two would have more to read.
+/// A database each, filled before every test: of what was inserted and deleted by the test before, the faster of the two
+/// would have more to read.
 const DATABASES: [&str; 2] = [DATABASE, "peer"];
 
 /// Every bundled test over MariaDB, nothing pinned: what a user sees.
@@ -224,6 +232,7 @@ pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
             });
         }
     }
+    lines.push(alike(&words_of("oltp_point_select"))?);
     // After all others: what so many rows leave the server to do is in none of their windows.
     for clients in [8, 64] {
         for database in BULK_DATABASES {
@@ -243,6 +252,19 @@ pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
         });
     }
     Ok(lines)
+}
+
+/// What this way of measuring makes of two that are alike.
+fn alike(words: &[Vec<String>; 2]) -> Result<Line, Failure> {
+    const CLIENTS: u32 = 8;
+    let compared = compare(&Programs::alike(), words, CLIENTS)?;
+    Ok(Line {
+        what: format!("queries per second, oltp_point_select, MariaDB, {CLIENTS} clients, sysbench, ratio to sysbench"),
+        goal: "reported".into(),
+        measured: format!("{}; client CPU {}", compared.rate.told(2), compared.cpu_told()),
+        met: None,
+        command: format!("sysbench oltp_point_select --threads={CLIENTS}; in turns with itself (nothing pinned)"),
+    })
 }
 
 /// The clients of a test over PostgreSQL.
@@ -355,14 +377,12 @@ impl Compared {
     }
 }
 
-/// Alternates between the two; each ratio is of neighbours in time. Both stay warm, stopped between their windows.
+/// Alternates between the two; each ratio is of neighbours in time, and each turn a process of its own.
 fn compare(programs: &Programs<'_>, words: &[Vec<String>; 2], clients: u32) -> Result<Compared, Failure> {
-    let own = Sysbench::start(&programs.own, &words[0], &Cores::FREE, clients, WARMUP)?;
-    // The first window stops it, so that the other runs warm alone.
-    own.window(1)?;
-    let peer = Sysbench::start(&programs.peer, &words[1], &Cores::FREE, clients, WARMUP)?;
-    peer.window(1)?;
-    Ok(Compared::of(&in_turns(|| own.window(WINDOW_S), || peer.window(WINDOW_S))?))
+    let turn = |program: &[&OsStr], words: &[String]| {
+        Sysbench::start(program, words, &Cores::FREE, clients, WARM)?.seconds(WINDOW_S)
+    };
+    Ok(Compared::of(&in_turns(|| turn(&programs.own, &words[0]), || turn(&programs.peer, &words[1]))?))
 }
 
 #[cfg(test)]
@@ -380,6 +400,6 @@ mod tests {
             Ok(who)
         };
         let pairs = in_turns(|| turn('o'), || turn('p')).unwrap();
-        assert_eq!((pairs, order.into_inner().as_str()), (vec![('o', 'p'); REPEATS], "oppoop"));
+        assert_eq!((pairs, order.into_inner().as_str()), (vec![('o', 'p'); REPEATS], "oppooppooppoop"));
     }
 }

@@ -44,20 +44,35 @@ fn connections_made_anew_under_old_numbers_are_heard() {
     }
 }
 
-#[test]
-fn clients_that_never_wait_take_turns_on_their_loop() {
+/// Three clients on one loop, whose operations never wait and take so long: who did each of them.
+fn taking_turns(each: Duration, operations: u64) -> Vec<u32> {
     let order = Arc::new(Mutex::new(Vec::new()));
     let log = order.clone();
     let (counts, _) = run(Driving::Loops { threads: 1 }, 3, move |client| {
         let log = log.clone();
-        ScriptedClient {
-            log: Box::new(move || log.lock().unwrap().push(client)),
-            ..ScriptedClient::new(&[Action::Nothing], 50)
-        }
+        let operation = move || {
+            log.lock().unwrap().push(client);
+            let until = Instant::now() + each;
+            while Instant::now() < until {}
+        };
+        ScriptedClient { log: Box::new(operation), ..ScriptedClient::new(&[Action::Nothing], operations) }
     });
-    assert_eq!(counts.ops(), 150);
-    let order = order.lock().unwrap();
+    assert_eq!(counts.ops(), 3 * operations);
+    std::mem::take(&mut order.lock().unwrap())
+}
+
+#[test]
+fn clients_that_never_wait_take_turns_on_their_loop() {
+    let order = taking_turns(Duration::from_micros(30), 50);
     assert!(order.chunks(3).all(|round| round == [0, 1, 2]), "{order:?}");
+}
+
+/// What each has in memory would leave the cache if the others came after every one.
+#[test]
+fn clients_go_on_with_operations_that_take_no_time_and_keep_no_other_waiting() {
+    let order = taking_turns(Duration::ZERO, 20_000);
+    let turns = order.chunk_by(|a, b| a == b).count();
+    assert!((300..20_000).contains(&turns), "{turns}");
 }
 
 #[test]

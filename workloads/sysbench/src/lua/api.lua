@@ -79,6 +79,7 @@ typedef struct {
   void (*forget_rows)(sql_connection *);
   int (*bulk_begin)(sql_connection *, const char *, size_t);
   int (*bulk_add)(sql_connection *, const char *, size_t);
+  int (*bulk_add_numbers)(sql_connection *, int64_t, int64_t);
   int (*bulk_end)(sql_connection *);
   int (*load_begin)(sql_connection *, const char *, size_t, const char *, size_t);
   int (*load_int)(sql_connection *, int64_t);

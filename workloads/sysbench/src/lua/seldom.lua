@@ -50,6 +50,14 @@ function connections:bulk_insert_next(row)
    return true
 end
 
+-- What sysbench has not: a row of two whole numbers, "(1,2)", without a string of Lua.
+local bulk_add_numbers = api.bulk_add_numbers
+
+function connections:bulk_insert_numbers(a, b)
+   if bulk_add_numbers(self, a, b) ~= DONE then raise(self, "<bulk insert>") end
+   return true
+end
+
 function connections:bulk_insert_done()
    if api.bulk_end(self) ~= DONE then raise(self, "<bulk insert>") end
    return true

@@ -147,6 +147,10 @@ function Connection:bulk_insert_next(values)
    self.state.record("row", values)
 end
 
+function Connection:bulk_insert_numbers(a, b)
+   self:bulk_insert_next("(" .. a .. "," .. b .. ")")
+end
+
 function Connection:bulk_insert_done()
    assert(self.bulk, "bulk_insert_done without bulk_insert_init")
    self.bulk = nil
