@@ -10,6 +10,7 @@ import { choice, h, section } from "./dom";
 import { bytes, tick } from "./format";
 import { unpacked } from "./packed";
 import { saveButtons } from "./picture";
+import { placing } from "./places";
 import { choose, current } from "./state";
 
 const MIB = 2 ** 20;
@@ -33,9 +34,10 @@ function points(trial: Trial, name: string): { x: number[]; y: number[]; isRate:
   const first = trial.timeline.phases.find(([phase]) => precedes(phase) === load);
   if (!gauges || packed === undefined || !first) return null;
   const end = spans(trial).at(-1)?.[2] ?? 0;
+  const placed = placing(gauges.at_s);
   const [x, y]: [number[], number[]] = [[], []];
   unpacked(packed).forEach((value, index) => {
-    const at = Math.round(((gauges.at_s[index] ?? 0) - first[1]) * 2) / 2;
+    const at = placed((gauges.at_s[index] ?? 0) - first[1]);
     if (value === null || at < -1 || at > end + 1 || at <= (x.at(-1) ?? -Infinity)) return;
     x.push(at);
     y.push(value);

@@ -10,6 +10,7 @@ import { sample } from "./look";
 import { marksPanel } from "./marks";
 import { unpacked } from "./packed";
 import { saveButtons } from "./picture";
+import { placing, spacing } from "./places";
 import { choose, current } from "./state";
 
 interface Panel {
@@ -45,11 +46,12 @@ function lines(context: Context, { series, logarithmic }: Panel): Line[] {
     if (!first || values.length === 0) return [];
     const [, origin] = first;
     const end = (shown.at(-1)?.[2] ?? 0) + origin;
+    const placed = placing(trial.timeline.at_s);
     const x: number[] = [];
     const y: (number | null)[] = [];
     trial.timeline.at_s.forEach((at, index) => {
       if (at < origin - 1e-6 || at >= end - 1e-6) return;
-      const place = Math.round((at - origin) * 2) / 2;
+      const place = placed(at - origin);
       if (x.at(-1) === place) return;
       x.push(place);
       const value = values[index] ?? null;
@@ -123,7 +125,9 @@ function stalls(context: Context, found: Line[]): (plot: uPlot) => void {
     const suspended = trial.timeline.suspended ?? [];
     const isStall = (at: number) =>
       serving.some(([, from, until]) => at >= from && at < until - 1) && !suspended.some(([from, until]) => at + origin >= from - 1 && at + origin < until);
-    return main ? x.filter((at, index) => y[index] === 0 && isStall(at)).map((at) => ({ at, ink: context.look(trial.engine).ink })) : [];
+    // Of shorter intervals than a second one without an operation is none yet.
+    const isSecond = (from: number) => x.every((at, index) => at < from || at >= from + 0.95 || y[index] === 0);
+    return main ? x.filter((at, index) => y[index] === 0 && isStall(at) && isSecond(at)).map((at) => ({ at, ink: context.look(trial.engine).ink })) : [];
   });
   return (plot) => {
     const { ctx, bbox } = plot;
@@ -260,6 +264,7 @@ export function timelineSection(context: Context): HTMLElement {
   const panels = part === "load" ? LOAD : RUN;
   const all = context.trials().map(({ trial }) => spans(trial));
   const phases = all.reduce((longest, own) => ((own.at(-1)?.[2] ?? 0) > (longest.at(-1)?.[2] ?? 0) ? own : longest), []);
+  const apart = Math.min(...context.trials().map(({ trial }) => spacing(trial.timeline.at_s)), 1);
   const pairs = context.trials().map(({ trial }) => trial.timeline.bucket_s).filter((pair) => pair !== null);
   const thinned = pairs.length > 0 && ` Every ${seconds(Math.max(...pairs))} are drawn as their smallest and largest second.`;
   const repeated = context.trials().some(({ main }) => !main) ? " The strong line is each engine's median repeat, the faint ones are its others." : "";
@@ -283,7 +288,7 @@ export function timelineSection(context: Context): HTMLElement {
   return section(
     "timeline",
     "Timeline",
-    `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}One second per point.${repeated}${thinned || ""}${changed}${suspended}${part === "run" ? STALLS : ""} Drag to zoom, double-click to zoom out.`,
+    `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}${apart > 0.95 ? "One second" : seconds(apart)} per point.${repeated}${thinned || ""}${changed}${suspended}${part === "run" ? STALLS : ""} Drag to zoom, double-click to zoom out.`,
     switcher,
     ...panels.flatMap((shown, index) => {
       const drawn = panel(context, shown, index === 0, index === panels.length - 1, phases);

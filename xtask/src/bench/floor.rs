@@ -6,14 +6,17 @@
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use rumba_testkit::postgresql::{PROGRAMS, PostgreSql, SUPERUSER};
 
 use super::clients::{REPEATS, WINDOW_S, arguments};
 use super::measure::{Bench, Spread, json, number};
 use super::servers::{Cores, DATABASE, SYSBENCH, Server, Sysbench, Window, pinned, point_selects, run};
-use super::suite::WARMUP;
 use super::{Failure, Line};
+
+/// How long a script runs before it is looked at.
+const WARMUP: Duration = Duration::from_secs(2);
 
 /// An example that speaks over a socket, for a window.
 fn example(

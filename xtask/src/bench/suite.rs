@@ -17,9 +17,8 @@ use super::{Failure, Line};
 /// each turn is a process of its own, and there are so many.
 const REPEATS: usize = 7;
 const WINDOW_S: u32 = 2;
-/// How long a process runs before it is looked at, from the first second that it tells of; and one that stays for all turns.
-const WARM: Duration = Duration::from_secs(1);
-pub const WARMUP: Duration = Duration::from_secs(2);
+/// How long a process runs before it is looked at, from the first second that it tells of.
+const WARMUP: Duration = Duration::from_secs(1);
 /// All that both have under the same name and that runs on without an end. `bulk_insert` does not: see [`bulk_insert`].
 const TESTS: [&str; 10] = [
     "oltp_point_select",
@@ -380,7 +379,7 @@ impl Compared {
 /// Alternates between the two; each ratio is of neighbours in time, and each turn a process of its own.
 fn compare(programs: &Programs<'_>, words: &[Vec<String>; 2], clients: u32) -> Result<Compared, Failure> {
     let turn = |program: &[&OsStr], words: &[String]| {
-        Sysbench::start(program, words, &Cores::FREE, clients, WARM)?.seconds(WINDOW_S)
+        Sysbench::start(program, words, &Cores::FREE, clients, WARMUP)?.seconds(WINDOW_S)
     };
     Ok(Compared::of(&in_turns(|| turn(&programs.own, &words[0]), || turn(&programs.peer, &words[1]))?))
 }
