@@ -19,6 +19,17 @@ use conforms::{config, conforms};
 use rumba_core::engine::{Asked, Brought, Durability, Engine};
 use rumba_testkit::Need;
 
+#[test]
+fn an_engine_without_a_cache_is_not_said_to_have_one() {
+    for engine in embedded::and_servers() {
+        let info = engine.info();
+        let listed = Command::new(env!("CARGO_BIN_EXE_rumba")).args(["engines", info.name]).output().unwrap();
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        let cache = listed.lines().find(|line| line.starts_with("  cache ")).unwrap();
+        assert_eq!(cache.contains("none of its own"), !info.has_cache, "{}: {cache}", info.name);
+    }
+}
+
 /// Else it would be taken to be at par with every other.
 #[test]
 fn every_engine_says_what_it_is_by_nature() {

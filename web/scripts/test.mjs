@@ -6,7 +6,8 @@ const tests = readdirSync("test").filter((name) => name.endsWith(".test.mjs"));
 const told = process.env.RUMBA_PAGE_TOLD;
 const reporters = ["--test-reporter=spec", "--test-reporter-destination=stdout"];
 if (told) reporters.push("--test-reporter=tap", `--test-reporter-destination=${told}`);
-const { status } = spawnSync(process.execPath, ["--test", ...reporters, ...tests.map((name) => `test/${name}`)], {
+// Most tests wait for the browser or for a run: on two cores Node.js would take one file at a time.
+const { status } = spawnSync(process.execPath, ["--test", "--test-concurrency=3", ...reporters, ...tests.map((name) => `test/${name}`)], {
   stdio: "inherit",
 });
 process.exit(status ?? 1);

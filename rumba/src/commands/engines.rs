@@ -118,7 +118,12 @@ fn one(engine: &dyn Engine, servers: &[ServerInfo], json: bool) -> super::Result
         say!("");
     }
     say!("Common settings ([common] or [[engine]]):");
-    say!("  cache                        the database's own cache, a size [default: 64MiB]");
+    let cache = match (engine.info().has_cache, engine.info().keeps_data) {
+        (true, _) => "the database's own cache, a size [default: 64MiB]",
+        (false, true) => "nothing: it has none of its own and lives off the page cache, which limits.memory bounds",
+        (false, false) => "nothing: it keeps no data",
+    };
+    say!("  cache                        {cache}");
     say!("  durability                   what a commit promises [none | no-sync | sync; default: no-sync]");
     say!("  compression                  {}", engine.info().compressions.join(" | "));
     say!("\nIts own settings ([[engine]] settings.NAME, or --set {}.NAME=VALUE):", engine.info().name);
