@@ -136,6 +136,21 @@ impl<S: Store> Worker for Terminal<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bound::TPMC_OF_WAREHOUSE;
+
+    /// Held against 12.86, which is of another mix, terminals that never wait for an answer would seem to lose 3%.
+    #[test]
+    fn terminals_that_never_wait_for_an_answer_commit_what_is_told_as_the_most() {
+        let (mut deck, mut random) = (Deck::new(), Random::seed_from_u64(1));
+        // Cards have the numbers of their types of operations.
+        let cards: Vec<OpKind> = (0..23).map(|_| deck.draw(&mut random) as OpKind).collect();
+        let deck_s: f64 = cards.iter().map(|kind| TIMES_S[*kind].0 + TIMES_S[*kind].1).sum();
+        let new_orders = cards.iter().filter(|kind| **kind == NEW_ORDER).count() as f64;
+        let terminals = f64::from(DISTRICTS);
+        // One in a hundred is rolled back (2.4.1.4).
+        let committed = 0.99 * new_orders * terminals * 60.0 / deck_s;
+        assert!((committed - TPMC_OF_WAREHOUSE).abs() < 0.005, "{committed}");
+    }
 
     #[test]
     fn a_terminal_thinks_and_keys_as_long_as_the_specification_says() {
