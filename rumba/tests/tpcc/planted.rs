@@ -1,6 +1,8 @@
 //! A fault of each kind is planted in data that is consistent, and found by its condition: over SQL by statements, over
 //! keys and values, whose rows are read in another way, by putting and deleting.
 
+#[path = "planted_entries.rs"]
+mod entries;
 #[path = "planted_stock.rs"]
 pub mod stock;
 
@@ -42,6 +44,8 @@ const NEW_ORDER: SpaceId = 4;
 const ORDERS: SpaceId = 5;
 const ORDER_LINE: SpaceId = 6;
 const ITEM: SpaceId = 7;
+/// Orders by customer, an index that the adapter writes itself.
+const BY_CUSTOMER: SpaceId = 10;
 
 /// Where a table's numbers stand in its values, keys and texts not counted.
 const W_YTD: usize = 1;
@@ -121,6 +125,8 @@ impl Keys {
         for line in self.of(ORDER_LINE, &[1, district, last]) {
             self.delete(ORDER_LINE, &line);
         }
+        let customer = self.number(ORDERS, &key(&[1, district, last]), O_C_ID) as u32;
+        self.delete(BY_CUSTOMER, &key(&[1, district, customer, !last]));
         self.delete(NEW_ORDER, &key(&[1, district, last]));
         self.delete(ORDERS, &key(&[1, district, last]));
         self.add(DISTRICT, &key(&[1, district]), D_NEXT_O_ID, -1);

@@ -8,7 +8,7 @@ use rumba_core::check::Check;
 use rumba_core::error::EngineError;
 
 use super::stock::Stock;
-use super::{Found, Rows, Wrong, name};
+use super::{Entries, Found, Rows, Wrong, name};
 use crate::data_set::DataSet;
 use crate::scale::{DISTRICTS, Scale};
 use crate::tables::{NONE, Table, column};
@@ -135,6 +135,7 @@ pub(super) struct Book {
     /// Those that the scale does not have.
     strangers: HashMap<Place, Customer>,
     stock: Stock,
+    entries: Option<Entries>,
     broken: Broken,
 }
 
@@ -154,6 +155,7 @@ impl Book {
             customers: vec![Customer::default(); scale.all_customers() as usize],
             strangers: HashMap::new(),
             stock: Stock::default(),
+            entries: rows.entries(set)?,
             broken: Broken::default(),
         };
         book.read_places(rows, set)?;
@@ -183,7 +185,7 @@ impl Book {
     pub(super) fn close(mut self) -> (Vec<Check>, Check, Found) {
         let done = self.districts.iter().map(|(place, of)| (*place, of.done())).collect();
         let warehouse_cents = self.warehouses.values().filter_map(|of| of.taken.0).fold(0, i64::wrapping_add);
-        let found = Found { rows: self.rows, warehouse_cents, done };
+        let found = Found { rows: self.rows, warehouse_cents, done, entries: self.entries };
         let stock = std::mem::take(&mut self.stock).check(found.of(Table::Stock));
         let mut broken = std::mem::take(&mut self.broken);
         self.of_money(&mut broken);

@@ -76,6 +76,24 @@ pub trait Rows {
     /// # Errors
     /// Whatever the engine said.
     fn count(&mut self, set: DataSet, table: Table) -> Result<i64, EngineError>;
+
+    /// How many entries the indexes have; `None` where the engine keeps them itself, and no row of a table is looked up by
+    /// anything that the workload has written beside it.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn entries(&mut self, _set: DataSet) -> Result<Option<Entries>, EngineError> {
+        Ok(None)
+    }
+}
+
+/// How many entries the indexes have that the workload writes itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Entries {
+    /// As many as customers.
+    pub customers_by_name: i64,
+    /// As many as orders.
+    pub orders_by_customer: i64,
 }
 
 /// Holds the tables against each other, against the scale and against what clients were told.
@@ -103,6 +121,8 @@ struct Found {
     warehouse_cents: i64,
     /// Of each district, by its warehouse and number, the orders that do not wait: its orders less its new orders.
     done: Vec<([u32; 2], i64)>,
+    /// Entries of the indexes, where the workload writes them.
+    entries: Option<Entries>,
 }
 
 impl Found {
@@ -118,6 +138,13 @@ struct Bounds {
     found: i64,
     from: i64,
     to: i64,
+}
+
+impl Bounds {
+    /// It must be this.
+    fn exact(what: String, found: i64, expected: i64) -> Self {
+        Self { what, found, from: expected, to: expected }
+    }
 }
 
 fn check(name: String, numbers: Vec<Bounds>) -> Check {
@@ -185,7 +212,7 @@ fn delivered(scale: &Scale, sums: &Sums, found: &Found) -> Check {
 const OTHER_SCALE: &str =
     "if it was loaded at another scale, load it anew, or set warehouses, customers and items as they were";
 
-/// Rows whose number no transaction changes.
+/// Rows whose number no transaction changes, and what customers are found by.
 fn cardinalities(scale: &Scale, found: &Found) -> Check {
     let expected = [
         (Table::Warehouse, u64::from(scale.warehouses)),
@@ -194,23 +221,34 @@ fn cardinalities(scale: &Scale, found: &Found) -> Check {
         (Table::Item, u64::from(scale.items)),
         (Table::Stock, scale.stock()),
     ];
-    let bounds = expected.map(|(table, rows)| {
-        let (what, rows) = (format!("rows of {}", table.name()), rows as i64);
-        Bounds { what, found: found.of(table), from: rows, to: rows }
+    let rows = expected.map(|(table, rows)| {
+        let what = format!("rows of {}", table.name());
+        Bounds::exact(what, found.of(table), rows as i64)
     });
-    let mut check = check("tables have the rows of the scale".to_owned(), bounds.into());
+    let by_name = found.entries.map(|of| {
+        let what = "entries of customers by name".to_owned();
+        Bounds::exact(what, of.customers_by_name, scale.all_customers() as i64)
+    });
+    let bounds = rows.into_iter().chain(by_name).collect();
+    let mut check = check("tables have the rows of the scale".to_owned(), bounds);
     if let Some(last) = check.examples.last_mut() {
         *last = format!("{last}; {OTHER_SCALE}");
     }
     check
 }
 
-/// Orders, those that clients were told of among them.
+/// Orders, those that clients were told of among them, and what they are found by: an order status that misses an entry
+/// tells of an older order, and no condition asks it.
 fn orders(scale: &Scale, sums: &Sums, found: &Found) -> Check {
     let from = scale.all_customers() as i64 + sums.orders;
     let to = from + sums.orders_in_doubt;
     let orders = Bounds { what: "orders".to_owned(), found: found.of(Table::Orders), from, to };
-    check("every new order that was acknowledged is there".to_owned(), vec![orders])
+    let by_customer = found.entries.map(|of| {
+        let what = "entries of orders by customer".to_owned();
+        Bounds::exact(what, of.orders_by_customer, found.of(Table::Orders))
+    });
+    let bounds = std::iter::once(orders).chain(by_customer).collect();
+    check("every new order that was acknowledged is there".to_owned(), bounds)
 }
 
 /// Payments, and what they came to.
