@@ -82,10 +82,17 @@ fn requests(config: &Config) -> String {
             format!("hotspot: {}% of the operations go to the first {hot} records", percent(share))
         }
         Requests::Sequential => "sequential: the loaded records in turn".to_owned(),
-        Requests::Exponential { rate } => {
-            format!("exponential over the ages of the records that are there, {:.0} on average", 1.0 / rate)
-        }
+        Requests::Exponential { rate } => format!(
+            "exponential over the ages of the records that are there: {:.0} on average of those that are loaded",
+            mean_age(rate, config.records)
+        ),
     }
+}
+
+/// The mean of an exponential law of this rate, where what is older than the oldest of so many records is drawn again.
+fn mean_age(rate: f64, records: u64) -> f64 {
+    let records = records as f64;
+    1.0 / rate - records / (rate * records).exp_m1()
 }
 
 fn keys(config: &Config) -> String {
@@ -106,9 +113,30 @@ fn scans(config: &Config) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
+    use rand::SeedableRng;
     use rumba_core::setting::Value;
+    use rumba_workload_kit::Random;
 
     use super::*;
+    use crate::choice::Choice;
+    use crate::inserted::Inserted;
+
+    /// By the law alone it would be 286: that three in a hundred ages are beyond the oldest record was left out.
+    #[test]
+    fn the_age_that_is_told_is_that_of_the_records_which_are_drawn() {
+        let law = Value::Text("exponential".to_owned());
+        let pairs = [("requestdistribution", law), ("recordcount", Value::Int(1000))];
+        let config = Config::new(&pairs.into()).unwrap();
+        let words = requests(&config);
+        assert!(words.contains("there: 255 on average"), "{words}");
+        let mut choice = Choice::new(&config, Arc::new(Inserted::new(config.records)));
+        let mut random = Random::seed_from_u64(5);
+        let ages: u64 = (0..100_000).map(|_| 999 - choice.record(&mut random)).sum();
+        // Its deviation is 0.8; an age is counted in whole records, half a record less.
+        assert!((ages as f64 / 100_000.0 - 254.3).abs() < 4.0, "{ages}");
+    }
 
     #[test]
     fn the_reader_is_told_the_mix_and_what_is_not_seen() {

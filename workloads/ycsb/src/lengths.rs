@@ -119,7 +119,8 @@ fn buckets(words: &[&str]) -> Result<Vec<(usize, f64)>, String> {
     let (size, pairs) = words.split_first().ok_or("a histogram's `BlockSize` is missing")?;
     let size: usize = size.parse().map_err(|_| format!("`{size}` is no size of a bucket"))?;
     let pairs = pairs.chunks(2).map(|pair| weight(&pair.join(" "), ' '));
-    // A value is as long as its bucket's end.
+    // A value is as long as its bucket's end, also of the last bucket, which the original makes as long as the one before it;
+    // it gives the first bucket one draw more, too.
     pairs.map(|pair| pair.map(|(bucket, weight)| ((bucket.saturating_add(1)).saturating_mul(size), weight))).collect()
 }
 

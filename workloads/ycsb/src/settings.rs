@@ -91,7 +91,8 @@ pub const SETTINGS: &[SettingInfo] = &[
         "exponential_percentile",
         Of::Float(1.0, 99.999),
         "95",
-        "exponential: percent of the operations that go to the exponential_frac of the records that came last",
+        "exponential: percent of the draws that go to the exponential_frac of the records that came last; those beyond the \
+         oldest record are drawn again",
     ),
     info("exponential_frac", Of::Float(0.000_001, 1.0), "0.8571428571", "exponential: that share of the records"),
     info("max_retries", Of::Int(0, 1_000_000), "100", "times an operation is tried again after conflicts"),
