@@ -39,10 +39,11 @@ const OPS: [OpInfo; 6] = [
 /// answer, and 80 s of their being done, which here are one.
 const LIMITS_S: [f64; 6] = [5.0, 5.0, 5.0, 80.0, 20.0, 5.0];
 
-/// New orders that a warehouse's ten terminals commit in a minute at most, if no answer takes any time: a deck of 23 cards
-/// is 476 s of keying and thinking on the mean (5.2.5.7), ten of its cards are new orders, and 99 in a hundred of these are
-/// committed. The specification's 12.86 (4.2.2) is of a mix with 45% of new orders, and counts those that are rolled back.
-pub const TPMC_OF_WAREHOUSE: f64 = 12.48;
+/// New orders of a warehouse's ten terminals in a minute at most, as everybody reckons it (4.2.2): `tpmC_percent` is percent of
+/// it. It is of a mix with 45% of new orders, and counts those that are rolled back. A deck of 23 cards, 476 s of keying and
+/// thinking on the mean (5.2.5.7), has ten, of which one in a hundred is rolled back: of those 12.48 are committed if no answer
+/// takes any time, so that terminals cannot pass 97.0% of this.
+pub const TPMC_OF_WAREHOUSE: f64 = 12.86;
 
 /// The load's types of operations.
 const LOAD_OPS: [OpInfo; 5] = [
