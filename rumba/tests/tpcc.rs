@@ -258,7 +258,7 @@ fn more_terminals_than_the_warehouses_have_are_refused_before_anything_is_loaded
     assert!(run("clients=40", &["--dry-run"]).status.success(), "ten of each warehouse");
 }
 
-/// Terminals key and think as the specification wants them to, and none of that is response time.
+/// Terminals key and think as the specification wants them to, from the first second on, and none of that is response time.
 #[test]
 fn terminals_key_before_they_enter() {
     let place = Place::new();
@@ -277,8 +277,10 @@ fn terminals_key_before_they_enter() {
     assert!(trial["conditions"]["tpcc_think"].as_str().unwrap().contains("keying and think times"));
     let loops = phase(trial, "loops").unwrap();
     let ops = loops["op_types"].as_object().unwrap();
-    // A new order is keyed for 18 s, a payment for 3, the others for 2; then each thinks for seconds.
-    assert!(!ops.contains_key("new_order") && ops.contains_key("payment"), "{ops:?}");
+    // They are met in the middle of their pauses: one enters a new order in these seconds if it was about to, and no second
+    // one, which is keyed for 18 s. On the mean all of them together enter seven transactions, three of them new orders.
+    let count = |name: &str| ops.get(name).map_or(0, |op| op["count"].as_u64().unwrap());
+    assert!(count("new_order") + count("new_order_rolled_back") <= 20, "{ops:?}");
     assert!((1..60).contains(&loops["ops"].as_u64().unwrap()), "{loops}");
     for (name, op) in ops {
         assert!(op["response"]["max_ms"].as_f64().unwrap() < 1500.0, "{name}: {op}");

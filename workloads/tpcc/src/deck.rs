@@ -13,17 +13,20 @@ pub enum Card {
     StockLevel,
 }
 
-/// A deck of 23: ten new orders, ten payments, one of each other.
+/// How many cards a deck has.
+pub const CARDS: usize = 23;
+
+/// A deck: ten new orders, ten payments, one of each other.
 #[derive(Clone, Debug)]
 pub struct Deck {
-    cards: [Card; 23],
+    cards: [Card; CARDS],
     left: usize,
 }
 
 impl Deck {
     /// A deck that is shuffled before its first card.
     pub fn new() -> Self {
-        let mut cards = [Card::NewOrder; 23];
+        let mut cards = [Card::NewOrder; CARDS];
         cards[10..20].fill(Card::Payment);
         cards[20..].copy_from_slice(&[Card::OrderStatus, Card::Delivery, Card::StockLevel]);
         Self { cards, left: 0 }
@@ -52,7 +55,7 @@ mod tests {
     fn every_deck_has_the_mix_and_an_order_of_its_own() {
         let mut random = Random::seed_from_u64(1);
         let mut deck = Deck::new();
-        let mut decks: Vec<Vec<Card>> = (0..50).map(|_| (0..23).map(|_| deck.draw(&mut random)).collect()).collect();
+        let mut decks: Vec<Vec<Card>> = (0..50).map(|_| (0..CARDS).map(|_| deck.draw(&mut random)).collect()).collect();
         for deck in &decks {
             let count = |card| deck.iter().filter(|drawn| **drawn == card).count();
             assert_eq!((count(Card::NewOrder), count(Card::Payment)), (10, 10));

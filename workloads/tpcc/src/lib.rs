@@ -5,8 +5,9 @@
 //! one for keys and values (`kv`);
 //! `acid` makes transactions meet and looks for them after a kill;
 //! `conformance` holds the adapters against `oracle`, the tables in memory;
-//! `load` fills the tables in the pieces of `chunk`, `terminal` is a client of the mix, `tally` counts what was acknowledged, and the
-//! verification holds the tables against it and against each other. Clauses are those of the specification.
+//! `load` fills the tables in the pieces of `chunk`, `terminal` is a client of the mix, with the times of `thoughts`, `tally`
+//! counts what was acknowledged, and the verification holds the tables against it and against each other. Clauses are those
+//! of the specification.
 #![warn(missing_docs)]
 
 mod acid;
@@ -34,6 +35,7 @@ mod store;
 mod tables;
 mod tally;
 mod terminal;
+mod thoughts;
 
 pub use conformance::{conformance, schema};
 use rumba_core::engine::Family;

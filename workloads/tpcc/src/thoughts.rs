@@ -1,0 +1,179 @@
+//! Keying and think times: what a terminal waits before each transaction, and where it is when a run begins.
+
+use std::time::Duration;
+
+use rand::Rng;
+use rumba_workload_kit::{Random, below};
+
+use crate::deck::{CARDS, Card, Deck};
+
+/// Keying times, and the means of think times, in seconds, by the cards (5.2.5.7).
+const TIMES_S: [(f64, f64); 5] = [(18.0, 12.0), (3.0, 12.0), (2.0, 10.0), (2.0, 5.0), (2.0, 5.0)];
+
+/// A think time is at most so many times its mean (5.2.5.4).
+const MOST_MEANS: f64 = 10.0;
+
+/// No pause is longer: the longest keying time behind the longest think time.
+const LONGEST_S: f64 = 18.0 + MOST_MEANS * 12.0;
+
+/// The keying and think times of a terminal.
+pub struct Thoughts {
+    random: Random,
+    /// For what the last transaction has answered.
+    thinking_s: f64,
+    pause: Duration,
+    /// The card that it had when it was met, until it is drawn.
+    held: Option<Card>,
+}
+
+impl Thoughts {
+    /// Those of a terminal that is met at some moment of a long run, with its deck. Terminals that all begin to key together
+    /// enter nothing for seconds, and then all at once.
+    pub fn met(random: Random, deck: &mut Deck) -> Self {
+        let mut thoughts = Self::new(random);
+        loop {
+            *deck = Deck::new();
+            // Of the last of these it thinks: it may be any card of the deck.
+            for _ in 0..=below(&mut thoughts.random, CARDS as u64) {
+                thoughts.draw(deck);
+            }
+            let card = thoughts.draw(deck);
+            // A moment falls into a pause as often as that is long, and into each part of it alike.
+            let left_s = thoughts.share() * LONGEST_S;
+            if left_s < thoughts.pause.as_secs_f64() {
+                (thoughts.pause, thoughts.held) = (Duration::from_secs_f64(left_s), Some(card));
+                return thoughts;
+            }
+        }
+    }
+
+    /// Those of one that has not thought of anything yet.
+    fn new(random: Random) -> Self {
+        Self { random, thinking_s: 0.0, pause: Duration::ZERO, held: None }
+    }
+
+    /// The next card.
+    pub fn draw(&mut self, deck: &mut Deck) -> Card {
+        self.held.take().unwrap_or_else(|| {
+            let card = deck.draw(&mut self.random);
+            self.next(card);
+            card
+        })
+    }
+
+    /// What is waited for before the card that was drawn.
+    pub fn pause(&self) -> Duration {
+        self.pause
+    }
+
+    /// A transaction of this type is next.
+    fn next(&mut self, card: Card) {
+        let (keying_s, mean_s) = TIMES_S[card as usize];
+        self.pause = Duration::from_secs_f64(self.thinking_s + keying_s);
+        // Exponentially distributed (5.2.5.4).
+        self.thinking_s = (-(1.0 - self.share()).ln() * mean_s).min(MOST_MEANS * mean_s);
+    }
+
+    /// A number from 0 to 1, all alike.
+    fn share(&mut self) -> f64 {
+        (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+    use crate::bound::TPMC_OF_WAREHOUSE;
+    use crate::scale::DISTRICTS;
+    use crate::settings::SETTINGS;
+
+    /// The cards of a deck, and how long it keeps a terminal on the mean if no answer takes any time.
+    fn whole_deck() -> (Vec<Card>, f64) {
+        let (mut deck, mut random) = (Deck::new(), Random::seed_from_u64(1));
+        let cards: Vec<Card> = (0..CARDS).map(|_| deck.draw(&mut random)).collect();
+        let seconds = cards.iter().map(|card| TIMES_S[*card as usize].0 + TIMES_S[*card as usize].1).sum();
+        (cards, seconds)
+    }
+
+    /// Whoever reads a lower percentage is to know what the engine has lost of it, and what the deck.
+    #[test]
+    fn terminals_that_never_wait_for_an_answer_commit_the_share_of_the_bound_that_is_told() {
+        let (cards, deck_s) = whole_deck();
+        let new_orders = cards.iter().filter(|card| **card == Card::NewOrder).count() as f64;
+        let terminals = f64::from(DISTRICTS);
+        // One in a hundred is rolled back (2.4.1.4).
+        let committed = 0.99 * new_orders * terminals * 60.0 / deck_s;
+        assert_eq!(format!("{committed:.2}"), "12.48");
+        let percent = format!("{:.1}%", 100.0 * committed / TPMC_OF_WAREHOUSE);
+        assert_eq!(percent, "97.0%");
+        let think = SETTINGS.iter().find(|setting| setting.name == "think").unwrap();
+        assert!(think.help.contains(&percent), "{}", think.help);
+    }
+
+    #[test]
+    fn a_terminal_thinks_and_keys_as_long_as_the_specification_says() {
+        let mut thoughts = Thoughts::new(Random::seed_from_u64(1));
+        thoughts.next(Card::NewOrder);
+        assert_eq!(thoughts.pause, Duration::from_secs(18));
+        let mut thought_s = 0.0;
+        for _ in 0..10_000 {
+            thoughts.next(Card::Payment);
+            let pause_s = thoughts.pause.as_secs_f64();
+            assert!((3.0..=123.0).contains(&pause_s), "{pause_s}");
+            thought_s += pause_s - 3.0;
+        }
+        assert!((thought_s / 10_000.0 - 12.0).abs() < 0.4, "{thought_s}");
+    }
+
+    /// Terminals that all began to key with the run had entered no new order when it was 18 s old, and then twenty times as many
+    /// in a second as in any other: loops of thirty seconds behind a short warmup measured more than is possible.
+    #[test]
+    fn from_the_first_second_on_terminals_enter_what_they_do_on_the_mean() {
+        const TERMINALS: u32 = 20_000;
+        const SECONDS: usize = 30;
+        let mut entered = [[0_u32; SECONDS]; TIMES_S.len()];
+        for terminal in 0..TERMINALS {
+            let mut deck = Deck::new();
+            let mut thoughts = Thoughts::met(Random::seed_from_u64(terminal.into()), &mut deck);
+            let mut at = Duration::ZERO;
+            loop {
+                let card = thoughts.draw(&mut deck);
+                at += thoughts.pause();
+                let Some(count) = entered[card as usize].get_mut(at.as_secs() as usize) else { break };
+                *count += 1;
+            }
+        }
+        let (cards, deck_s) = whole_deck();
+        for (kind, counts) in entered.iter().enumerate() {
+            let of_deck = cards.iter().filter(|card| **card as usize == kind).count() as f64;
+            let mean = f64::from(TERMINALS) * of_deck / deck_s;
+            // No terminal enters two in a second, so that each count's deviation is below the mean's root. Five are passed once
+            // in 1.7 million times.
+            let is_near = |count: u32| (f64::from(count) - mean).abs() < 5.0 * mean.sqrt();
+            assert!(counts.iter().all(|count| is_near(*count)), "kind {kind}, mean {mean}: {counts:?}");
+        }
+    }
+
+    /// Where the second one was too, a terminal would not have keyed what it enters.
+    #[test]
+    fn only_the_first_pause_of_a_terminal_is_shorter_than_its_keying_time() {
+        let mut firsts: Vec<Duration> = Vec::new();
+        for seed in 0..1000 {
+            let mut deck = Deck::new();
+            let mut thoughts = Thoughts::met(Random::seed_from_u64(seed), &mut deck);
+            thoughts.draw(&mut deck);
+            firsts.push(thoughts.pause());
+            for _ in 0..2 * CARDS {
+                let keying_s = TIMES_S[thoughts.draw(&mut deck) as usize].0;
+                let pause_s = thoughts.pause().as_secs_f64();
+                assert!((keying_s..=LONGEST_S).contains(&pause_s), "{pause_s}");
+            }
+        }
+        // What is left of a pause at a moment of a run, its mean square over twice its mean: 14.9 s, with a deviation of 14.
+        let mean_s = firsts.iter().sum::<Duration>().as_secs_f64() / 1000.0;
+        assert!((mean_s - 14.9).abs() < 2.0, "{mean_s}");
+        assert!(firsts.iter().any(|first| *first < Duration::from_secs(2)));
+    }
+}
