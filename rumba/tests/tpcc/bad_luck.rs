@@ -102,6 +102,24 @@ fn data_of_another_scale_than_asked_is_told_with_the_remedy_by_its_tables_over_s
     }
 }
 
+/// What is no amount was taken for nothing: orders came to 0, and sums of it held.
+#[test]
+fn an_amount_that_cannot_be_read_is_told_with_its_column_and_what_is_there() {
+    for statements in ["plain", "batched"] {
+        let worked = Worked::loaded(&Sqlite, statements, 1);
+        let session = || worked.instance.session().unwrap();
+        // SQLite keeps a text in a column of numbers.
+        worked.run("UPDATE item SET i_price = 'dear'");
+        let mut client = worked.bound.client(session(), ALONE, 1).unwrap();
+        let told = block_on(client.run(&mut Turns(400))).unwrap_err().to_string();
+        assert!(told.starts_with("i_price: dear is no number"), "{statements}: {told}");
+        drop(client);
+        worked.run("UPDATE warehouse SET w_ytd = 'much'");
+        let told = worked.bound.verify(session()).unwrap_err().to_string();
+        assert!(told.starts_with("w_ytd: much is no number"), "{told}");
+    }
+}
+
 /// So many turns, and the pauses before them, none of which is waited for.
 struct Pauses(usize, Vec<Duration>);
 

@@ -131,7 +131,7 @@ impl SqlStore {
         let mut bought = Bought::new(order, self.dialect());
         let started = self.start_one(Several::Items, &bought.items())?;
         self.finish(started, &mut |_, row| bought.read_item(row)).await?;
-        if !bought.all_exist() {
+        if !bought.all_exist()? {
             return Ok(None);
         }
         self.stops().again(Point::Price, bought.first_price());

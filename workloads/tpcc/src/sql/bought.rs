@@ -3,8 +3,8 @@
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, Param, Row};
 
+use super::money;
 use super::store::int;
-use super::units;
 use crate::draw::{Line, MOST_LINES, NewOrder, is_original};
 use crate::rules::{DISTRICT_TEXT, left, missing};
 use crate::stage::exact;
@@ -29,6 +29,8 @@ pub(super) struct Bought<'a> {
     stock: [Stock; MOST_LINES],
     /// Lines whose stock is read.
     found: usize,
+    /// The first price that could not be read.
+    unread: Option<EngineError>,
 }
 
 /// What an order takes.
@@ -70,7 +72,7 @@ impl<'a> Bought<'a> {
     /// Nothing is known yet.
     pub fn new(order: &'a NewOrder, dialect: Dialect) -> Self {
         let (items, stock) = ([None; MOST_LINES], [Stock::default(); MOST_LINES]);
-        Self { order, dialect, items, stock, found: 0 }
+        Self { order, dialect, items, stock, found: 0, unread: None }
     }
 
     /// The items, as many as there may be.
@@ -90,7 +92,14 @@ impl<'a> Bought<'a> {
 
     /// A row of the items.
     pub fn read_item(&mut self, row: &dyn Row) {
-        let (number, item) = (row.int(0), (units(self.dialect, row, 1, 2), is_original(row.bytes(2))));
+        let price = match money(self.dialect, row, 1, "i_price") {
+            Ok(price) => price,
+            Err(error) => {
+                self.unread.get_or_insert(error);
+                return;
+            }
+        };
+        let (number, item) = (row.int(0), (price, is_original(row.bytes(2))));
         for (line, found) in self.order.lines().iter().zip(&mut self.items) {
             if i64::from(line.item) == number {
                 *found = Some(item);
@@ -113,8 +122,12 @@ impl<'a> Bought<'a> {
     }
 
     /// Whether all items exist.
-    pub fn all_exist(&self) -> bool {
-        self.items[..self.order.lines().len()].iter().all(Option::is_some)
+    ///
+    /// # Errors
+    /// One of them has no price that can be read.
+    pub fn all_exist(&mut self) -> Result<bool, EngineError> {
+        let all_exist = self.items[..self.order.lines().len()].iter().all(Option::is_some);
+        self.unread.take().map_or(Ok(all_exist), Err)
     }
 
     /// What the first item costs, in cents.

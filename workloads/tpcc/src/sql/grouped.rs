@@ -11,8 +11,8 @@ use super::bought::Bought;
 use super::prepared::Wanted;
 use super::store::{SqlStore, history_row, int, order_row};
 use super::text::Sql;
-use super::units;
 use super::waiting::Waiting;
+use super::{balance_and_credit, discount_and_tax, money, number_and_tax};
 use crate::draw::{Delivery, NewOrder, OrderStatus, Payment, Who};
 use crate::names::last_name;
 use crate::rules::{Names, Rates, middle, missing};
@@ -30,25 +30,18 @@ impl SqlStore {
         let wanted =
             [(Wanted::Plain(Sql::CustomerAndTax), &customer[..]), (Wanted::Plain(Sql::TakeOrderNumber), &place[..])];
         let started = self.start(Part::First, &wanted)?;
-        let (mut rates, mut has_customer, mut number) = (Rates::default(), false, 0);
+        let (mut of_customer, mut of_district) = (None, None);
         let read = &mut |nth, row: &dyn Row| match nth {
-            0 => {
-                has_customer = true;
-                rates.discount = units(dialect, row, 0, 4);
-                rates.warehouse_tax = units(dialect, row, 3, 4);
-            }
-            _ => {
-                number = row.int(0);
-                rates.district_tax = units(dialect, row, 1, 4);
-            }
+            0 => of_customer = Some(discount_and_tax(dialect, row)),
+            _ => of_district = Some(number_and_tax(dialect, row)),
         };
         self.finish(started, read).await?;
-        if !has_customer {
-            return Err(missing("a customer"));
-        }
+        let (discount, warehouse_tax) = of_customer.ok_or_else(|| missing("a customer"))??;
+        let (number, district_tax) = of_district.ok_or_else(|| missing("a district"))??;
         if number == 0 {
             return Err(missing("a district"));
         }
+        let rates = Rates { discount, warehouse_tax, district_tax };
         let key = [place[0], place[1], Param::Int(number)];
         let mut bought = Bought::new(order, dialect);
         let started = self.start(
@@ -66,7 +59,7 @@ impl SqlStore {
             _ => bought.read_stock(row),
         };
         self.finish(started, read).await?;
-        if !bought.all_exist() {
+        if !bought.all_exist()? {
             return Ok(Ordered::RolledBack);
         }
         self.stops().again(Point::Price, bought.first_price());
@@ -103,7 +96,6 @@ impl SqlStore {
         let mut found = std::mem::take(&mut self.customers);
         found.clear();
         let (mut names, mut balance) = (Names::default(), None);
-        let read_balance = |row: &dyn Row| Some((units(dialect, row, 0, 2), row.bytes(1) == b"BC"));
         let started = {
             let (name, length) = match payment.who {
                 Who::Name(number) => last_name(number),
@@ -131,7 +123,7 @@ impl SqlStore {
                 names.push(b"    ");
             }
             3 => names.push(row.bytes(0)),
-            _ if by_number => balance = read_balance(row),
+            _ if by_number => balance = Some(balance_and_credit(dialect, row)),
             _ => found.push(row.int(0)),
         };
         let answered = self.finish(started, read).await;
@@ -144,10 +136,10 @@ impl SqlStore {
         };
         let key = [of[0], of[1], Param::Int(customer)];
         if !by_number {
-            let read: Visit<'_> = &mut |row: &dyn Row| balance = read_balance(row);
+            let read: Visit<'_> = &mut |row: &dyn Row| balance = Some(balance_and_credit(dialect, row));
             self.execute(Sql::CustomerToPay, &key, read).await?;
         }
-        let (balance, has_bad_credit) = balance.ok_or_else(|| missing("a customer"))?;
+        let (balance, has_bad_credit) = balance.ok_or_else(|| missing("a customer"))??;
         let history = history_row(payment, key[2], amount, &names);
         if has_bad_credit {
             self.note(payment, customer, key).await?;
@@ -173,11 +165,11 @@ impl SqlStore {
         let started = self.start(if has_begun { Part::Middle } else { Part::First }, &wanted)?;
         let (mut balance, mut order) = (None, 0);
         let read = &mut |nth, row: &dyn Row| match nth {
-            0 => balance = Some(units(dialect, row, 0, 2)),
+            0 => balance = Some(money(dialect, row, 0, "c_balance")),
             _ => order = row.int(0),
         };
         self.finish(started, read).await?;
-        let balance = balance.ok_or_else(|| missing("a customer"))?;
+        let balance = balance.ok_or_else(|| missing("a customer"))??;
         while self.stops().again(Point::Newest, order) {
             self.execute(Sql::LastOrder, &key, &mut |row| order = row.int(0)).await?;
         }

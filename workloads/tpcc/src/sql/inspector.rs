@@ -6,7 +6,7 @@ use rumba_core::value::{DateTime, SqlTime};
 
 use super::looks::Looks;
 use super::text::columns;
-use super::units;
+use super::{money, rate};
 use crate::acid::{Inspect, Line, Order};
 use crate::content::{Row, Value};
 use crate::data_set::DataSet;
@@ -38,8 +38,8 @@ impl SqlInspector {
         self.looks.number(&self.set.sql(sql))
     }
 
-    fn cents(&mut self, sql: &str) -> Result<i64, EngineError> {
-        self.looks.cents(&self.set.sql(sql))
+    fn cents(&mut self, sql: &str, name: &'static str) -> Result<i64, EngineError> {
+        self.looks.cents(&self.set.sql(sql), name)
     }
 
     /// Statements, all or none.
@@ -75,6 +75,7 @@ impl Inspect for SqlInspector {
         self.looks.rows(&self.set.sql(&sql), &mut |row| {
             let [customer, lines, carrier] = [0, 1, 2].map(|column| row.int(column) as u32);
             found = Some(Order { customer, lines, carrier });
+            Ok(())
         })?;
         Ok(found)
     }
@@ -85,15 +86,17 @@ impl Inspect for SqlInspector {
         let (dialect, mut lines) = (self.looks.dialect, Vec::new());
         self.looks.rows(&self.set.sql(&sql), &mut |row| {
             let (item, quantity) = (row.int(0) as u32, row.int(1) as u32);
-            lines.push(Line { item, quantity, cents: units(dialect, row, 2, 2) });
+            lines.push(Line { item, quantity, cents: money(dialect, row, 2, "ol_amount")? });
+            Ok(())
         })?;
         Ok(lines)
     }
 
     fn balance(&mut self, [warehouse, district, customer]: [u32; 3]) -> Result<i64, EngineError> {
-        self.cents(&format!(
+        let sql = format!(
             "SELECT c_balance FROM customer WHERE c_w_id = {warehouse} AND c_d_id = {district} AND c_id = {customer}"
-        ))
+        );
+        self.cents(&sql, "c_balance")
     }
 
     fn next_order(&mut self, [warehouse, district]: [u32; 2]) -> Result<u32, EngineError> {
@@ -104,7 +107,7 @@ impl Inspect for SqlInspector {
     fn taken(&mut self, [warehouse, district]: [u32; 2]) -> Result<[i64; 2], EngineError> {
         let of_district = format!("SELECT d_ytd FROM district WHERE d_w_id = {warehouse} AND d_id = {district}");
         let of_warehouse = format!("SELECT w_ytd FROM warehouse WHERE w_id = {warehouse}");
-        Ok([self.cents(&of_district)?, self.cents(&of_warehouse)?])
+        Ok([self.cents(&of_district, "d_ytd")?, self.cents(&of_warehouse, "w_ytd")?])
     }
 
     fn waiting(&mut self, [warehouse, district]: [u32; 2]) -> Result<Vec<u32>, EngineError> {
@@ -112,7 +115,10 @@ impl Inspect for SqlInspector {
             "SELECT no_o_id FROM new_order WHERE no_w_id = {warehouse} AND no_d_id = {district} ORDER BY no_o_id"
         );
         let mut orders = Vec::new();
-        self.looks.rows(&self.set.sql(&sql), &mut |row| orders.push(row.int(0) as u32))?;
+        self.looks.rows(&self.set.sql(&sql), &mut |row| {
+            orders.push(row.int(0) as u32);
+            Ok(())
+        })?;
         Ok(orders)
     }
 
@@ -140,12 +146,15 @@ impl Inspect for SqlInspector {
             "SELECT s_quantity, s_ytd, s_order_cnt, s_remote_cnt FROM stock WHERE s_w_id = {warehouse} AND s_i_id = {item}"
         );
         let mut stock = None;
-        self.looks.rows(&self.set.sql(&sql), &mut |row| stock = Some([0, 1, 2, 3].map(|column| row.int(column))))?;
+        self.looks.rows(&self.set.sql(&sql), &mut |row| {
+            stock = Some([0, 1, 2, 3].map(|column| row.int(column)));
+            Ok(())
+        })?;
         stock.ok_or_else(|| missing("stock"))
     }
 
     fn price(&mut self, item: u32) -> Result<i64, EngineError> {
-        self.cents(&format!("SELECT i_price FROM item WHERE i_id = {item}"))
+        self.cents(&format!("SELECT i_price FROM item WHERE i_id = {item}"), "i_price")
     }
 
     fn set_prices(&mut self, prices: &[(u32, i64)]) -> Result<(), EngineError> {
@@ -160,15 +169,18 @@ impl Inspect for SqlInspector {
         let sql = format!("SELECT {} FROM {}", columns(table).join(", "), self.set.name(table.name()));
         let (dialect, mut rows) = (self.looks.dialect, Vec::new());
         self.looks.rows(&sql, &mut |row| {
-            let values = table.columns().iter().enumerate().map(|(column, (_, kind))| match kind {
-                _ if row.value(column).is_null() => Value::None,
-                Type::Time => Value::Time,
-                Type::Money => Value::Number(units(dialect, row, column, 2)),
-                Type::Rate => Value::Number(units(dialect, row, column, 4)),
-                Type::Key | Type::Int => Value::Number(row.int(column)),
-                Type::Text(_) | Type::Letters(_) => Value::text(row.bytes(column)),
-            });
-            rows.push(values.collect());
+            let value = |(column, &(name, kind)): (usize, &(&'static str, Type))| -> Result<Value, EngineError> {
+                Ok(match kind {
+                    _ if row.value(column).is_null() => Value::None,
+                    Type::Time => Value::Time,
+                    Type::Money => Value::Number(money(dialect, row, column, name)?),
+                    Type::Rate => Value::Number(rate(dialect, row, column, name)?),
+                    Type::Key | Type::Int => Value::Number(row.int(column)),
+                    Type::Text(_) | Type::Letters(_) => Value::text(row.bytes(column)),
+                })
+            };
+            rows.push(table.columns().iter().enumerate().map(value).collect::<Result<Row, EngineError>>()?);
+            Ok(())
         })?;
         Ok(rows)
     }
@@ -185,8 +197,9 @@ impl Inspect for SqlInspector {
             visit(Payment {
                 place: [warehouse, district],
                 customer: [of_warehouse, of_district, customer],
-                cents: units(dialect, row, 5, 2) as u32,
+                cents: money(dialect, row, 5, "h_amount")? as u32,
             });
+            Ok(())
         })
     }
 }

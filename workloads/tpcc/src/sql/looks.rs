@@ -1,10 +1,10 @@
 //! The rows of SQL's tables, for the proof.
 
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Dialect, Row, SqlSession};
+use rumba_core::sql::{Dialect, Row, SqlSession, Visit};
 use rumba_core::worker::block_on;
 
-use super::units;
+use super::{money, rate};
 use crate::data_set::DataSet;
 use crate::proof::{Each, Rows};
 use crate::tables::{NONE, Table, Type};
@@ -21,25 +21,41 @@ impl Looks {
         Self { dialect: session.dialect(), session }
     }
 
-    /// Visits the rows of an answer.
-    pub(super) fn rows(&mut self, sql: &str, visit: &mut dyn FnMut(&dyn Row)) -> Result<(), EngineError> {
+    /// Visits the rows of an answer, up to the first that cannot be read.
+    pub(super) fn rows(
+        &mut self,
+        sql: &str,
+        visit: &mut dyn FnMut(&dyn Row) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
         let statement = self.session.prepare(sql)?;
+        let mut read = Ok(());
+        let visit: Visit<'_> = &mut |row: &dyn Row| {
+            if read.is_ok() {
+                read = visit(row);
+            }
+        };
         let answer = block_on(self.session.execute(statement, &[], visit));
         let closed = self.session.close(statement);
-        answer.and(closed)
+        answer.and(closed).and(read)
     }
 
     /// The only number of an answer.
     pub(super) fn number(&mut self, sql: &str) -> Result<i64, EngineError> {
         let mut number = 0;
-        self.rows(sql, &mut |row| number = row.int(0))?;
+        self.rows(sql, &mut |row| {
+            number = row.int(0);
+            Ok(())
+        })?;
         Ok(number)
     }
 
-    /// The same in cents.
-    pub(super) fn cents(&mut self, sql: &str) -> Result<i64, EngineError> {
+    /// The only amount of an answer, in cents: that of a column of this name.
+    pub(super) fn cents(&mut self, sql: &str, name: &'static str) -> Result<i64, EngineError> {
         let (dialect, mut cents) = (self.dialect, 0);
-        self.rows(sql, &mut |row| cents = units(dialect, row, 0, 2))?;
+        self.rows(sql, &mut |row| {
+            cents = money(dialect, row, 0, name)?;
+            Ok(())
+        })?;
         Ok(cents)
     }
 }
@@ -47,16 +63,17 @@ impl Looks {
 impl Rows for Looks {
     /// In the order in which the database has them: it sorts nothing and joins nothing.
     fn visit(&mut self, set: DataSet, table: Table, columns: &[usize], each: &mut Each) -> Result<i64, EngineError> {
-        let columns: Vec<(&str, Type)> = columns.iter().map(|column| table.columns()[*column]).collect();
+        let columns: Vec<(&'static str, Type)> = columns.iter().map(|column| table.columns()[*column]).collect();
         let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
         let sql = format!("SELECT {} FROM {}", names.join(", "), set.name(table.name()));
         let (dialect, mut numbers, mut rows) = (self.dialect, vec![0; columns.len()], 0);
         self.rows(&sql, &mut |row| {
-            for (nth, (number, (_, kind))) in numbers.iter_mut().zip(&columns).enumerate() {
-                *number = number_of(dialect, row, nth, *kind);
+            for (nth, (number, column)) in numbers.iter_mut().zip(&columns).enumerate() {
+                *number = number_of(dialect, row, nth, *column)?;
             }
             rows += 1;
             each(&numbers);
+            Ok(())
         })?;
         Ok(rows)
     }
@@ -67,12 +84,17 @@ impl Rows for Looks {
 }
 
 /// A column of a row, as the proof has it.
-fn number_of(dialect: Dialect, row: &dyn Row, column: usize, kind: Type) -> i64 {
+fn number_of(
+    dialect: Dialect,
+    row: &dyn Row,
+    column: usize,
+    (name, kind): (&'static str, Type),
+) -> Result<i64, EngineError> {
     match kind {
-        _ if row.value(column).is_null() => NONE,
-        Type::Money => units(dialect, row, column, 2),
-        Type::Rate => units(dialect, row, column, 4),
-        Type::Key | Type::Int => row.int(column),
-        Type::Time | Type::Text(_) | Type::Letters(_) => 0,
+        _ if row.value(column).is_null() => Ok(NONE),
+        Type::Money => money(dialect, row, column, name),
+        Type::Rate => rate(dialect, row, column, name),
+        Type::Key | Type::Int => Ok(row.int(column)),
+        Type::Time | Type::Text(_) | Type::Letters(_) => Ok(0),
     }
 }

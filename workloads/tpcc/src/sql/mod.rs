@@ -19,13 +19,102 @@ pub use looks::Looks;
 pub use prepared::Texts;
 pub use store::SqlStore;
 
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, Row};
+use rumba_core::value::SqlValue;
 
-/// A column's exact number in units of 10 to the power of minus `scale`: cents with 2.
-fn units(dialect: Dialect, row: &dyn Row, column: usize, scale: u8) -> i64 {
-    let value = row.value(column);
-    if dialect == Dialect::Sqlite {
-        return value.int();
+/// A column's amount, in cents.
+///
+/// # Errors
+/// It is none: the column's name, and what it holds.
+fn money(dialect: Dialect, row: &dyn Row, column: usize, name: &'static str) -> Result<i64, EngineError> {
+    exact(dialect, row.value(column), name, 2)
+}
+
+/// A column's tax or discount, in ten-thousandths.
+///
+/// # Errors
+/// It is none: the column's name, and what it holds.
+fn rate(dialect: Dialect, row: &dyn Row, column: usize, name: &'static str) -> Result<i64, EngineError> {
+    exact(dialect, row.value(column), name, 4)
+}
+
+/// An exact number in units of 10 to the power of minus `scale`: cents with 2. Taken for 0, what is none would pass for an
+/// amount of the data.
+fn exact(dialect: Dialect, value: SqlValue<'_>, name: &'static str, scale: u8) -> Result<i64, EngineError> {
+    // SQLite has it as a whole number of them.
+    let digits = if dialect == Dialect::Sqlite { 0 } else { scale };
+    let units = value.decimal().and_then(|number| number.in_units(digits));
+    units.and_then(|units| i64::try_from(units).ok()).ok_or_else(|| inexact(name, value, digits))
+}
+
+#[cold]
+fn inexact(name: &'static str, value: SqlValue<'_>, digits: u8) -> EngineError {
+    let mut text = Vec::new();
+    value.write_text(&mut text);
+    if value.is_null() {
+        text.extend_from_slice(b"NULL");
     }
-    value.decimal().and_then(|number| number.in_units(scale)).map_or(0, |units| units as i64)
+    let words = format!(
+        "{} is no number of 64 bits with at most {digits} digits behind the point: the data is not what was loaded; \
+         load it anew",
+        String::from_utf8_lossy(&text)
+    );
+    EngineError::failed(name, words)
+}
+
+/// A customer's discount and the tax of its warehouse.
+fn discount_and_tax(dialect: Dialect, row: &dyn Row) -> Result<(i64, i64), EngineError> {
+    Ok((rate(dialect, row, 0, "c_discount")?, rate(dialect, row, 3, "w_tax")?))
+}
+
+/// The number of a district's next order, and its tax.
+fn number_and_tax(dialect: Dialect, row: &dyn Row) -> Result<(i64, i64), EngineError> {
+    Ok((row.int(0), rate(dialect, row, 1, "d_tax")?))
+}
+
+/// A customer's balance in cents, and whether its credit is bad.
+fn balance_and_credit(dialect: Dialect, row: &dyn Row) -> Result<(i64, bool), EngineError> {
+    Ok((money(dialect, row, 0, "c_balance")?, row.bytes(1) == b"BC"))
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_core::value::Decimal;
+
+    use super::*;
+
+    /// What was no number was an amount of nothing: an order of a price that could not be read cost 0, and a sum over it held.
+    #[test]
+    fn what_is_no_exact_number_is_told_with_its_column_and_is_not_taken_for_nothing() {
+        let servers = [
+            (SqlValue::Text(b"-17.90"), Ok(-1790)),
+            (SqlValue::Decimal(Decimal::new(179, 1)), Ok(1790)),
+            (SqlValue::Int(3), Ok(300)),
+            (SqlValue::Text(b"17.905"), Err("17.905")),
+            (SqlValue::Text(b"much"), Err("much")),
+            (SqlValue::Double(17.5), Err("1.75e1")),
+            (SqlValue::Decimal(Decimal::new(i128::from(i64::MAX), 0)), Err("9223372036854775807")),
+            (SqlValue::Null, Err("NULL")),
+        ];
+        let embedded = [
+            (SqlValue::Int(1790), Ok(1790)),
+            (SqlValue::Text(b"1790"), Ok(1790)),
+            (SqlValue::Text(b"17.90"), Err("17.90")),
+            (SqlValue::Double(1790.5), Err("1.7905e3")),
+            (SqlValue::Null, Err("NULL")),
+        ];
+        let of_servers = [Dialect::MySql, Dialect::PostgreSql].map(|dialect| (dialect, &servers[..]));
+        for (dialect, values) in of_servers.into_iter().chain([(Dialect::Sqlite, &embedded[..])]) {
+            for (value, expected) in values {
+                let found = exact(dialect, *value, "i_price", 2).map_err(|error| error.to_string());
+                match (&found, expected) {
+                    (Err(told), Err(shown)) => {
+                        assert!(told.starts_with(&format!("i_price: {shown} is no number")), "{dialect:?}: {told}");
+                    }
+                    _ => assert_eq!(found, expected.map_err(str::to_owned), "{dialect:?}, {value:?}"),
+                }
+            }
+        }
+    }
 }

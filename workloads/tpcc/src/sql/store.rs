@@ -10,7 +10,7 @@ use rumba_workload_kit::{Part, Together, Transactions};
 use super::batched::Several;
 use super::prepared::{Prepared, Texts, Wanted};
 use super::text::Sql;
-use super::units;
+use super::{balance_and_credit, discount_and_tax, money, number_and_tax};
 use crate::draw::{Delivery, Line, NewOrder, OrderStatus, Payment, StockLevel, Who, is_original};
 use crate::names::last_name;
 use crate::rules::{DATA, DISTRICT_TEXT, Names, Rates, left, middle, missing, put_note};
@@ -195,24 +195,18 @@ impl SqlStore {
         let dialect = self.dialect;
         let NewOrder { warehouse, district, customer, .. } = *order;
         let place = [int(warehouse), int(district)];
-        let mut rates = Rates::default();
-        let read = &mut |row: &dyn Row| {
-            rates.discount = units(dialect, row, 0, 4);
-            rates.warehouse_tax = units(dialect, row, 3, 4);
-        };
-        let found = self.begin(Sql::CustomerAndTax, &[place[0], place[1], int(customer)], read).await?;
-        if found.rows == 0 {
-            return Err(missing("a customer"));
-        }
-        let mut number = 0;
-        let take = &mut |row: &dyn Row| {
-            number = row.int(0);
-            rates.district_tax = units(dialect, row, 1, 4);
-        };
+        let mut found = None;
+        let read = &mut |row: &dyn Row| found = Some(discount_and_tax(dialect, row));
+        self.begin(Sql::CustomerAndTax, &[place[0], place[1], int(customer)], read).await?;
+        let (discount, warehouse_tax) = found.ok_or_else(|| missing("a customer"))??;
+        let mut found = None;
+        let take = &mut |row: &dyn Row| found = Some(number_and_tax(dialect, row));
         self.execute(Sql::TakeOrderNumber, &place, take).await?;
+        let (number, district_tax) = found.ok_or_else(|| missing("a district"))??;
         if number == 0 {
             return Err(missing("a district"));
         }
+        let rates = Rates { discount, warehouse_tax, district_tax };
         self.change(Sql::SetOrderNumber, &[Param::Int(number + 1), place[0], place[1]]).await?;
         let key = [place[0], place[1], Param::Int(number)];
         self.change(Sql::InsertOrder, &order_row(order, key)).await?;
@@ -254,9 +248,10 @@ impl SqlStore {
     ) -> Result<Option<(i64, bool)>, EngineError> {
         let dialect = self.dialect;
         let mut item = None;
-        let read = &mut |row: &dyn Row| item = Some((units(dialect, row, 0, 2), is_original(row.bytes(2))));
+        let read = &mut |row: &dyn Row| item = Some((money(dialect, row, 0, "i_price"), is_original(row.bytes(2))));
         self.execute(Sql::Item, &[int(line.item)], read).await?;
         let Some((price, is_item_original)) = item else { return Ok(None) };
+        let price = price?;
         self.stops.again(Point::Price, price);
         let place = [int(line.supply), int(line.item)];
         let mut stock = None;
@@ -309,9 +304,9 @@ impl SqlStore {
         let (customer, _) = self.find(customer_warehouse, customer_district, who, false).await?;
         let key = [int(customer_warehouse), int(customer_district), Param::Int(customer)];
         let mut found = None;
-        let read = &mut |row: &dyn Row| found = Some((units(dialect, row, 0, 2), row.bytes(1) == b"BC"));
+        let read = &mut |row: &dyn Row| found = Some(balance_and_credit(dialect, row));
         self.execute(Sql::CustomerToPay, &key, read).await?;
-        let (balance, has_bad_credit) = found.ok_or_else(|| missing("a customer"))?;
+        let (balance, has_bad_credit) = found.ok_or_else(|| missing("a customer"))??;
         if has_bad_credit {
             self.note(payment, customer, key).await?;
         } else {
@@ -354,12 +349,12 @@ impl SqlStore {
         let (customer, has_begun) = self.find(warehouse, district, who, true).await?;
         let key = [int(warehouse), int(district), Param::Int(customer)];
         let mut balance = None;
-        let read: Visit<'_> = &mut |row: &dyn Row| balance = Some(units(dialect, row, 0, 2));
+        let read: Visit<'_> = &mut |row: &dyn Row| balance = Some(money(dialect, row, 0, "c_balance"));
         match has_begun {
             true => self.execute(Sql::Balance, &key, read).await?,
             false => self.begin(Sql::Balance, &key, read).await?,
         };
-        let balance = balance.ok_or_else(|| missing("a customer"))?;
+        let balance = balance.ok_or_else(|| missing("a customer"))??;
         let mut order = 0;
         loop {
             self.execute(Sql::LastOrder, &key, &mut |row| order = row.int(0)).await?;
@@ -431,9 +426,9 @@ impl SqlStore {
         let customer = customer.ok_or_else(|| missing("an order that waits for its delivery"))?;
         self.change(Sql::DeliverOrder, &[int(delivery.carrier), key[0], key[1], key[2]]).await?;
         self.change(Sql::DeliverLines, &[Param::Timestamp(delivery.delivered), key[0], key[1], key[2]]).await?;
-        let (dialect, mut amount) = (self.dialect, 0);
-        self.execute(Sql::Amount, &key, &mut |row| amount = units(dialect, row, 0, 2)).await?;
-        let values = [self.cents(amount), key[0], key[1], Param::Int(customer)];
+        let (dialect, mut amount) = (self.dialect, Ok(0));
+        self.execute(Sql::Amount, &key, &mut |row| amount = money(dialect, row, 0, "ol_amount")).await?;
+        let values = [self.cents(amount?), key[0], key[1], Param::Int(customer)];
         self.change(Sql::PayFromOrder, &values).await?;
         Ok(Some(oldest))
     }

@@ -3,8 +3,8 @@
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, Param, Row};
 
+use super::money;
 use super::store::int;
-use super::units;
 use crate::draw::Delivery;
 use crate::rules::missing;
 use crate::scale::DISTRICTS;
@@ -22,12 +22,15 @@ pub(super) struct Waiting<'a> {
     count: usize,
     /// Of each district the customer and the cents.
     customers: [(i64, i64); MOST + 1],
+    /// The first amount that could not be read.
+    unread: Option<EngineError>,
 }
 
 impl<'a> Waiting<'a> {
     /// None is known yet.
     pub fn new(delivery: &'a Delivery, dialect: Dialect) -> Self {
-        Self { delivery, dialect, orders: [(0, 0); MOST], count: 0, customers: [(0, 0); MOST + 1] }
+        let (orders, customers) = ([(0, 0); MOST], [(0, 0); MOST + 1]);
+        Self { delivery, dialect, orders, count: 0, customers, unread: None }
     }
 
     /// The oldest order of a district, if one waits there.
@@ -82,13 +85,23 @@ impl<'a> Waiting<'a> {
 
     /// What a district's order costs.
     pub fn read_amount(&mut self, row: &dyn Row) {
-        if let Some(place) = self.customers.get_mut(row.int(0) as usize) {
-            place.1 = units(self.dialect, row, 1, 2);
+        let Some(place) = self.customers.get_mut(row.int(0) as usize) else { return };
+        match money(self.dialect, row, 1, "ol_amount") {
+            Ok(cents) => place.1 = cents,
+            Err(error) => {
+                self.unread.get_or_insert(error);
+            }
         }
     }
 
     /// What each customer's balance is changed by, and whose it is.
-    pub fn payments(&self) -> Result<[[Param<'static>; 4]; MOST], EngineError> {
+    ///
+    /// # Errors
+    /// The order is not there, or does not tell what it costs.
+    pub fn payments(&mut self) -> Result<[[Param<'static>; 4]; MOST], EngineError> {
+        if let Some(error) = self.unread.take() {
+            return Err(error);
+        }
         let mut payments = [[Param::Null; 4]; MOST];
         for (&(district, _), values) in self.orders[..self.count].iter().zip(&mut payments) {
             let (customer, cents) = self.customers[district as usize];
