@@ -110,7 +110,7 @@ pub struct KeptFigures {
     /// What was to be kept: so many percent within so many seconds.
     #[serde(flatten)]
     pub limit: ResponseLimit,
-    /// Of 100 operations, how many were within it.
+    /// Of 100 operations, how many succeeded within it: one that was given up did not.
     pub within_percent: Figure,
 }
 

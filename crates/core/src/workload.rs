@@ -67,7 +67,7 @@ impl OpInfo {
 /// The types of operations of a mix, or of a stage of a load.
 pub type Ops = Arc<[OpInfo]>;
 
-/// How long a type of operation may take: so many percent of its response times are to be within so many seconds.
+/// How long a type of operation may take: so many percent are to succeed with a response time within so many seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponseLimit {
     /// Of 100 operations, how many must be within it.

@@ -22,7 +22,7 @@ use rumba_core::kv::{KvSession, Scan, SpaceId};
 use rumba_core::record::{DriverKind, PhaseKind, PhaseRecord, RunPlan, TrialPart, TrialPlan};
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
 use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Worker};
-use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, State, Workload};
+use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, ResponseLimit, State, Workload};
 use rumba_lab::trial::{Act, Job};
 use rumba_testkit::{process, records};
 
@@ -247,7 +247,13 @@ impl KvSession for Asking {
 }
 
 /// Puts rows, and gets one again and again.
-struct Load;
+#[derive(Clone, Copy)]
+struct Load {
+    /// Whether one get of four is given up.
+    gives_up: bool,
+}
+
+const LOAD: Load = Load { gives_up: false };
 
 impl Workload for Load {
     fn name(&self) -> &'static str {
@@ -263,7 +269,7 @@ impl Workload for Load {
         &[Family::KeyValue]
     }
     fn bind(&self, _: &Settings) -> Result<Box<dyn Bound>, SettingError> {
-        Ok(Box::new(Load))
+        Ok(Box::new(*self))
     }
 }
 
@@ -272,7 +278,7 @@ impl Bound for Load {
         Schema::KeyValue(&[])
     }
     fn ops(&self) -> Ops {
-        Ops::from([OpInfo::new("get")])
+        Ops::from([OpInfo::new("get").with_limit(ResponseLimit { percent: 90.0, seconds: 60.0 })])
     }
     fn load_stages(&self) -> Vec<LoadStage> {
         vec![LoadStage::new("rows", true, [OpInfo::new("rows")])]
@@ -290,7 +296,7 @@ impl Bound for Load {
         Ok(())
     }
     fn loader(&self, _: usize, session: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
-        Ok(Box::new(Asker { session: kv(session)?, puts: true, left: ROWS }))
+        Ok(Box::new(Asker { session: kv(session)?, puts: true, gives_up: false, left: ROWS }))
     }
     fn logical_bytes(&self) -> u64 {
         0
@@ -302,7 +308,7 @@ impl Bound for Load {
         Ok(())
     }
     fn client(&self, session: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
-        Ok(Box::new(Asker { session: kv(session)?, puts: false, left: u64::MAX }))
+        Ok(Box::new(Asker { session: kv(session)?, puts: false, gives_up: self.gives_up, left: u64::MAX }))
     }
     fn verify(&self, _: Session) -> Result<Vec<Check>, EngineError> {
         Ok(Vec::new())
@@ -319,6 +325,7 @@ fn kv(session: Session) -> Result<Box<dyn KvSession>, EngineError> {
 struct Asker {
     session: Box<dyn KvSession>,
     puts: bool,
+    gives_up: bool,
     left: u64,
 }
 
@@ -334,12 +341,17 @@ impl Worker for Asker {
         } else {
             self.session.get(0, &[], &mut Vec::new())?;
         }
-        Ok(Op { rows: 1, ..Op::default() })
+        Ok(Op { rows: 1, failed: self.gives_up && self.left.is_multiple_of(4), ..Op::default() })
     }
 }
 
 /// What a trial tells that has one loop of a second and no warmup.
 fn told(engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec<Event> {
+    told_of(LOAD, engine, part, rate)
+}
+
+/// The same of this load.
+fn told_of(load: Load, engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec<Event> {
     let dir = tempfile::tempdir().unwrap();
     let data_dir = dir.path().join("data");
     std::fs::create_dir(&data_dir).unwrap();
@@ -364,7 +376,7 @@ fn told(engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec<Event> {
     rumba_lab::trial::run(Job {
         plan: &plan,
         engine,
-        workload: &Load,
+        workload: &load,
         data_dir: &data_dir,
         limits: &[],
         state: None,
@@ -422,4 +434,13 @@ fn an_engine_that_takes_its_time_to_tell_its_debt_adds_no_operations_to_the_firs
     let ops_per_s = phase(&events, PhaseKind::Loop(1)).metrics.ops_per_s.value().unwrap();
     // A thousand random arrivals have a deviation of 32.
     assert!((850.0..1150.0).contains(&ops_per_s), "{ops_per_s}");
+}
+
+/// They were answered long before their limit ended, and yet nobody got what was asked for.
+#[test]
+fn operations_that_were_given_up_do_not_keep_their_limit() {
+    let events = told_of(Load { gives_up: true }, &Fake::embedded(Duration::ZERO), TrialPart::Whole, None);
+    let get = &phase(&events, PhaseKind::Loop(1)).op_types["get"];
+    let within = get.limit.as_ref().unwrap().within_percent.value().unwrap();
+    assert!((74.0..76.0).contains(&within), "{within}%, {} of {} given up", get.errors, get.count + get.errors);
 }

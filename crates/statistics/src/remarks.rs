@@ -152,7 +152,7 @@ fn response_limits(run: &PhaseRecord) -> Option<Warning> {
     (!missed.is_empty()).then(|| {
         Warning::new(
             "response-limit",
-            format!("slower than the workload's specification allows: {}", missed.join(", ")),
+            format!("more were slow or given up than the workload's specification allows: {}", missed.join(", ")),
             "read the rate as one that the specification does not accept; use fewer clients",
         )
     })

@@ -6,6 +6,7 @@
 //! into 128 buckets, so that a value is known to better than 0.8%.
 
 use hdrhistogram::Histogram;
+use rumba_core::workload::ResponseLimit;
 
 /// log2 of the buckets per power of two.
 const HALF_BITS: u32 = 7;
@@ -30,6 +31,11 @@ pub const fn lowest(index: usize) -> u64 {
         return index as u64;
     }
     ((rest + (1 << HALF_BITS)) as u64) << (octave - 1)
+}
+
+/// The longest time that keeps a limit, nanoseconds, as far as there are buckets.
+pub fn limit_ns(limit: &ResponseLimit) -> u64 {
+    ((limit.seconds * 1e9) as u64).min(LARGEST_NS)
 }
 
 /// An empty standard histogram of the same layout.

@@ -5,11 +5,12 @@
 //! reads all threads' cells once a second and takes differences: nothing is
 //! handed over, so nothing can be lost, whatever ends the run.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use rumba_core::worker::{Op, OpKind, StatementCounts};
+use rumba_core::workload::OpInfo;
 
-use super::buckets::{BUCKETS, index};
+use super::buckets::{BUCKETS, index, limit_ns};
 use super::conflicts::{ConflictCells, Conflicts, merge, since};
 use super::counters::Counters;
 
@@ -34,6 +35,9 @@ const RESPONSE: usize = 1;
 struct KindCells {
     count: AtomicU64,
     errors: AtomicU64,
+    errors_within: AtomicU64,
+    /// As many buckets of the response as the limit has, if there is one.
+    within: AtomicUsize,
     retries: AtomicU64,
     rows: AtomicU64,
     late_ns: AtomicU64,
@@ -81,6 +85,14 @@ impl Cells {
         self.buckets.touch();
     }
 
+    /// Holds what is given up to the limits of these types of operations, for within it they are no less failed. Before
+    /// anything is counted.
+    pub fn hold_to(&self, ops: &[OpInfo]) {
+        for (cells, op) in self.kinds.iter().zip(ops) {
+            cells.within.store(op.limit.as_ref().map_or(0, |limit| index(limit_ns(limit)) + 1), Relaxed);
+        }
+    }
+
     /// The buckets of the service or of the response times of a type.
     fn buckets(&self, kind: OpKind, side: usize) -> &[AtomicU32] {
         let start = (2 * kind + side) * BUCKETS;
@@ -109,6 +121,7 @@ impl Cells {
         let cells = &self.kinds[kind];
         if op.failed {
             add(&cells.errors, 1);
+            add(&cells.errors_within, u64::from(index(response_ns) < cells.within.load(Relaxed)));
         } else {
             add(&cells.count, 1);
             add(&cells.rows, op.rows);
@@ -142,6 +155,8 @@ pub struct KindCounts {
     pub count: u64,
     /// Operations given up.
     pub errors: u64,
+    /// Those of them whose response was within the limit of their type, if it has one.
+    pub errors_within: u64,
     pub retries: u64,
     pub rows: u64,
     /// Nanoseconds that operations started late for reasons of the client's own.
@@ -195,6 +210,7 @@ impl Counts {
         let kind = || KindCounts {
             count: 0,
             errors: 0,
+            errors_within: 0,
             retries: 0,
             rows: 0,
             late_ns: 0,
@@ -211,6 +227,7 @@ impl Counts {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             mine.count += theirs.count;
             mine.errors += theirs.errors;
+            mine.errors_within += theirs.errors_within;
             mine.retries += theirs.retries;
             mine.rows += theirs.rows;
             mine.late_ns += theirs.late_ns;
@@ -246,9 +263,12 @@ pub struct Collector {
     last: Totals,
 }
 
+/// How many numbers a type of operation has besides its buckets and its largest times.
+const NUMBERS: usize = 11;
+
 /// Running totals, wrapping as the cells do.
 struct Totals {
-    numbers: Vec<[u64; 10]>,
+    numbers: Vec<[u64; NUMBERS]>,
     buckets: Vec<[Vec<u32>; 2]>,
     conflicts: Conflicts,
 }
@@ -256,7 +276,7 @@ struct Totals {
 impl Totals {
     fn new(kinds: usize) -> Self {
         Self {
-            numbers: vec![[0; 10]; kinds],
+            numbers: vec![[0; NUMBERS]; kinds],
             buckets: (0..kinds).map(|_| [vec![0; BUCKETS], vec![0; BUCKETS]]).collect(),
             conflicts: Conflicts::new(),
         }
@@ -267,6 +287,11 @@ impl Collector {
     /// A collector over the cells of these threads.
     pub fn new(threads: Vec<std::sync::Arc<Cells>>, kinds: usize) -> Self {
         Self { threads, last: Totals::new(kinds) }
+    }
+
+    /// Has all threads hold what they count to the limits of these types of operations.
+    pub fn hold_to(&self, ops: &[OpInfo]) {
+        self.threads.iter().for_each(|cells| cells.hold_to(ops));
     }
 
     /// What was counted since the last call.
@@ -281,6 +306,7 @@ impl Collector {
                 let sources = [
                     &cells.count,
                     &cells.errors,
+                    &cells.errors_within,
                     &cells.retries,
                     &cells.rows,
                     &cells.service.sum_ns,
@@ -314,10 +340,12 @@ impl Collector {
     fn difference(&self, now: &Totals, counts: &mut Counts) {
         counts.conflicts = since(&now.conflicts, &self.last.conflicts);
         for (kind, counted) in counts.kinds.iter_mut().enumerate() {
-            let difference: [u64; 10] =
+            let difference: [u64; NUMBERS] =
                 std::array::from_fn(|n| now.numbers[kind][n].wrapping_sub(self.last.numbers[kind][n]));
-            let [count, errors, retries, rows, service_sum, response_sum, late_ns, statements @ ..] = difference;
-            (counted.count, counted.errors, counted.retries, counted.rows) = (count, errors, retries, rows);
+            let [count, errors, errors_within, retries, rows, service_sum, response_sum, late_ns, statements @ ..] =
+                difference;
+            (counted.count, counted.retries, counted.rows) = (count, retries, rows);
+            (counted.errors, counted.errors_within) = (errors, errors_within);
             (counted.service.sum_ns, counted.response.sum_ns) = (service_sum, response_sum);
             (counted.late_ns, counted.statements) = (late_ns, statements);
             for (side, times) in [&mut counted.service, &mut counted.response].into_iter().enumerate() {

@@ -12,6 +12,7 @@ use rumba_core::conflict::count_with;
 use rumba_core::error::EngineError;
 use rumba_core::record::QueueKind;
 use rumba_core::worker::{Client, ClientAddress, unparker};
+use rumba_core::workload::OpInfo;
 
 use super::cells::{Cells, Collector, Counts};
 use super::choice::Driving;
@@ -211,6 +212,13 @@ impl Made {
                 Err(error)
             }
         }
+    }
+
+    /// Holds what they will do to the limits of these types of operations.
+    #[must_use]
+    pub fn held_to(self, ops: &[OpInfo]) -> Self {
+        self.running.collector.hold_to(ops);
+        self
     }
 
     /// Drops them on their threads, and waits until that is done.

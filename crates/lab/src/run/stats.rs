@@ -10,7 +10,7 @@ use rumba_core::record::{Kept, OpStats, Percentiles};
 use rumba_core::statements::StatementTotals;
 use rumba_core::workload::{OpInfo, ResponseLimit};
 
-use super::buckets::{LARGEST_NS, index, to_histogram};
+use super::buckets::{LARGEST_NS, index, limit_ns, to_histogram};
 use super::cells::{Counts, KindCounts, Times};
 use super::tail::{Tail, Unended};
 
@@ -104,16 +104,17 @@ impl<'a> Known<'a> {
         self.value_ns(percentile).map_or_else(|| self.unknown(), |ns| Metric::from(ns as f64 / 1e6))
     }
 
-    /// Of 100 operations, how many took no longer; not known where one that has not ended may still be among them.
-    fn within_percent(&self, limit: &ResponseLimit) -> Metric {
-        let limit_ns = ((limit.seconds * 1e9) as u64).min(LARGEST_NS);
+    /// Of 100 operations, how many succeeded and took no longer, where so many that took no longer were given up; not known
+    /// where one that has not ended may still be among them.
+    fn within_percent(&self, limit: &ResponseLimit, given_up: u64) -> Metric {
+        let limit_ns = limit_ns(limit);
         if self.samples() == 0 {
             return Metric::absent("no operations of this type");
         }
         if self.unended.count() > 0 && index(limit_ns) >= index(self.unended.shortest_ns) {
             return self.unknown();
         }
-        let within = self.histogram.count_between(0, limit_ns);
+        let within = self.histogram.count_between(0, limit_ns).saturating_sub(given_up);
         Metric::from(100.0 * within as f64 / self.samples() as f64)
     }
 
@@ -150,10 +151,12 @@ fn kind_stats(kind: usize, info: &OpInfo, counts: &KindCounts, share: f64, tail:
         (service, response) = (tail.unended_service(kind), tail.unended_response(kind, share));
     }
     let known = Known::new(&times.response, &response);
+    let kept =
+        |limit: ResponseLimit| Kept { within_percent: known.within_percent(&limit, times.errors_within), limit };
     OpStats {
         short: info.short.clone(),
         rate: info.rate.clone(),
-        limit: info.limit.clone().map(|limit| Kept { within_percent: known.within_percent(&limit), limit }),
+        limit: info.limit.clone().map(kept),
         count: counts.count,
         errors: times.errors,
         retries: times.retries,
@@ -302,6 +305,27 @@ mod tests {
         let open = tail(&[15; 1000], 0);
         assert_eq!(kept(0.01, Some(&open)).within_percent, Metric::Value(40.0));
         assert_eq!(kept(0.03, Some(&open)).is_kept(), None);
+    }
+
+    /// One that was given up was taken for one that was answered in time: an engine that refuses soon kept every limit.
+    #[test]
+    fn what_was_given_up_is_never_within_a_limit() {
+        let info = [OpInfo::new("get").with_limit(ResponseLimit { percent: 90.0, seconds: 0.01 })];
+        let cells = std::sync::Arc::new(Cells::new(1));
+        cells.hold_to(&info);
+        let mut collector = Collector::new(vec![cells.clone()], 1);
+        let mut record = |times: u64, ms: u64, failed: bool| {
+            (0..times).for_each(|_| cells.record(0, Op { failed, ..Op::default() }, ms * 1_000_000, ms * 1_000_000, 0));
+            collector.collect()
+        };
+        let mut counts = record(850, 1, false);
+        counts.merge(&record(100, 1, true));
+        counts.merge(&record(50, 20, true));
+        let mut late = tail(&[], 0);
+        late.ended = record(1000, 2, true);
+        let within = |tail: Option<&Tail>| op_stats(&info, &counts, tail).remove("get").unwrap().limit.unwrap();
+        assert_eq!(within(None).within_percent, Metric::Value(85.0));
+        assert_eq!(within(Some(&late)).within_percent, Metric::Value(42.5));
     }
 
     #[test]

@@ -75,6 +75,7 @@ impl Tail {
     pub fn enter(&self, kind: usize, counts: &mut KindCounts) {
         if let Some(ended) = self.ended.kinds.get(kind) {
             counts.errors += ended.errors;
+            counts.errors_within += ended.errors_within;
             counts.retries += ended.retries;
             counts.add_statements(ended.statements);
             counts.service.merge(&ended.service);

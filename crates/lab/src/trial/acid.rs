@@ -91,10 +91,9 @@ impl Trial<'_> {
             self.job.plan.run.seed.wrapping_add(u64::from(self.job.plan.repeat)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
         let ops = self.bound.ops();
         let mut span = self.begin(PhaseKind::Crash);
-        let made =
-            self.clients(self.job.plan.clients, ops.len(), Schedule::closed(seed), move |bound, session, at| {
-                proof(bound)?.journaled(session, at, seed, journal.of_client())
-            })?;
+        let made = self.clients(self.job.plan.clients, &ops, Schedule::closed(seed), move |bound, session, at| {
+            proof(bound)?.journaled(session, at, seed, journal.of_client())
+        })?;
         let mut running = made.start();
         let until = span.started() + Duration::from_secs_f64(seconds);
         self.follow(&mut span, &mut running, &ops, Some(until))?;

@@ -108,7 +108,7 @@ impl Trial<'_> {
         let loaders = if stage.parallel { self.job.plan.run.load_clients } else { 1 };
         let seed = self.job.plan.run.seed;
         let schedule = Schedule::closed(seed);
-        let made = self.clients(loaders, stage.ops.len(), schedule, move |bound, session, at| {
+        let made = self.clients(loaders, &stage.ops, schedule, move |bound, session, at| {
             bound.loader(number, session, at, seed)
         })?;
         // A server may have a process for each of them.
@@ -122,7 +122,7 @@ impl Trial<'_> {
     pub(super) fn clients(
         &self,
         clients: u32,
-        kinds: usize,
+        ops: &Ops,
         schedule: Schedule,
         make: impl Fn(&dyn Bound, Session, ClientAddress) -> Result<Box<dyn Client>, EngineError> + Send + Sync + 'static,
     ) -> Result<Made, EngineError> {
@@ -132,7 +132,8 @@ impl Trial<'_> {
         }
         let (bound, instance) = (self.bound.clone(), self.instance.clone());
         let make: Make = Arc::new(move |at| make(bound.as_ref(), instance.session()?, at));
-        Made::new(&Plan { clients, kinds, schedule, driving }, &make, &self.roll)
+        let plan = Plan { clients, kinds: ops.len(), schedule, driving };
+        Ok(Made::new(&plan, &make, &self.roll)?.held_to(ops))
     }
 
     /// Warmup and loops: the clients run through, each span begins where the one before ended. Gives the last.
@@ -144,7 +145,7 @@ impl Trial<'_> {
         let seed = of_probe(choices(run.seed, self.job.plan.repeat), self.job.plan.probe);
         let ops = self.bound.ops();
         let schedule = self.schedule(seed);
-        let made = self.clients(self.job.plan.clients, ops.len(), schedule, move |bound, session, at| {
+        let made = self.clients(self.job.plan.clients, &ops, schedule, move |bound, session, at| {
             bound.client(session, at, seed)
         })?;
         // To begin a span takes a while: what clients did meanwhile would be counted in it, and not its time.

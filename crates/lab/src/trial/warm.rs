@@ -55,10 +55,9 @@ impl Trial<'_> {
         self.phase = PhaseKind::Age;
         self.emit(Event::PhaseStarted { phase: PhaseKind::Age, seconds: None, rows: None });
         let (ops, seed) = (self.bound.ops(), choices(self.job.plan.run.seed, 0));
-        let made =
-            self.clients(self.job.plan.clients, ops.len(), Schedule::closed(seed), move |bound, session, at| {
-                bound.client(session, at, seed)
-            })?;
+        let made = self.clients(self.job.plan.clients, &ops, Schedule::closed(seed), move |bound, session, at| {
+            bound.client(session, at, seed)
+        })?;
         let mut span = self.begin(PhaseKind::Age);
         let mut running = made.start();
         self.begin_looking();
