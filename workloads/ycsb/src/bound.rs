@@ -27,7 +27,6 @@ use crate::store::Store;
 use crate::stream::Stream;
 use crate::tally::Tallies;
 use crate::verify::{Expected, verify};
-use crate::watched::Watched;
 
 /// The types of operations, in the order of [`Kind::ALL`]. A mix has those that occur in it.
 const OPS: [OpInfo; 5] = [
@@ -56,7 +55,7 @@ impl YcsbBound {
         Ok(Self {
             inserted: Arc::new(Inserted::new(config.records)),
             progress: Arc::default(),
-            tallies: Tallies::new(Watched::new(&config)),
+            tallies: Tallies::new(&config),
             config: Arc::new(config),
         })
     }

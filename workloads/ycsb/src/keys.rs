@@ -40,6 +40,13 @@ impl Key {
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
+
+    /// The first eight digits as a number: where those of two keys differ, so they are ordered.
+    #[inline]
+    pub fn beginning(&self) -> u64 {
+        // What is less is filled up with zeros, before which no digit comes.
+        self.bytes[PREFIX.len()..].first_chunk().map_or(0, |digits| u64::from_be_bytes(*digits))
+    }
 }
 
 impl KeyForm {
@@ -88,6 +95,19 @@ mod tests {
         assert_eq!(key(42, false, 8), "user00000042");
         assert_eq!(key(42, false, 1), "user42");
         assert_eq!(key(u64::MAX, false, 500).len(), LONGEST);
+    }
+
+    #[test]
+    fn what_keys_begin_with_orders_them_as_far_as_it_goes() {
+        for (is_hashed, digits) in [(true, 1), (false, 1), (false, 12), (false, 100)] {
+            let keys: Vec<Key> = (0..2000).map(|number| KeyForm { is_hashed, digits }.key(number)).collect();
+            let first = &keys[1234];
+            for other in &keys {
+                let by_beginning = first.beginning().cmp(&other.beginning());
+                let is_right = by_beginning.is_eq() || by_beginning == first.bytes().cmp(other.bytes());
+                assert!(is_right, "{first:?}, {other:?}");
+            }
+        }
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! `stream` draws a client's operations, with `choice` of the record; `store` is what a database does with them, with an
 //! adapter for keys and values (`kv_store`, `record`), one for SQL (`sql_store`, `sql_text`) and one for documents
 //! (`document_store`), each held against an `oracle` by `conformance`. `value` makes fields that say who wrote them, of
-//! `lengths` that are drawn; `tally` and `watched` remember what was acknowledged, and `verify` proves that it is there; of
-//! what clients were told before a kill there is a `journal`, which `recovered` holds against what is left.
+//! `lengths` that are drawn; `tally` and `watched` remember what was acknowledged, `short_scans` which scans returned less
+//! than they asked for, and `verify` holds the table against both; of what clients were told before a kill there is a
+//! `journal`, which `recovered` holds against what is left.
 #![warn(missing_docs)]
 
 mod bound;
@@ -24,6 +25,7 @@ mod profile;
 mod record;
 mod recovered;
 mod settings;
+mod short_scans;
 mod sql_store;
 mod sql_text;
 mod store;

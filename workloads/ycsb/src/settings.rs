@@ -107,6 +107,16 @@ pub enum ScanLengths {
     Zipfian(u64, Zipf),
 }
 
+impl ScanLengths {
+    /// The most records that a scan reads.
+    pub fn longest(&self) -> u64 {
+        match self {
+            ScanLengths::Uniform(_, most) => *most,
+            ScanLengths::Zipfian(least, zipf) => least + zipf.items() - 1,
+        }
+    }
+}
+
 /// The settings, taken.
 #[derive(Clone, Debug)]
 pub struct Config {

@@ -179,6 +179,10 @@ impl<S: Store> Stream<S> {
                 let mut show = |field: usize, value: &[u8]| show(tally, config, *record, field, value);
                 let rows = store.scan(key, *length, *wanted, &mut show).await?;
                 tally.asked(is_loaded, rows > 0);
+                // One that found nothing where a record was loaded is counted already.
+                if rows < *length && (rows > 0 || !is_loaded) {
+                    tally.came_short(*record, key, rows);
+                }
                 Ok(rows)
             }
             Kind::Insert => {
@@ -287,7 +291,6 @@ mod tests {
     use crate::profile::PROFILES;
     use crate::store::VisitField;
     use crate::tally::Tallies;
-    use crate::watched::Watched;
 
     /// Does nothing, and finds everything, or nothing; an insert may never come back.
     struct Nothing {
@@ -336,7 +339,7 @@ mod tests {
     fn client_of<S: Store>(pairs: &[(&str, Value)], store: S) -> (Stream<S>, Tallies) {
         let config = Arc::new(Config::new(&pairs.iter().cloned().collect()).unwrap());
         let inserted = Arc::new(Inserted::new(config.records));
-        let tallies = Tallies::new(Watched::new(&config));
+        let tallies = Tallies::new(&config);
         let at = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
         (Stream::new(store, config, inserted, tallies.client(), at, 7), tallies)
     }

@@ -9,6 +9,9 @@ use std::time::Instant;
 
 use rumba_core::workload::State;
 
+use crate::keys::Key;
+use crate::settings::Config;
+use crate::short_scans::{Missed, Scans, ShortScans, missed};
 use crate::value::Author;
 use crate::watched::{Marks, Watched, Write, why_lost};
 
@@ -39,6 +42,8 @@ struct Log {
     asked: Number,
     missing: Number,
     marks: Marks,
+    /// Of a mix with scans.
+    short_scans: Option<ShortScans>,
 }
 
 /// The sums over all of them.
@@ -72,6 +77,7 @@ struct Earlier {
 #[derive(Debug)]
 pub struct Tallies {
     watched: Arc<Watched>,
+    scans: Option<Scans>,
     began: Instant,
     earlier: Earlier,
     loaders: Mutex<Vec<Arc<Log>>>,
@@ -86,8 +92,8 @@ const NEXT_WRITER: &str = "next_writer";
 const VERSION: &str = "version";
 
 impl Tallies {
-    /// No tallies yet.
-    pub fn new(watched: Watched) -> Self {
+    /// No tallies yet, of clients of this workload.
+    pub fn new(config: &Config) -> Self {
         let earlier = Earlier {
             first_writer: AtomicU32::new(Author::LOADER.writer + 1),
             version: AtomicU64::new(0),
@@ -96,7 +102,8 @@ impl Tallies {
             bytes: AtomicU64::new(0),
         };
         let (loaders, writers) = (Mutex::default(), Mutex::default());
-        Self { watched: Arc::new(watched), began: Instant::now(), earlier, loaders, writers }
+        let (watched, scans) = (Arc::new(Watched::new(config)), Scans::of(config));
+        Self { watched, scans, began: Instant::now(), earlier, loaders, writers }
     }
 
     /// How many records are watched.
@@ -113,7 +120,8 @@ impl Tallies {
 
     /// A tally for one client.
     pub fn client(&self) -> Tally {
-        let log = Arc::new(Log { marks: Marks::new(&self.watched), ..Log::default() });
+        let (marks, short_scans) = (Marks::new(&self.watched), self.scans.map(ShortScans::new));
+        let log = Arc::new(Log { marks, short_scans, ..Log::default() });
         let mut writers = all(&self.writers);
         let writer = self.earlier.first_writer.load(Relaxed) + writers.len() as u32;
         writers.push(log.clone());
@@ -137,6 +145,13 @@ impl Tallies {
             asked: here(|log| &log.asked),
             missing: here(|log| &log.missing),
         }
+    }
+
+    /// Of the scans of this process's clients those that missed records which were loaded; some of them, if any did.
+    pub fn missed_by_scans(&self) -> Vec<Missed> {
+        let writers = all(&self.writers);
+        let short_scans = writers.iter().filter_map(|log| log.short_scans.as_ref());
+        self.scans.map(|scans| missed(scans, short_scans)).unwrap_or_default()
     }
 
     /// When this process began, for all of its clients.
@@ -275,6 +290,14 @@ impl Tally {
         }
     }
 
+    /// A scan from a record, whose key this is, returned so many records, fewer than it asked for.
+    #[inline]
+    pub fn came_short(&mut self, record: u64, key: &Key, returned: u64) {
+        if let Some(short_scans) = &self.log.short_scans {
+            short_scans.keep(record, key, returned);
+        }
+    }
+
     /// Fields of a record are about to be written, by the last author.
     #[inline]
     pub fn writes(&mut self, record: u64, fields: std::ops::Range<usize>) {
@@ -348,11 +371,10 @@ mod tests {
     use rumba_core::setting::Value;
 
     use super::*;
-    use crate::settings::Config;
 
     fn tallies() -> Tallies {
         let config = Config::new(&[("recordcount", Value::Int(10))].into()).unwrap();
-        Tallies::new(Watched::new(&config))
+        Tallies::new(&config)
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::keys::scattered;
 use crate::profile::Kind;
 use crate::recovered::Left;
 use crate::settings::Config;
+use crate::short_scans::Missed;
 use crate::store::{Fields, Inspect};
 use crate::tally::{Sums, Tallies};
 use crate::value::{Author, Told, told};
@@ -150,7 +151,7 @@ impl Proof<'_> {
             checks.push(self.updates);
         }
         if config.kinds().into_iter().any(|kind| kind != Kind::Insert) {
-            checks.push(asked(sums));
+            checks.push(asked(sums, &tallies.missed_by_scans()));
         }
         checks
     }
@@ -167,13 +168,15 @@ fn shown(key: &[u8]) -> String {
     String::from_utf8_lossy(key).into_owned()
 }
 
-/// Whether clients found what they asked for, by whatever way they asked: the proof reads all records in order.
-fn asked(sums: Sums) -> Check {
+/// Whether clients found what they asked for, by whatever way they asked: the proof reads all records in order. Of scans
+/// these have missed records.
+fn asked(sums: Sums, missed: &[Missed]) -> Check {
     let mut check = Check::new("every loaded record that a client asked for was found");
     (check.examined, check.wrong) = (sums.asked, sums.missing);
     if sums.missing > 0 {
         check.examples.push(format!("{} of {} operations found nothing", sums.missing, sums.asked));
     }
+    missed.iter().for_each(|scan| check.fail(|| scan.to_string()));
     check
 }
 

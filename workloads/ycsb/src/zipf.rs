@@ -65,6 +65,11 @@ impl Zipf {
         Self { items, zeta, two, eta }
     }
 
+    /// How many ranks there are.
+    pub fn items(&self) -> u64 {
+        self.items as u64
+    }
+
     /// The rank for a uniform share from 0 up to but not including 1.
     #[inline]
     pub fn rank(&self, share: f64) -> u64 {

@@ -1,0 +1,220 @@
+//! Scans that returned fewer records than they asked for: they have met the end of the table, or missed some of it.
+//!
+//! Nobody deletes. So such a scan must have returned as many records as were loaded from its key on, or more where others were
+//! inserted. Of two that returned as many, the one that began at the smaller key had more of them before it: it breaks this
+//! if the other does. So of each number of records that scans returned it is enough to remember the smallest key.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::keys::{Key, KeyForm};
+use crate::profile::Kind;
+use crate::settings::Config;
+
+/// For how many numbers of returned records a client remembers a scan at most. Where there are more, neighbours share a place.
+const MOST_PLACES: u64 = 1000;
+
+/// How a workload scans.
+#[derive(Clone, Copy, Debug)]
+pub struct Scans {
+    keys: KeyForm,
+    /// How many records are loaded.
+    records: u64,
+    /// How many records a scan asks for at most.
+    longest: u64,
+}
+
+impl Scans {
+    /// How a workload does, if its mix has scans.
+    pub fn of(config: &Config) -> Option<Self> {
+        let scans = Self { keys: config.keys, records: config.records, longest: config.scans.longest() };
+        config.does(Kind::Scan).then_some(scans)
+    }
+
+    fn places(self) -> u64 {
+        self.longest.min(MOST_PLACES)
+    }
+
+    /// The place of a scan that returned so many records, fewer than it asked for.
+    fn place(self, returned: u64) -> usize {
+        (returned * self.places() / self.longest) as usize
+    }
+
+    /// How many records a scan of this place has returned at most.
+    fn most_returned(self, place: u64) -> u64 {
+        ((place + 1) * self.longest).div_ceil(self.places()) - 1
+    }
+}
+
+/// Where a scan began.
+#[derive(Debug, Default)]
+struct Start {
+    /// The number of its record with one added; 0 where there was none.
+    record: AtomicU64,
+    /// What its key begins with, by which most keys are told apart.
+    beginning: AtomicU64,
+}
+
+impl Start {
+    fn record(&self) -> Option<u64> {
+        self.record.load(Relaxed).checked_sub(1)
+    }
+}
+
+/// What a client remembers of its scans. The client alone writes it.
+#[derive(Debug)]
+pub struct ShortScans {
+    scans: Scans,
+    starts: Box<[Start]>,
+}
+
+impl ShortScans {
+    /// Of none yet.
+    pub fn new(scans: Scans) -> Self {
+        Self { scans, starts: (0..scans.places()).map(|_| Start::default()).collect() }
+    }
+
+    /// A scan from this record, whose key this is, returned so many records, fewer than it asked for.
+    #[inline]
+    pub fn keep(&self, record: u64, key: &Key, returned: u64) {
+        let Some(start) = self.starts.get(self.scans.place(returned)) else { return };
+        if self.is_before(key, start) {
+            start.record.store(record + 1, Relaxed);
+            start.beginning.store(key.beginning(), Relaxed);
+        }
+    }
+
+    fn is_before(&self, key: &Key, start: &Start) -> bool {
+        let Some(record) = start.record() else { return true };
+        let (beginning, kept) = (key.beginning(), start.beginning.load(Relaxed));
+        beginning < kept || beginning == kept && key.bytes() < self.scans.keys.key(record).bytes()
+    }
+}
+
+/// A scan that missed records.
+#[derive(Debug)]
+pub struct Missed {
+    key: Key,
+    most_returned: u64,
+    loaded: u64,
+}
+
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, most_returned, loaded } = self;
+        let key = String::from_utf8_lossy(key.bytes());
+        write!(f, "a scan from {key} returned at most {most_returned}, where {loaded} records were loaded from there")
+    }
+}
+
+/// Of the scans that clients remember those that missed records, in the order of their keys: none, if no scan did.
+pub fn missed<'a>(scans: Scans, clients: impl Iterator<Item = &'a ShortScans>) -> Vec<Missed> {
+    let all = ShortScans::new(scans);
+    for (start, place) in clients.flat_map(|client| client.starts.iter().zip(0..)) {
+        if let Some(record) = start.record() {
+            all.keep(record, &scans.keys.key(record), scans.most_returned(place));
+        }
+    }
+    let of_place = |(start, place): (&Start, u64)| {
+        let key = scans.keys.key(start.record()?);
+        Some(Missed { key, most_returned: scans.most_returned(place), loaded: 0 })
+    };
+    let mut kept: Vec<Missed> = all.starts.iter().zip(0..).filter_map(of_place).collect();
+    count_loaded(scans, &mut kept);
+    kept.retain(|scan| scan.loaded > scan.most_returned);
+    kept
+}
+
+/// Counts the records that were loaded from the key of each scan on, and sorts the scans by it.
+fn count_loaded(scans: Scans, kept: &mut [Missed]) {
+    if kept.is_empty() {
+        return;
+    }
+    kept.sort_unstable_by(|one, other| one.key.bytes().cmp(other.key.bytes()));
+    // By how many of the scans' keys are not above it.
+    let mut records = vec![0; kept.len() + 1];
+    for record in 0..scans.records {
+        let key = scans.keys.key(record);
+        records[kept.partition_point(|scan| scan.key.bytes() <= key.bytes())] += 1;
+    }
+    let mut loaded = 0;
+    for (scan, more) in kept.iter_mut().zip(&records[1..]).rev() {
+        loaded += more;
+        scan.loaded = loaded;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rand::SeedableRng;
+    use rumba_core::setting::Value;
+    use rumba_workload_kit::{Random, below};
+
+    use super::*;
+
+    const RECORDS: u64 = 60;
+
+    fn scans(insertorder: &str) -> Scans {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let pairs = [
+            ("profile", text("e")),
+            ("recordcount", Value::Int(RECORDS as i64)),
+            ("insertorder", text(insertorder)),
+        ];
+        Scans::of(&Config::new(&pairs.into()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn from_what_is_kept_it_is_known_whether_any_scan_missed_a_record() {
+        for insertorder in ["hashed", "ordered"] {
+            let (scans, mut random) = (scans(insertorder), Random::seed_from_u64(1));
+            let mut rounds = [0; 2];
+            for _ in 0..1000 {
+                let clients = [ShortScans::new(scans), ShortScans::new(scans)];
+                let mut has_missed = false;
+                for _ in 0..20 {
+                    // From a record that was loaded, or inserted since.
+                    let record = below(&mut random, RECORDS + 20);
+                    let key = scans.keys.key(record);
+                    let is_there = |record: &u64| scans.keys.key(*record).bytes() >= key.bytes();
+                    let loaded = (0..RECORDS).filter(is_there).count() as u64;
+                    // One in twenty misses one; what was inserted may make up for it.
+                    let missed = u64::from(below(&mut random, 20) == 0);
+                    let returned = (loaded + below(&mut random, 3)).saturating_sub(missed);
+                    has_missed |= returned < loaded;
+                    clients[below(&mut random, 2) as usize].keep(record, &key, returned);
+                }
+                let told = missed(scans, clients.iter());
+                assert_eq!(!told.is_empty(), has_missed, "{told:?}");
+                rounds[usize::from(has_missed)] += 1;
+            }
+            assert!(rounds.iter().all(|count| *count > 100), "{rounds:?}");
+        }
+    }
+
+    /// One row of each scan is what an engine returns that reads the first and stops.
+    #[test]
+    fn a_scan_that_missed_records_is_told_with_its_key_and_how_many_there_were() {
+        let (scans, clients) = (scans("ordered"), [ShortScans::new(scans("ordered"))]);
+        // The keys of numbers from 50 to 59 and from 6 to 9 come last.
+        for record in [9, 50, 59] {
+            clients[0].keep(record, &scans.keys.key(record), 1);
+        }
+        let told: Vec<String> = missed(scans, clients.iter()).iter().map(Missed::to_string).collect();
+        assert_eq!(told, ["a scan from user50 returned at most 1, where 14 records were loaded from there"]);
+    }
+
+    #[test]
+    fn a_place_has_the_numbers_up_to_its_most_and_each_number_has_one() {
+        for longest in [1, 7, 100, 1000, 1001, 2500, 1_000_000] {
+            let scans = Scans { longest, ..scans("hashed") };
+            for returned in (0..longest).step_by(1 + longest as usize / 5000) {
+                let place = scans.place(returned) as u64;
+                assert!(place < scans.places() && returned <= scans.most_returned(place), "{returned} of {longest}");
+                assert_eq!(scans.place(scans.most_returned(place)) as u64, place, "{returned} of {longest}");
+                assert!(longest > MOST_PLACES || scans.most_returned(place) == returned, "{returned} of {longest}");
+            }
+        }
+    }
+}
