@@ -112,7 +112,7 @@ impl LinkBenchBound {
         match session {
             Session::Kv(session) => block_on(verify(&mut self.kv(session, 0), expected)),
             Session::Sql(session) => {
-                let mut graph = SqlGraph::new(session, self.config.profile.write, sql_text::SCANS)?;
+                let mut graph = SqlGraph::verifier(session, self.config.profile.write)?;
                 block_on(verify(&mut graph, expected))
             }
             Session::Document(session) => block_on(verify(&mut self.documents(session, 0), expected)),

@@ -79,6 +79,17 @@ impl SqlGraph {
         Self::new(session, style, &mix)
     }
 
+    /// A graph over `session` for verification, whose scans read what they are named after: the index from the index.
+    ///
+    /// # Errors
+    /// A statement that the engine refuses.
+    pub fn verifier(mut session: Box<dyn SqlSession>, style: WriteStyle) -> Result<Self, EngineError> {
+        for told in sql_text::text(session.dialect())?.before_scans {
+            session.run(told)?;
+        }
+        Self::new(session, style, sql_text::SCANS)
+    }
+
     /// A graph over `session` with these statements prepared.
     ///
     /// # Errors

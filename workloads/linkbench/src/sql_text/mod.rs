@@ -162,6 +162,8 @@ pub struct Text {
     pub schema: fn(Tables<'_>) -> Vec<String>,
     /// Creates the secondary index.
     pub index: &'static str,
+    /// What a session is told before it scans, where a statement cannot name the index that it goes by.
+    pub before_scans: &'static [&'static str],
     /// The multigets that are prepared, the smallest first; one of fewer ids repeats its last id.
     pub multigets: &'static [Sql],
     /// The statements, by number.
@@ -177,7 +179,7 @@ impl Text {
         marks: Marks,
     ) -> Self {
         let statements = ALL.iter().map(|&sql| Places::of(&statement(sql), sql, marks)).collect();
-        Self { schema, index, multigets, statements }
+        Self { schema, index, before_scans: &[], multigets, statements }
     }
 
     /// A statement with its parameters' places.
@@ -292,6 +294,16 @@ mod tests {
             numbers.dedup();
             assert!(numbers.into_iter().eq(1..=sql.values().len() + sql.ids()), "{sql:?}: {told}");
         }
+    }
+
+    #[test]
+    fn what_stands_for_the_index_is_read_from_the_index() {
+        for (text, named) in [(sqlite::text(), "INDEXED BY id1_type"), (mysql::text(), "FORCE INDEX (id1_type)")] {
+            let scan = &text.statement(Sql::ScanIndex).sql;
+            assert!(scan.contains(named), "{scan}");
+        }
+        // PostgreSQL's statements cannot name one: what its sessions are told, tests/postgresql.rs puts to the test.
+        assert!(!postgresql::text().before_scans.is_empty());
     }
 
     #[test]
