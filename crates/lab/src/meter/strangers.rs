@@ -10,6 +10,12 @@ use crate::host::parse::{self, ProcessStat};
 /// A process: its number, and when it started, because numbers are given again.
 type Name = (u32, u64);
 
+/// The number of the process that starts all others.
+const FIRST: u32 = 1;
+/// Why nothing is known of strangers that nobody sees.
+const HIDDEN: &str = "/proc does not show the processes of other users (hidepid): what they use is not known; run as root, \
+                      or as root: mount -o remount,hidepid=0 /proc";
+
 /// The CPU ticks of every process that is a stranger to a trial, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strangers(HashMap<Name, Ticks>);
@@ -33,7 +39,7 @@ impl Strangers {
     /// None are strangers that are this process, one of `servers`, or below one of them; nor are the kernel's threads.
     ///
     /// # Errors
-    /// When the processes cannot be listed.
+    /// When the processes cannot be listed, or not all of them.
     pub fn look(servers: Option<u32>) -> Known<Self> {
         let mut processes = Vec::new();
         for entry in fs::read_dir("/proc").map_err(|error| format!("/proc: {error}"))?.flatten() {
@@ -44,7 +50,16 @@ impl Strangers {
                 processes.push((pid, Seen::of(&stat)));
             }
         }
-        let family = family(std::iter::once(std::process::id()).chain(servers).collect(), &processes);
+        Self::among(processes, std::iter::once(std::process::id()).chain(servers).collect())
+    }
+
+    /// Those of all processes that are none of these and not below them.
+    fn among(processes: Vec<(u32, Seen)>, ours: HashSet<u32>) -> Known<Self> {
+        // It is there as long as the host, or the container, is.
+        if !processes.iter().any(|(pid, _)| *pid == FIRST) {
+            return Err(HIDDEN.to_owned());
+        }
+        let family = family(ours, &processes);
         let strangers = processes.into_iter().filter(|(pid, seen)| !seen.is_kernel && !family.contains(pid));
         Ok(Self(strangers.map(|(pid, seen)| ((pid, seen.started), seen.ticks)).collect()))
     }
@@ -122,6 +137,18 @@ mod tests {
         let mut later = strangers(&[]);
         later.0.insert((7, 99), Ticks { own: 2, children: 0 });
         assert_eq!(later.ticks_since(&strangers(&[(7, 100, 0)])), 2);
+    }
+
+    /// Where `/proc` is mounted so that users see their own processes alone, all others' CPU was taken for none, and charged
+    /// to the trial as the kernel's.
+    #[test]
+    fn strangers_that_are_hidden_are_not_known_and_not_idle() {
+        let seen = |parent: u32| Seen { parent, started: 0, is_kernel: false, ticks: Ticks { own: 5, children: 0 } };
+        let among = |processes: Vec<(u32, Seen)>| Strangers::among(processes, HashSet::from([7]));
+        let hidden = among(vec![(7, seen(1)), (8, seen(7)), (9, seen(1))]).unwrap_err();
+        assert!(hidden.contains("hidepid"), "{hidden}");
+        let all = among(vec![(FIRST, seen(0)), (7, seen(1)), (8, seen(7)), (9, seen(1))]).unwrap();
+        assert_eq!(all, strangers(&[(FIRST, 5, 0), (9, 5, 0)]));
     }
 
     #[test]
