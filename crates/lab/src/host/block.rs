@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::diskstats::{self, DeviceNumber};
 use super::mounts::{self, Mount};
@@ -17,7 +17,7 @@ pub struct Device {
     pub name: String,
 }
 
-/// The block device that holds a directory: a row of `/proc/diskstats`.
+/// The block device that holds a directory: a row of `/proc/diskstats` that counts.
 ///
 /// # Errors
 /// Why it has none, for a person.
@@ -31,6 +31,9 @@ pub fn device_of(dir: &Path) -> Result<Device, String> {
         let metadata = fs::metadata(source).ok()?;
         Some(DeviceNumber::from_stat(metadata.rdev()))
     })?;
+    if let Some(reason) = why_uncounted(&device, &rows, switched_off(&sysfs(device.number)).as_deref()) {
+        return Err(reason);
+    }
     match btrfs_devices(&device.name) {
         Some(devices) if devices.len() > 1 => {
             Err(format!("a btrfs over several devices ({}) has no single device to read", devices.join(", ")))
@@ -64,6 +67,41 @@ fn resolve(
     })
 }
 
+/// Why what a device does is not in its row, if it is not, though a file system is mounted from it: each of its figures would
+/// be zero. `switch` is what turns its counters on again, where they are off.
+fn why_uncounted(device: &Device, diskstats: &str, switch: Option<&Path>) -> Option<String> {
+    let name = &device.name;
+    if let Some(switch) = switch {
+        return Some(format!("{name} does not count what it reads and writes; as root: echo 1 > {}", switch.display()));
+    }
+    let (_, counters) = diskstats::row(diskstats, device.number)?;
+    // To mount it was to read it.
+    (counters.submitted == 0)
+        .then(|| format!("the driver of {name} counts neither reads nor writes in /proc/diskstats"))
+}
+
+/// What turns a device's counters on again, where they are off. Of a device that makes no requests of what it is asked for
+/// (LVM, RAID) the flag says nothing: many kernels count there whatever it is.
+fn switched_off(link: &Path) -> Option<PathBuf> {
+    let disk = disk_of(link)?;
+    let switch = disk.join("queue/iostats");
+    (disk.join("mq").is_dir() && text_of(&switch)? == "0").then_some(switch)
+}
+
+/// A device's entry in sysfs, a link.
+fn sysfs(number: DeviceNumber) -> PathBuf {
+    PathBuf::from(format!("/sys/dev/block/{number}"))
+}
+
+/// The entry of the whole disk: the queue and the model belong to it, one directory up from a partition.
+fn disk_of(link: &Path) -> Option<PathBuf> {
+    let mut dir = link.canonicalize().ok()?;
+    if dir.join("partition").exists() {
+        dir.pop();
+    }
+    Some(dir)
+}
+
 /// The devices of the btrfs that a device belongs to, if it belongs to one.
 fn btrfs_devices(name: &str) -> Option<Vec<String>> {
     fs::read_dir("/sys/fs/btrfs").ok()?.flatten().find_map(|filesystem| {
@@ -91,16 +129,12 @@ pub struct DeviceFacts {
 impl DeviceFacts {
     /// Reads them.
     pub fn of(number: DeviceNumber) -> Self {
-        Self::of_sysfs(Path::new(&format!("/sys/dev/block/{number}")))
+        Self::of_sysfs(&sysfs(number))
     }
 
     /// Reads them from a device's entry in sysfs, which may be a link.
     pub fn of_sysfs(link: &Path) -> Self {
-        let Ok(mut dir) = link.canonicalize() else { return Self::default() };
-        // The queue and the model belong to the whole disk, one directory up from a partition.
-        if dir.join("partition").exists() {
-            dir.pop();
-        }
+        let Some(dir) = disk_of(link) else { return Self::default() };
         Self {
             model: text_of(dir.join("device/model")),
             rotational: text_of(dir.join("queue/rotational")).map(|flag| flag == "1"),
@@ -154,5 +188,42 @@ mod tests {
             let mount = mount(filesystem, source);
             assert_eq!(resolve(NUMBERED_BY_THE_FILESYSTEM, Some(&mount), DISKSTATS, sda2).unwrap_err(), reason);
         }
+    }
+
+    /// A kernel that was told not to count, and a driver that does not (NVMe's of several paths, before Linux 6.4), were
+    /// measured: nothing was read or written, and every engine cost the device nothing.
+    #[test]
+    fn a_device_that_does_not_count_is_absent_and_does_not_cost_nothing() {
+        let device = Device { number: DeviceNumber { major: 259, minor: 1 }, name: "nvme0n1p1".to_owned() };
+        let rows = |reads: u64, writes: u64| format!(" 259 1 nvme0n1p1 {reads} 0 8 5 {writes} 0 0 0 0 0 0\n");
+        assert_eq!(why_uncounted(&device, &rows(1, 0), None), None);
+        assert_eq!(why_uncounted(&device, &rows(0, 1), None), None, "a new file system may be in the page cache");
+        let none = why_uncounted(&device, &rows(0, 0), None);
+        assert_eq!(none.unwrap(), "the driver of nvme0n1p1 counts neither reads nor writes in /proc/diskstats");
+        let off = why_uncounted(&device, &rows(7, 7), Some(Path::new("/sys/x/queue/iostats")));
+        assert_eq!(
+            off.unwrap(),
+            "nvme0n1p1 does not count what it reads and writes; as root: echo 1 > /sys/x/queue/iostats"
+        );
+    }
+
+    #[test]
+    fn the_switch_of_a_partition_is_its_disk_s_and_says_nothing_where_no_requests_are_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = dir.path().canonicalize().unwrap().join("sda");
+        let (partition, switch) = (disk.join("sda2"), disk.join("queue/iostats"));
+        for made in [&partition, &disk.join("mq"), &disk.join("queue")] {
+            fs::create_dir_all(made).unwrap();
+        }
+        fs::write(partition.join("partition"), "2\n").unwrap();
+        fs::write(&switch, "0\n").unwrap();
+        assert_eq!(switched_off(&partition), Some(switch.clone()));
+        assert_eq!(switched_off(&disk), Some(switch.clone()));
+        fs::write(&switch, "1\n").unwrap();
+        assert_eq!(switched_off(&partition), None);
+        fs::write(&switch, "0\n").unwrap();
+        fs::remove_dir(disk.join("mq")).unwrap();
+        assert_eq!(switched_off(&partition), None, "it may count all the same");
+        assert_eq!(switched_off(&dir.path().join("gone")), None);
     }
 }
