@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use super::Known;
+use super::process::MemoryShare;
 
 /// The memory of each process as it was looked at last, and whose turn is next.
 #[derive(Default)]
 pub(super) struct MemoryInTurns {
-    bytes: HashMap<u32, u64>,
+    shares: HashMap<u32, MemoryShare>,
     turn: usize,
 }
 
@@ -15,35 +16,40 @@ impl MemoryInTurns {
     /// The memory of these processes together, bytes. `look` tells that of one, or nothing if it has ended; each look
     /// takes time, and when `is_late` says that there is no more, those that are left are told as they were looked at last,
     /// and come first at the next reading. Those that nobody has looked at yet come before all others; a sum without one
-    /// of them would be too small, and there is none.
+    /// of them would be too small, and there is none: `is_late` is asked of those that have been looked at and of others
+    /// apart.
     pub(super) fn sum(
         &mut self,
         mut pids: Vec<u32>,
-        mut look: impl FnMut(u32) -> Known<Option<u64>>,
-        mut is_late: impl FnMut() -> bool,
+        mut look: impl FnMut(u32) -> Known<Option<MemoryShare>>,
+        mut is_late: impl FnMut(bool) -> bool,
     ) -> Known<u64> {
-        self.bytes.retain(|pid, _| pids.contains(pid));
+        self.shares.retain(|pid, _| pids.contains(pid));
         let turn = self.turn % pids.len().max(1);
         pids.rotate_left(turn);
-        pids.sort_by_key(|pid| self.bytes.contains_key(pid));
+        pids.sort_by_key(|pid| self.shares.contains_key(pid));
         let (mut looked, mut missing) = (0, false);
         for pid in pids {
-            if looked > 0 && is_late() {
-                missing |= !self.bytes.contains_key(&pid);
+            let is_known = self.shares.contains_key(&pid);
+            if looked > 0 && is_late(is_known) {
+                missing |= !is_known;
                 continue;
             }
             looked += 1;
             // What one had that has just ended, the others have now.
             match look(pid)? {
-                Some(bytes) => self.bytes.insert(pid, bytes),
-                None => self.bytes.remove(&pid),
+                Some(share) => self.shares.insert(pid, share),
+                None => self.shares.remove(&pid),
             };
         }
         self.turn = turn + looked;
         if missing {
             return Err("the host was too busy to look at the memory of all of the server's processes".to_owned());
         }
-        Ok(self.bytes.values().sum())
+        let shares = || self.shares.values();
+        // All of them together have no fewer of their huge pages in common than one of them has.
+        let shared_huge = shares().map(|share| share.shared_huge).max().unwrap_or_default();
+        Ok(shares().map(|share| share.own).sum::<u64>() + shared_huge)
     }
 }
 
@@ -53,15 +59,19 @@ mod tests {
 
     use super::*;
 
+    fn own(bytes: u64) -> MemoryShare {
+        MemoryShare { own: bytes, ..MemoryShare::default() }
+    }
+
     /// A reading with time for so many looks: whom it looked at, and its sum. Each process has its number of bytes times
     /// `factor`.
     fn read(memory: &mut MemoryInTurns, pids: &[u32], looks: usize, factor: u64) -> (Vec<u32>, Known<u64>) {
         let looked = RefCell::new(Vec::new());
         let look = |pid: u32| {
             looked.borrow_mut().push(pid);
-            Ok(Some(u64::from(pid) * factor))
+            Ok(Some(own(u64::from(pid) * factor)))
         };
-        let sum = memory.sum(pids.to_vec(), look, || looked.borrow().len() >= looks);
+        let sum = memory.sum(pids.to_vec(), look, |_| looked.borrow().len() >= looks);
         (looked.into_inner(), sum)
     }
 
@@ -94,12 +104,33 @@ mod tests {
     }
 
     #[test]
+    fn those_that_nobody_has_looked_at_have_a_time_of_their_own() {
+        let mut memory = MemoryInTurns::default();
+        let look = |_: u32| Ok(Some(own(10)));
+        assert_eq!(memory.sum(vec![1, 2, 3], look, |is_known| is_known), Ok(30), "none of them was known");
+        let mut looked = Vec::new();
+        let grown = |pid: u32| {
+            looked.push(pid);
+            Ok(Some(own(100)))
+        };
+        assert_eq!(memory.sum(vec![1, 2, 3, 4], grown, |is_known| is_known), Ok(3 * 10 + 100));
+        assert_eq!(looked, [4]);
+    }
+
+    #[test]
+    fn huge_pages_that_processes_have_in_common_count_once() {
+        let mut memory = MemoryInTurns::default();
+        let look = |pid: u32| Ok(Some(MemoryShare { own: 1, shared_huge: 100 * u64::from(pid) }));
+        assert_eq!(memory.sum(vec![1, 2, 3], look, |_| false), Ok(3 + 300));
+    }
+
+    #[test]
     fn one_that_has_ended_is_counted_no_more_and_an_error_forgets_nobody() {
         let mut memory = MemoryInTurns::default();
         assert_eq!(read(&mut memory, &[1, 2, 3], 9, 1).1, Ok(6));
-        assert_eq!(memory.sum(vec![1, 2, 3], |pid| Ok((pid != 2).then_some(10)), || false), Ok(20));
+        assert_eq!(memory.sum(vec![1, 2, 3], |pid| Ok((pid != 2).then_some(own(10))), |_| false), Ok(20));
         assert_eq!(read(&mut memory, &[1, 3], 9, 1).1, Ok(4), "it is no more among those that are asked for");
-        assert!(memory.sum(vec![1, 3], |_| Err("no".to_owned()), || false).is_err());
+        assert!(memory.sum(vec![1, 3], |_| Err("no".to_owned()), |_| false).is_err());
         assert_eq!(read(&mut memory, &[1, 3], 1, 1).1, Ok(4));
     }
 }

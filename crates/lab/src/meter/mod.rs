@@ -35,7 +35,7 @@ pub use strangers::Strangers;
 use device::DeviceMeter;
 use process::{HostCpuMeter, IoMeter, ResidentMeter};
 use reading::Apart;
-use server::ServerMeter;
+use server::{ServerCounters, ServerMeter};
 
 /// A figure, or why there is none.
 type Known<T> = Result<T, String>;
@@ -133,29 +133,28 @@ impl Meters {
         }
     }
 
-    /// All counters now.
+    /// All counters now. Memory comes last: to look at that of many processes takes up to a tenth of a second, and the
+    /// counters are to be those of one moment.
     pub fn read(&mut self) -> Reading {
-        let resident = reading(&self.resident, ResidentMeter::read);
-        let (io, rss_bytes, apart) = match &mut self.server {
-            None => (reading(&self.io, IoMeter::read), resident, None),
+        let (io, server_cpu_ns) = match &mut self.server {
+            None => (reading(&self.io, IoMeter::read), None),
             Some(Ok(server)) => {
-                let read = server.read();
-                (read.io, read.rss_bytes, Some(Apart { cpu_ns: read.cpu_ns, client_rss_bytes: resident }))
+                let ServerCounters { cpu_ns, io } = server.counters();
+                (io, Some(cpu_ns))
             }
-            Some(Err(reason)) => {
-                let apart = Apart { cpu_ns: Err(reason.clone()), client_rss_bytes: resident };
-                (Err(reason.clone()), Err(reason.clone()), Some(apart))
-            }
+            Some(Err(reason)) => (Err(reason.clone()), Some(Err(reason.clone()))),
         };
-        Reading {
-            device: reading(&self.device, DeviceMeter::read),
-            io,
-            cpu: self.cpu.read(),
-            apart,
-            host_cpu: reading(&self.host_cpu, HostCpuMeter::read),
-            ctx_switches: process::ctx_switches(),
-            rss_bytes,
-        }
+        let device = reading(&self.device, DeviceMeter::read);
+        let (cpu, ctx_switches) = (self.cpu.read(), process::ctx_switches());
+        let host_cpu = reading(&self.host_cpu, HostCpuMeter::read);
+        let own_bytes = reading(&self.resident, ResidentMeter::read);
+        let rss_bytes = match &mut self.server {
+            None => own_bytes.clone(),
+            Some(Ok(server)) => server.memory(),
+            Some(Err(reason)) => Err(reason.clone()),
+        };
+        let apart = server_cpu_ns.map(|cpu_ns| Apart { cpu_ns, client_rss_bytes: own_bytes });
+        Reading { device, io, cpu, apart, host_cpu, ctx_switches, rss_bytes }
     }
 
     /// The CPU of processes that are neither this one nor its server's. It looks at every process of the host, so it
@@ -186,4 +185,33 @@ impl Meters {
 
 fn reading<M, T>(meter: &Known<M>, read: impl FnOnce(&M) -> Known<T>) -> Known<T> {
     meter.as_ref().map_err(Clone::clone).and_then(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::*;
+
+    /// The device, the clients and the host were read up to a tenth of a second after the CPU of a server of many processes,
+    /// which is as long as an interval may be.
+    #[test]
+    fn memory_which_takes_its_time_is_looked_at_when_all_is_counted() {
+        let mut server = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
+        let place = Place::Server { pid: Some(server.id()), data_dir: None };
+        let mut meters = Meters::of(&place, Path::new("/"), CpuRoll::new());
+        while meters.server_pids().len() < 2 {
+            meters.look_for_descendants();
+        }
+        let reading = meters.read();
+        let looked = meters.server.as_ref().and_then(|server| server.as_ref().ok()?.looked);
+        for pid in meters.server_pids() {
+            kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
+        }
+        server.wait().unwrap();
+        assert!(reading.rss_bytes.unwrap() > 0);
+        assert!(reading.host_cpu.unwrap().at <= looked.unwrap());
+    }
 }

@@ -48,43 +48,68 @@ fn parse_io(text: &str) -> Option<IoCounters> {
     Some(IoCounters { read_bytes: figure("read_bytes")?, write_bytes: figure("write_bytes")? })
 }
 
-/// Reads the resident memory from `/proc/PID/statm`.
-pub struct ResidentMeter(ProcFile);
+/// Reads the resident memory of a process.
+pub struct ResidentMeter {
+    /// `/proc/PID/statm`.
+    pages: ProcFile,
+    /// `/proc/PID/status`, which has what that leaves out.
+    status: ProcFile,
+}
 
 impl ResidentMeter {
     /// Of a process by its number, or of `self`.
     pub fn of(process: &str) -> Result<Self, String> {
-        ProcFile::open(format!("/proc/{process}/statm")).map(Self)
+        let open = |file: &str| ProcFile::open(format!("/proc/{process}/{file}"));
+        Ok(Self { pages: open("statm")?, status: open("status")? })
     }
 
-    /// Resident bytes, shared pages included.
+    /// Resident bytes, shared pages and huge pages included.
     pub fn read(&self) -> Result<u64, String> {
-        let text = self.0.read()?;
+        let text = self.pages.read()?;
         let pages: Option<u64> = text.split_ascii_whitespace().nth(1).and_then(|field| field.parse().ok());
-        pages.map(|pages| pages * rustix::param::page_size() as u64).ok_or_else(|| self.0.unexpected())
+        let bytes = pages.ok_or_else(|| self.pages.unexpected())? * rustix::param::page_size() as u64;
+        Ok(bytes + huge_bytes(&self.status.read()?))
     }
 }
 
-/// Resident bytes of a process, where a page that several processes have counts in parts with each
+/// Bytes in huge pages of the kernel's pool (hugetlbfs), which are in none of its sums of what is resident: a server's whole
+/// cache may be there. A kernel that has no such pages has no line for them.
+fn huge_bytes(status: &str) -> u64 {
+    parse::meminfo_bytes(status, "HugetlbPages").unwrap_or_default()
+}
+
+/// Memory of one of several processes, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryShare {
+    /// What it has alone, and its part of each page that it has with others.
+    pub own: u64,
+    /// Huge pages of the kernel's pool that it has with others: of these the kernel tells no parts.
+    pub shared_huge: u64,
+}
+
+/// Resident memory of a process, where a page that several processes have counts in parts with each
 /// (`/proc/PID/smaps_rollup`). The kernel walks its page tables for it: some milliseconds for each GB that is mapped.
 ///
 /// `None` of a process that has ended or is about to, and has no memory any more.
 ///
 /// # Errors
 /// The system's words; that the process may not be looked into.
-pub fn proportional_bytes(pid: u32) -> Result<Option<u64>, String> {
+pub fn memory_share(pid: u32) -> Result<Option<MemoryShare>, String> {
     let path = format!("/proc/{pid}/smaps_rollup");
     match std::fs::read_to_string(&path) {
-        Ok(text) => parse_proportional(&text).map(Some).ok_or_else(|| format!("{path}: not as expected")),
+        Ok(text) => parse_share(&text).map(Some).ok_or_else(|| format!("{path}: not as expected")),
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(None),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(format!("{path}: {error}")),
     }
 }
 
-fn parse_proportional(text: &str) -> Option<u64> {
-    let kib = parse::field(text, "Pss")?.split_whitespace().next()?.parse::<u64>().ok()?;
-    Some(kib * 1024)
+fn parse_share(text: &str) -> Option<MemoryShare> {
+    let bytes = |key| parse::meminfo_bytes(text, key);
+    Some(MemoryShare {
+        own: bytes("Pss")? + bytes("Private_Hugetlb").unwrap_or_default(),
+        shared_huge: bytes("Shared_Hugetlb").unwrap_or_default(),
+    })
 }
 
 /// What the whole host's CPUs did not spend on work, until a moment.
@@ -172,10 +197,21 @@ mod tests {
     #[test]
     fn a_page_counts_in_parts_with_all_that_have_it() {
         let text = "55d0-7ffe ---p 00000000 00:00 0    [rollup]\nRss:  9000 kB\nPss:  2 kB\nPss_Dirty: 1 kB\n";
-        assert_eq!(parse_proportional(text), Some(2048));
-        assert_eq!(parse_proportional("Rss: 9000 kB\n"), None);
-        assert_eq!(proportional_bytes(u32::MAX), Ok(None), "there is no such process");
-        assert!(proportional_bytes(std::process::id()).is_ok_and(|bytes| bytes > Some(1 << 20)));
+        assert_eq!(parse_share(text), Some(MemoryShare { own: 2048, shared_huge: 0 }));
+        assert_eq!(parse_share("Rss: 9000 kB\n"), None);
+        assert_eq!(memory_share(u32::MAX), Ok(None), "there is no such process");
+        let own = memory_share(std::process::id()).unwrap().unwrap();
+        assert!(own.own > 1 << 20, "{own:?}");
+    }
+
+    /// A server with its cache there (`huge_pages = on`) seemed to do with some megabytes.
+    #[test]
+    fn huge_pages_of_the_kernels_pool_are_resident_though_the_kernels_sums_lack_them() {
+        assert_eq!(huge_bytes("VmRSS:\t    9000 kB\nHugetlbPages:\t    4096 kB\nThreads:\t1\n"), 4096 << 10);
+        assert_eq!(huge_bytes("VmRSS:\t    9000 kB\n"), 0, "a kernel without them");
+        let rollup = "Rss: 90 kB\nPss: 3 kB\nShared_Hugetlb:     8192 kB\nPrivate_Hugetlb:    2048 kB\nLocked: 0 kB\n";
+        assert_eq!(parse_share(rollup), Some(MemoryShare { own: (3 + 2048) << 10, shared_huge: 8192 << 10 }));
+        assert!(ResidentMeter::of("self").and_then(|meter| meter.read()).unwrap() > 1 << 20);
     }
 
     #[test]

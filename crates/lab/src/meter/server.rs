@@ -8,7 +8,7 @@ use super::Known;
 use super::clock::ProcessClock;
 use super::memory::MemoryInTurns;
 use super::proc_file::ProcFile;
-use super::process::{self, IoCounters, IoMeter, ResidentMeter};
+use super::process::{IoCounters, IoMeter, ResidentMeter, memory_share};
 use crate::host::parse;
 
 /// Meters a server on this host.
@@ -22,27 +22,39 @@ pub struct ServerMeter {
     /// Those that have ended and are not reaped yet among them.
     descendants: Vec<Descendant>,
     gone: Gone,
+    /// The memory of its own process, as long as there is no other.
+    resident: ResidentMeter,
+    /// That of several.
     memory: MemoryInTurns,
+    /// When it was last begun to be looked at.
+    pub(super) looked: Option<Instant>,
 }
 
-/// How long the memory of a server's processes may take at a reading: whoever reads counts the clients too, and on a busy
-/// host waits for its turn at each process.
+/// How long the memory of a server's processes may take at a reading, at most: whoever reads counts the clients too, and on
+/// a busy host waits for its turn at each process. And how many times as long it is from one reading to the next, unless
+/// there are some that nobody has looked at yet.
 const MEMORY_TIME: Duration = Duration::from_millis(100);
+const MEMORY_SHARE: u32 = 10;
+
+/// How long it may take at a reading that comes so long after the one before.
+fn memory_time(since_last: Option<Duration>) -> Duration {
+    since_last.map_or(MEMORY_TIME, |since_last| MEMORY_TIME.min(since_last / MEMORY_SHARE))
+}
 
 /// A server's counters at one moment, cumulative.
 pub struct ServerCounters {
     pub cpu_ns: Known<u64>,
     pub io: Known<IoCounters>,
-    pub rss_bytes: Known<u64>,
 }
 
 impl ServerMeter {
     pub fn of(pid: u32) -> Result<Self, String> {
-        let main = Process::of(pid)
-            .and_then(|process| process.living().map(|_| process))
+        let opened = Process::of(pid).and_then(|main| Ok((ResidentMeter::of(&pid.to_string())?, main)));
+        let (resident, main) = opened
+            .and_then(|(resident, main)| main.living().map(|_| (resident, main)))
             .map_err(|error| format!("the server's process {pid} cannot be read: {error}"))?;
         let (descendants, gone, memory) = (Vec::new(), Gone::default(), MemoryInTurns::default());
-        let mut meter = Self { main, descendants, gone, memory };
+        let mut meter = Self { main, descendants, gone, resident, memory, looked: None };
         meter.look_for_descendants();
         Ok(meter)
     }
@@ -68,15 +80,10 @@ impl ServerMeter {
         !self.descendants.is_empty()
     }
 
-    pub fn read(&mut self) -> ServerCounters {
+    pub fn counters(&mut self) -> ServerCounters {
         let ended = self.main.living().err();
-        let living = |figure: Known<u64>| ended.clone().map_or(figure, Err);
         let (cpu_ns, io) = self.used();
-        ServerCounters {
-            cpu_ns: living(cpu_ns),
-            io: ended.clone().map_or(io, Err),
-            rss_bytes: living(self.rss_bytes()),
-        }
+        ServerCounters { cpu_ns: ended.clone().map_or(cpu_ns, Err), io: ended.map_or(io, Err) }
     }
 
     /// CPU time and bytes of all processes. One that is reaped while they are read may be in two figures or in none, as its
@@ -142,18 +149,21 @@ impl ServerMeter {
         std::iter::once(self.main.pid).chain(self.descendants.iter().map(|known| known.process.pid))
     }
 
-    /// Processes of one server share memory, such as its cache: each page counts in parts with all that have it,
-    /// together once. A single process has it all, and telling that costs less. Those that there is no time for
+    /// Resident bytes. Processes of one server share memory, such as its cache: each page counts in parts with all that
+    /// have it, together once. A single process has it all, and telling that costs less. Those that there is no time for
     /// are told as they were looked at last, and come first at the next reading.
-    fn rss_bytes(&mut self) -> Known<u64> {
+    pub fn memory(&mut self) -> Known<u64> {
+        self.main.living()?;
         let living = self.descendants.iter().map(|known| &known.process).filter(|process| process.living().is_ok());
         let mut pids: Vec<u32> = living.map(|process| process.pid).collect();
         if pids.is_empty() {
-            return self.main.resident.read();
+            return self.resident.read();
         }
         pids.push(self.main.pid);
         let begun = Instant::now();
-        self.memory.sum(pids, process::proportional_bytes, || begun.elapsed() > MEMORY_TIME)
+        let last = self.looked.replace(begun);
+        let most = memory_time(last.map(|last| begun.saturating_duration_since(last)));
+        self.memory.sum(pids, memory_share, |is_known| begun.elapsed() > if is_known { most } else { MEMORY_TIME })
     }
 
     /// Context switches of the threads of all processes, as they were last looked for, and what says whether enough of
@@ -293,7 +303,6 @@ struct Process {
     stat: ProcFile,
     clock: Option<ProcessClock>,
     io: Known<IoMeter>,
-    resident: ResidentMeter,
 }
 
 /// What is needed of a process's `stat`.
@@ -307,9 +316,7 @@ struct Stat {
 impl Process {
     fn of(pid: u32) -> Result<Self, String> {
         let stat = ProcFile::open(format!("/proc/{pid}/stat"))?;
-        let name = pid.to_string();
-        let (io, resident) = (IoMeter::of(&name), ResidentMeter::of(&name)?);
-        let process = Self { pid, stat, clock: ProcessClock::of(pid), io, resident };
+        let process = Self { pid, stat, clock: ProcessClock::of(pid), io: IoMeter::of(&pid.to_string()) };
         // All of these are the same process's when the first is still there after the last was opened.
         process.stat().map(|_| process)
     }
@@ -446,6 +453,14 @@ mod tests {
         let mut dropped = with_all();
         assert_eq!(told(&mut dropped, 10), (60, 60));
         assert_eq!(told(&mut dropped, 11), (61, 61));
+    }
+
+    /// At intervals of a tenth of a second whoever counts the clients did nothing else.
+    #[test]
+    fn memory_is_looked_at_for_a_tenth_of_the_time_however_short_intervals_are() {
+        let after = |ms: u64| memory_time(Some(Duration::from_millis(ms)));
+        assert_eq!([after(100), after(1000), after(60_000)], [10, 100, 100].map(Duration::from_millis));
+        assert_eq!(memory_time(None), MEMORY_TIME, "nobody has looked yet");
     }
 
     #[test]
