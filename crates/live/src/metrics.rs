@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use rumba_core::event::Event;
+use rumba_core::metric::Metric;
 use rumba_core::record::{Interval, PhaseKind, Status, TrialPlan};
 use rumba_lab::conduct::TimeLeft;
 
@@ -30,10 +31,28 @@ struct Trial {
     phase: PhaseKind,
     ops: u64,
     errors: u64,
-    written_bytes: f64,
-    read_bytes: f64,
-    cpu_s: f64,
+    written_bytes: Total,
+    read_bytes: Total,
+    cpu_s: Total,
     last: Option<Last>,
+}
+
+/// What was spent until now; nothing before an interval has told it.
+#[derive(Default)]
+struct Total(Option<Metric>);
+
+impl Total {
+    fn add(&mut self, interval: &Interval, spent: &Metric) {
+        // Of a second in which nobody could look nothing is missing: another has what was spent in it.
+        if interval.suspended_s > 0.0 && spent.value().is_none() {
+            return;
+        }
+        self.0 = Some(self.0.take().map_or_else(|| spent.clone(), |sum| sum.plus(spent)));
+    }
+
+    fn value(&self) -> Option<f64> {
+        self.0.as_ref()?.value()
+    }
 }
 
 /// The last second.
@@ -59,9 +78,9 @@ impl Gauges {
             phase: PhaseKind::Provision,
             ops: 0,
             errors: 0,
-            written_bytes: 0.0,
-            read_bytes: 0.0,
-            cpu_s: 0.0,
+            written_bytes: Total::default(),
+            read_bytes: Total::default(),
+            cpu_s: Total::default(),
             last: None,
         });
     }
@@ -112,13 +131,11 @@ impl Gauges {
 impl Trial {
     fn passes(&mut self, interval: &Interval) {
         let spent = &interval.spent;
-        let [written, read, cpu] =
-            [&spent.device_write_bytes, &spent.device_read_bytes, &spent.cpu_s].map(|of| of.value().unwrap_or(0.0));
         self.ops += interval.ops;
         self.errors += interval.errors;
-        self.written_bytes += written;
-        self.read_bytes += read;
-        self.cpu_s += cpu;
+        self.written_bytes.add(interval, &spent.device_write_bytes);
+        self.read_bytes.add(interval, &spent.device_read_bytes);
+        self.cpu_s.add(interval, &spent.cpu_s);
         self.last = Some(Last {
             ops_per_s: interval.ops as f64 / interval.seconds.max(f64::MIN_POSITIVE),
             p50_ms: interval.p50_ms.value(),
@@ -132,11 +149,13 @@ impl Trial {
         let trial = [("trial", number.as_str()), ("engine", &self.engine), ("clients", &clients), ("repeat", &repeat)];
         let in_phase: Vec<(&str, &str)> = trial.into_iter().chain([("phase", phase.as_str())]).collect();
         let totals = [
-            ("rumba_written_bytes_total", "Bytes that the device has written during the trial.", self.written_bytes),
-            ("rumba_read_bytes_total", "Bytes that the device has read during the trial.", self.read_bytes),
-            ("rumba_cpu_seconds_total", "CPU of clients and engine during the trial.", self.cpu_s),
+            ("rumba_written_bytes_total", "Bytes that the device has written during the trial.", &self.written_bytes),
+            ("rumba_read_bytes_total", "Bytes that the device has read during the trial.", &self.read_bytes),
+            ("rumba_cpu_seconds_total", "CPU of clients and engine during the trial.", &self.cpu_s),
         ];
-        for (name, help, value) in totals {
+        for (name, help, total) in totals {
+            // What was not measured has no line.
+            let Some(value) = total.value() else { continue };
             text.family(name, "counter", help);
             text.line(name, &trial, value);
         }
@@ -157,7 +176,7 @@ impl Trial {
         }
         for (quantile, ms) in quantiles {
             let labels: Vec<(&str, &str)> = in_phase.iter().copied().chain([("quantile", quantile)]).collect();
-            // What was not measured has no line.
+            // Nor has what too few operations tell.
             ms.iter().for_each(|ms| text.line("rumba_response_seconds", &labels, ms / 1e3));
         }
     }
@@ -201,6 +220,8 @@ fn escaped(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rumba_core::record::Spent;
+
     use super::*;
 
     #[test]
@@ -216,5 +237,63 @@ mod tests {
         let text = gauges.text(TimeLeft { seconds: 12.0, is_whole: false });
         assert!(text.contains("rumba_trials_planned 3\n") && text.contains("rumba_time_left_is_whole 0\n"), "{text}");
         assert!(!text.contains("rumba_ops") && !text.contains("NaN"), "{text}");
+    }
+
+    fn trial() -> Trial {
+        Trial {
+            number: 1,
+            engine: "a".to_owned(),
+            clients: 8,
+            repeat: 1,
+            phase: PhaseKind::Loop(1),
+            ops: 0,
+            errors: 0,
+            written_bytes: Total::default(),
+            read_bytes: Total::default(),
+            cpu_s: Total::default(),
+            last: None,
+        }
+    }
+
+    /// A second in which so much was written, on a device whose reads nobody tells.
+    fn second(device_write_bytes: Metric, suspended_s: f64) -> Interval {
+        Interval {
+            start_s: 0.0,
+            seconds: 1.0,
+            phase: PhaseKind::Loop(1),
+            ops: 10,
+            errors: 0,
+            retries: 0,
+            statements: None,
+            counts: BTreeMap::new(),
+            p50_ms: Metric::default(),
+            p99_ms: Metric::default(),
+            max_ms: Metric::default(),
+            suspended_s,
+            spent: Spent { device_write_bytes, ..Spent::default() },
+        }
+    }
+
+    fn told(trial: &Trial) -> String {
+        let mut text = Text::default();
+        trial.write(&mut text);
+        text.0
+    }
+
+    /// On a file system without a device, or over a server of another host, the scraper was told that nothing was written.
+    #[test]
+    fn a_total_that_nobody_measures_has_no_line_and_is_not_zero() {
+        let mut trial = trial();
+        assert!(!told(&trial).contains("rumba_written_bytes_total"), "nothing was told yet");
+        for written in [Metric::Value(0.0), Metric::Value(4096.0)] {
+            trial.passes(&second(written, 0.0));
+        }
+        let line = "rumba_written_bytes_total{trial=\"1\",engine=\"a\",clients=\"8\",repeat=\"1\"} 4096\n";
+        assert!(told(&trial).contains(line), "{}", told(&trial));
+        assert!(!told(&trial).contains("rumba_read_bytes_total"), "{}", told(&trial));
+        trial.passes(&second(Metric::absent("nobody could look"), 1.0));
+        assert!(told(&trial).contains(line), "a second that was suspended hides nothing: {}", told(&trial));
+        trial.passes(&second(Metric::absent("sda has gone"), 0.0));
+        assert!(!told(&trial).contains("rumba_written_bytes_total"), "what it wrote since is missing");
     }
 }
