@@ -41,7 +41,7 @@ fn a_server_that_refuses_a_setting_is_quoted_and_the_setting_named() {
         // Refused when the data directory is made.
         ("innodb.innodb_data_file_path=ibdata1:1M", "innodb_data_file_path", "Tablespace size"),
         // Refused at the start.
-        ("innodb.innodb_log_group_home_dir=/nowhere", "innodb_log_group_home_dir", "/nowhere/ib_logfile0"),
+        ("innodb.innodb_log_group_home_dir=nowhere", "innodb_log_group_home_dir", "nowhere/ib_logfile0"),
     ] {
         let place = Place::new();
         let output = place.short_run("innodb", &["--set", set]).output().unwrap();
@@ -49,6 +49,19 @@ fn a_server_that_refuses_a_setting_is_quoted_and_the_setting_named() {
         let cause = failure(&place);
         assert!(cause.contains(&format!("`{name}`")) && cause.contains(words), "{cause}");
         assert!(place.is_clean(), "{set}");
+    }
+}
+
+#[test]
+#[needs(MariaDb)]
+fn files_outside_of_the_data_directory_are_refused_before_anything_is_made() {
+    let place = Place::new();
+    for set in ["innodb.innodb_log_group_home_dir=/nowhere", "innodb.log_group_home_dir=../nowhere"] {
+        let output = place.short_run("innodb", &["--set", set]).output().unwrap();
+        let words = text(&output).replace("\n  │ ", " ");
+        assert_eq!(code(&output), Some(2), "{words}");
+        assert!(words.contains("is not within the data directory"), "{words}");
+        assert!(!place.path("out").exists());
     }
 }
 

@@ -25,6 +25,7 @@ mod instance;
 mod launch;
 mod memory;
 mod options;
+mod places;
 mod plan;
 mod profile;
 mod readback;

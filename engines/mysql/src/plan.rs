@@ -10,6 +10,7 @@ use crate::counters::Kind;
 use crate::initialise;
 use crate::launch;
 use crate::options::Options;
+use crate::places;
 use crate::profile;
 use rumba_server_kit::version::Version;
 
@@ -133,6 +134,7 @@ pub fn for_existing(asked: &Asked<'_>) -> Result<Plan, SettingError> {
 pub fn for_own(asked: &Asked<'_>, software: &Software) -> Result<Plan, SettingError> {
     let kind = asked.kind()?;
     let variables = asked.variables()?;
+    variables.iter().try_for_each(|(name, value)| places::require_within(name, value))?;
     let compressed = compression::plan(asked, &kind, Some(software), &variables)?;
     let mut plan = begin(asked, kind, &compressed);
     load_engine(&mut plan, software.brand);
