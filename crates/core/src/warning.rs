@@ -95,6 +95,10 @@ const SPEED: &[&str] = &["ops_per_s", "p99_ms"];
 /// What is not on disk when the drain has ended is in none of them.
 const UNPAID: &[&str] = &["wkb_per_op_with_drain", "wkb_per_op", RATE_GROWTH.name, RATE_GROWTH_8H.name];
 
+/// What lies outside of the data directory is in none of them.
+const ELSEWHERE: &[&str] =
+    &["wkb_per_op", "wkb_per_op_with_drain", "rkb_per_op", "reads_per_op", "writes_per_op", "size_bytes", "log_bytes"];
+
 /// Every code: the ranking of all warnings, in its order within a rank too. `p99_ms` stands for all response times.
 pub const WARNINGS: &[WarningKind] = &[
     row("verification-failed", Rank::Void, &[]),
@@ -119,6 +123,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("debt-at-end", Rank::Misleading, &["wkb_per_op", "cpu_us_per_op"]),
     row("debt-unpaid", Rank::Misleading, UNPAID),
     row("not-synced", Rank::Misleading, &["wkb_per_op_with_drain"]),
+    row("data-elsewhere", Rank::Misleading, ELSEWHERE),
     row("client-errors", Rank::Misleading, &["ops_per_s"]),
     row("target-missed", Rank::Misleading, SPEED),
     row("cpu-uncharged", Rank::Misleading, &["cpu_us_per_op", "cpu_us_per_op_with_drain"]),

@@ -7,6 +7,7 @@ pub mod block;
 mod conditions;
 pub mod diskstats;
 mod facts;
+pub(crate) mod links;
 mod memory_limit;
 pub mod mounts;
 pub mod parse;

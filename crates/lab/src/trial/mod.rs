@@ -190,6 +190,7 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
             "name a release build with library = \"PATH\", or compare its CPU with itself only",
         )));
     }
+    remarks::elsewhere(&instance.place()).into_iter().for_each(|warning| (job.emit)(Event::Warning(warning)));
     let drivers = drivers(job, instance.as_ref());
     (job.emit)(Event::Provisioned {
         version: instance.version().or(availability.version).unwrap_or_else(|| "unknown".to_owned()),

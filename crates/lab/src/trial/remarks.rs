@@ -1,11 +1,14 @@
 //! What a trial sees by itself that makes its figures less than they seem.
 
+use std::path::{Path, PathBuf};
+
 use rumba_core::engine::Place;
 use rumba_core::metric::Metric;
 use rumba_core::record::PhaseRecord;
 use rumba_core::warning::Warning;
 
 use super::metrics::{online_cpus, uncharged_cpu_s};
+use crate::host::links;
 
 /// Lateness of the clients that is worth a warning: this share of the mean response time.
 const LATE_SHARE: f64 = 0.1;
@@ -19,6 +22,34 @@ const UNCHARGED_S: f64 = 0.25;
 const STRANGERS_SHARE: f64 = 0.05;
 /// CPU that clients take from a server on their own host and that is worth a warning: this share of all CPUs.
 const CLIENT_SHARE: f64 = 0.2;
+
+/// The warning that a server has files outside of its data directory: nobody looks at their size, and their device may be
+/// another.
+pub fn elsewhere(place: &Place) -> Option<Warning> {
+    let Place::Server { data_dir: Some(dir), .. } = place else { return None };
+    let links = links::leading_out(dir);
+    let shown = |(link, to): &(PathBuf, PathBuf)| format!("{} leads to {}", name_in(dir, link), to.display());
+    (!links.is_empty()).then(|| {
+        let told: Vec<String> = links.iter().map(shown).collect();
+        Warning::new(
+            "data-elsewhere",
+            format!(
+                "part of the server's data lies outside of {}: {}; what is there is in no size, and what another device reads \
+                 and writes of it in no figure",
+                dir.display(),
+                told.join(", ")
+            ),
+            "read proc_wkb_per_op and proc_rkb_per_op, which are of the server's processes, or measure a server that has all \
+             of it in one directory",
+        )
+    })
+}
+
+/// A link as it is called within the directory.
+fn name_in(dir: &Path, link: &Path) -> String {
+    let dir = dir.canonicalize().unwrap_or_default();
+    link.strip_prefix(dir).unwrap_or(link).display().to_string()
+}
 
 /// The warning that clients were late by themselves, over all loops.
 pub fn late(loops: &PhaseRecord) -> Option<Warning> {
@@ -119,6 +150,25 @@ mod tests {
     use rumba_testkit::records::phase;
 
     use super::*;
+
+    /// An existing PostgreSQL whose log had a device of its own seemed to write its pages alone.
+    #[test]
+    fn a_log_on_another_device_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let (data, wal) = (dir.path().join("data"), dir.path().join("wal"));
+        let server = Place::Server { pid: None, data_dir: Some(data.clone()) };
+        for made in [&data, &wal] {
+            std::fs::create_dir(made).unwrap();
+        }
+        assert_eq!(elsewhere(&server), None);
+        std::os::unix::fs::symlink(&wal, data.join("pg_wal")).unwrap();
+        let warning = elsewhere(&server).unwrap();
+        assert!(
+            warning.message.contains(": pg_wal leads to ") && warning.undermines_metric("wkb_per_op"),
+            "{warning:?}"
+        );
+        assert_eq!(elsewhere(&Place::Embedded), None);
+    }
 
     #[test]
     fn clients_are_late_by_the_responses_that_are_known() {
