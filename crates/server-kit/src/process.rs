@@ -1,7 +1,9 @@
 //! A server's process: it ends with the process that started it, whatever ends that.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -49,6 +51,15 @@ pub fn dies_with_us(command: &mut Command, signal: Signal) {
             Ok(())
         });
     }
+}
+
+/// Whether a process works in a directory; `None` where that cannot be seen, as of another user's process.
+///
+/// Servers work in their data directory. The path that one tells is that of its own view of files: in a container it is
+/// another directory than here, and there may be another server's data in the one that is here.
+pub fn works_in(pid: u32, directory: &Path) -> Option<bool> {
+    let same_file = |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    Some(same_file(Path::new(&format!("/proc/{pid}/cwd")))? == same_file(directory)?)
 }
 
 /// The processes that another has started and that have not ended.
@@ -161,5 +172,22 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The size and the device of another server's data were told, which had the same path on the host.
+    #[test]
+    fn a_directory_of_the_same_path_is_not_where_a_server_works_unless_it_is_that_one() {
+        let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut server = Command::new("sleep").arg("60").current_dir(data.path()).spawn().unwrap();
+        let found = [data.path(), other.path(), Path::new("/nowhere")].map(|path| works_in(server.id(), path));
+        server.kill().unwrap();
+        server.wait().unwrap();
+        assert_eq!(found, [Some(true), Some(false), None]);
+        assert_eq!(works_in(u32::MAX, data.path()), None, "there is no such process");
     }
 }
