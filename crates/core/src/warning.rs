@@ -131,6 +131,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("throttled-latency", Rank::Misleading, &["p99_ms"]),
     row("storage-slower-than-asked", Rank::Misleading, &["ops_per_s"]),
     row("device-shared", Rank::Misleading, DEVICE),
+    row("results-on-device", Rank::Misleading, WRITES),
     row("data-in-memory", Rank::Misleading, DEVICE),
     row("layered-filesystem", Rank::Misleading, DEVICE),
     row("network-filesystem", Rank::Misleading, DEVICE),

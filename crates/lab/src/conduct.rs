@@ -4,6 +4,7 @@
 mod acid;
 mod events;
 mod forecast;
+mod own_writes;
 pub mod profile;
 mod start;
 
@@ -35,6 +36,7 @@ use crate::trial::Act;
 use crate::trial::child::Order;
 use events::{Unreadable, events_of};
 pub use forecast::{Forecast, Left as TimeLeft};
+use own_writes::OwnWrites;
 use profile::Sampler;
 use start::{Left, Start};
 
@@ -296,6 +298,7 @@ impl Conduct<'_> {
         let (mut left, mut is_killed) = (None, false);
         let mut process_bytes: f64 = 0.0;
         let mut stall = StallWatch::new(trial);
+        let mut own_writes = OwnWrites::of(order, writer.directory());
         let end = self.process(command, order, mark, &log, &mut |told, child| {
             let warning = match &told {
                 Some(event) => stall.take(event),
@@ -304,6 +307,8 @@ impl Conduct<'_> {
             if let (Some(sampler), Some(event)) = (&mut *sampler, &told) {
                 sampler.hear(event, child.id());
             }
+            // Before the record is written, which is no part of the phase that it follows.
+            told.iter().for_each(|event| own_writes.hear(event));
             match &told {
                 Some(Event::Interval(_)) => process_bytes = process_bytes.max(held_by_processes(limited)),
                 // A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
@@ -344,6 +349,10 @@ impl Conduct<'_> {
         // Those that follow a kill do not work under the load that is to be known of.
         let measured = if order.act == Act::Measure { process_bytes } else { 0.0 };
         tell_of_memory(limited, measured, writer);
+        if let Some(words) = own_writes.words() {
+            writer.condition(own_writes::CONDITION, words);
+        }
+        own_writes.warning().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
         if let Some((phase, cause)) = stall.stalled() {
             writer.take(Event::Failed { phase, cause });
         }

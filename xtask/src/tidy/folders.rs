@@ -39,7 +39,20 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     ("store", &["harness", "host", "plan", "prepare", "spec"]),
     (
         "conduct",
-        &["engine_files", "harness", "kept", "limits", "plan", "prepare", "provision", "stall", "store", "trial"],
+        &[
+            "engine_files",
+            "harness",
+            "host",
+            "kept",
+            "limits",
+            "meter",
+            "plan",
+            "prepare",
+            "provision",
+            "stall",
+            "store",
+            "trial",
+        ],
     ),
 ];
 

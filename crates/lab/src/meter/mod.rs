@@ -26,6 +26,7 @@ use rumba_core::engine::Place;
 
 pub use cpu_roll::{CpuRoll, CpuTimes, Entered, Role};
 pub use process::HOST_CPU_ROUNDING_S;
+pub(crate) use process::IoMeter;
 pub use pulse::Pulse;
 pub use reading::Reading;
 pub use server::ThreadSwitches;
@@ -33,7 +34,7 @@ pub use size::{DiskSize, allocated};
 pub use strangers::Strangers;
 
 use device::DeviceMeter;
-use process::{HostCpuMeter, IoMeter, ResidentMeter};
+use process::{HostCpuMeter, ResidentMeter};
 use reading::Apart;
 use server::{ServerCounters, ServerMeter};
 
