@@ -157,11 +157,8 @@ mod tests {
 
     fn scans(insertorder: &str) -> Scans {
         let text = |text: &str| Value::Text(text.to_owned());
-        let pairs = [
-            ("profile", text("e")),
-            ("recordcount", Value::Int(RECORDS as i64)),
-            ("insertorder", text(insertorder)),
-        ];
+        let pairs =
+            [("profile", text("e")), ("recordcount", Value::Int(RECORDS as i64)), ("insertorder", text(insertorder))];
         Scans::of(&Config::new(&pairs.into()).unwrap()).unwrap()
     }
 

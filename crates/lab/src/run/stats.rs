@@ -151,8 +151,7 @@ fn kind_stats(kind: usize, info: &OpInfo, counts: &KindCounts, share: f64, tail:
         (service, response) = (tail.unended_service(kind), tail.unended_response(kind, share));
     }
     let known = Known::new(&times.response, &response);
-    let kept =
-        |limit: ResponseLimit| Kept { within_percent: known.within_percent(&limit, times.errors_within), limit };
+    let kept = |limit: ResponseLimit| Kept { within_percent: known.within_percent(&limit, times.errors_within), limit };
     OpStats {
         short: info.short.clone(),
         rate: info.rate.clone(),
