@@ -88,6 +88,16 @@ impl EngineConfig {
             settings: Settings::default(),
         }
     }
+
+    /// Whether its server runs already, and is others' to start and stop.
+    pub fn is_existing(&self) -> bool {
+        self.server.as_deref().is_some_and(is_dsn)
+    }
+}
+
+/// Whether a server is named by a DSN: it runs already.
+pub fn is_dsn(server: &str) -> bool {
+    server.contains("://")
 }
 
 /// Which of several builds of an engine is meant; its usual one when nothing is named.

@@ -70,19 +70,7 @@ impl Gauges {
 
     /// A trial begins.
     pub fn begins(&mut self, plan: &TrialPlan) {
-        self.trial = Some(Trial {
-            number: plan.number,
-            engine: plan.engine.name.clone(),
-            clients: plan.clients,
-            repeat: plan.repeat,
-            phase: PhaseKind::Provision,
-            ops: 0,
-            errors: 0,
-            written_bytes: Total::default(),
-            read_bytes: Total::default(),
-            cpu_s: Total::default(),
-            last: None,
-        });
+        self.trial = Some(Trial::of(plan));
     }
 
     /// It tells something.
@@ -129,6 +117,22 @@ impl Gauges {
 }
 
 impl Trial {
+    fn of(plan: &TrialPlan) -> Self {
+        Self {
+            number: plan.number,
+            engine: plan.engine.name.clone(),
+            clients: plan.clients,
+            repeat: plan.repeat,
+            phase: PhaseKind::Provision,
+            ops: 0,
+            errors: 0,
+            written_bytes: Total::default(),
+            read_bytes: Total::default(),
+            cpu_s: Total::default(),
+            last: None,
+        }
+    }
+
     fn passes(&mut self, interval: &Interval) {
         let spent = &interval.spent;
         self.ops += interval.ops;
@@ -220,7 +224,9 @@ fn escaped(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rumba_core::engine::EngineConfig;
     use rumba_core::record::Spent;
+    use rumba_testkit::records;
 
     use super::*;
 
@@ -240,38 +246,13 @@ mod tests {
     }
 
     fn trial() -> Trial {
-        Trial {
-            number: 1,
-            engine: "a".to_owned(),
-            clients: 8,
-            repeat: 1,
-            phase: PhaseKind::Loop(1),
-            ops: 0,
-            errors: 0,
-            written_bytes: Total::default(),
-            read_bytes: Total::default(),
-            cpu_s: Total::default(),
-            last: None,
-        }
+        Trial::of(&TrialPlan { engine: EngineConfig::new("a"), clients: 8, ..records::trial_plan() })
     }
 
     /// A second in which so much was written, on a device whose reads nobody tells.
     fn second(device_write_bytes: Metric, suspended_s: f64) -> Interval {
-        Interval {
-            start_s: 0.0,
-            seconds: 1.0,
-            phase: PhaseKind::Loop(1),
-            ops: 10,
-            errors: 0,
-            retries: 0,
-            statements: None,
-            counts: BTreeMap::new(),
-            p50_ms: Metric::default(),
-            p99_ms: Metric::default(),
-            max_ms: Metric::default(),
-            suspended_s,
-            spent: Spent { device_write_bytes, ..Spent::default() },
-        }
+        let spent = Spent { device_write_bytes, ..Spent::default() };
+        Interval { ops: 10, suspended_s, spent, ..records::interval(PhaseKind::Loop(1), 0.0) }
     }
 
     fn told(trial: &Trial) -> String {

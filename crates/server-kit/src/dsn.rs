@@ -43,11 +43,6 @@ pub struct Dsn {
     pub file: Option<PathBuf>,
 }
 
-/// Whether a text is meant as a DSN.
-pub fn is_dsn(text: &str) -> bool {
-    text.contains("://")
-}
-
 /// An error about a server that is named in an experiment.
 pub fn wrong(problem: impl Into<String>, remedy: impl Into<String>) -> SettingError {
     SettingError::new("server", problem, remedy)

@@ -2,13 +2,15 @@
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rumba_core::error::EngineError;
+use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 
 /// Between two looks at a process that is about to start or to end.
@@ -53,11 +55,23 @@ pub fn dies_with_us(command: &mut Command, signal: Signal) {
     }
 }
 
+/// The process at the other end of a Unix socket, as far as this host tells.
+pub fn listening_at(socket: &Path) -> Option<u32> {
+    let peer = socket_peercred(UnixStream::connect(socket).ok()?).ok()?;
+    Some(peer.pid.as_raw_pid() as u32).filter(|pid| *pid > 1)
+}
+
+/// The data directory that a server tells, if this user can list it and it is not seen that the server works elsewhere.
+pub fn data_here(pid: Option<u32>, told: PathBuf) -> Option<PathBuf> {
+    let is_elsewhere = || pid.and_then(|pid| works_in(pid, &told)) == Some(false);
+    (std::fs::read_dir(&told).is_ok() && !is_elsewhere()).then_some(told)
+}
+
 /// Whether a process works in a directory; `None` where that cannot be seen, as of another user's process.
 ///
 /// Servers work in their data directory. The path that one tells is that of its own view of files: in a container it is
 /// another directory than here, and there may be another server's data in the one that is here.
-pub fn works_in(pid: u32, directory: &Path) -> Option<bool> {
+fn works_in(pid: u32, directory: &Path) -> Option<bool> {
     let same_file = |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     Some(same_file(Path::new(&format!("/proc/{pid}/cwd")))? == same_file(directory)?)
 }

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rumba_core::engine::{
-    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Instance, Schema, require_database,
+    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Instance, Schema, is_dsn, require_database,
 };
 use rumba_core::error::EngineError;
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::SettingError;
 use rumba_protocol_mongodb::{Admin, MongoCounts, SessionOptions};
-use rumba_server_kit::dsn::{DATABASE, Dsn, is_dsn};
+use rumba_server_kit::dsn::{DATABASE, Dsn};
 
 use crate::brand::Brand;
 use crate::control::Control;
@@ -143,7 +143,7 @@ impl Engine for MongoEngine {
         let is_mapped = options.arguments.get("storageEngine").is_some_and(|engine| engine == "mmapv1");
         let isolation = if options.transactions { "SNAPSHOT" } else { "none, each document by itself" };
         Nature {
-            isolation: (!config.server.as_deref().is_some_and(is_dsn)).then(|| isolation.to_owned()),
+            isolation: (!config.is_existing()).then(|| isolation.to_owned()),
             has_log: Some(config.durability != Durability::None),
             reads: Some(if is_mapped { Reads::Mapped } else { Reads::Buffered }),
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rumba_core::engine::{
     Asked as Build, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema,
-    require_database,
+    is_dsn, require_database,
 };
 use rumba_core::error::EngineError;
 use rumba_core::memory::MemoryNeed;
@@ -14,7 +14,7 @@ use rumba_core::setting::{Kind as SettingKind, SettingError, SettingInfo};
 use rumba_core::sql::Dialect;
 use rumba_protocol_mysql::Admin;
 
-use rumba_server_kit::dsn::{Dsn, is_dsn};
+use rumba_server_kit::dsn::Dsn;
 use rumba_server_kit::install::{Release, Software as _, available};
 
 use crate::capability::Capabilities;
@@ -353,7 +353,7 @@ impl Engine for MySqlEngine {
     /// Of a server that others run it is not known before it is asked what its experiment does not set, nor which engine
     /// is its default; the record says it. The isolation rumba sets in every session.
     fn nature(&self, config: &EngineConfig) -> Nature {
-        let is_existing = config.server.as_deref().is_some_and(is_dsn);
+        let is_existing = config.is_existing();
         let storage = self.storage.or(config.settings.text("storage_engine"));
         let kind = storage.map(Kind::of).or((!is_existing).then_some(Kind::InnoDb));
         let isolation = config.settings.text("isolation").map(|level| level.to_ascii_uppercase().replace('-', " "));

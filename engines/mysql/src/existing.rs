@@ -1,13 +1,13 @@
 //! The schema on an existing server: taken only when it is empty or rumba's
 //! own, and left as it was found.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rumba_core::error::EngineError;
 use rumba_core::setting::SettingError;
 use rumba_protocol_mysql::{Admin, Target, WireError};
-use rumba_server_kit::process::works_in;
+use rumba_server_kit::process::{data_here, listening_at};
 
 use crate::counters::Ask;
 
@@ -203,11 +203,7 @@ impl Taken {
 /// directory, as far as this host and this user can tell.
 pub fn place(target: &Target, admin: &mut dyn Ask) -> (Option<u32>, Option<PathBuf>) {
     let rumba_protocol_mysql::Address::Socket(path) = &target.address else { return (None, None) };
-    let connected = std::os::unix::net::UnixStream::connect(path).ok();
-    let peer = connected.and_then(|stream| rustix::net::sockopt::socket_peercred(&stream).ok());
-    let pid = peer.map(|peer| peer.pid.as_raw_pid() as u32).filter(|pid| *pid > 1);
+    let pid = listening_at(path);
     let told = firsts(admin, "SELECT @@GLOBAL.datadir").unwrap_or_default();
-    let data = told.into_iter().next().map(PathBuf::from);
-    let is_elsewhere = |data: &Path| pid.and_then(|pid| works_in(pid, data)) == Some(false);
-    (pid, data.filter(|data| std::fs::read_dir(data).is_ok() && !is_elsewhere(data)))
+    (pid, told.into_iter().next().and_then(|data| data_here(pid, data.into())))
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rumba_core::engine::{
-    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema,
+    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema, is_dsn,
     require_database,
 };
 use rumba_core::error::EngineError;
@@ -14,7 +14,7 @@ use rumba_core::setting::SettingError;
 use rumba_core::sql::Dialect;
 use rumba_protocol_postgresql::Admin;
 use rumba_server_kit::cache::Draft;
-use rumba_server_kit::dsn::{Dsn, is_dsn};
+use rumba_server_kit::dsn::Dsn;
 use rumba_server_kit::identity::Identity;
 use rumba_server_kit::install::{Release, Software as _, available};
 
@@ -250,7 +250,7 @@ impl Engine for PostgreSql {
     /// The isolation of sessions that are told none is the server's, which of one that others run is not known before it is
     /// asked; the record says it.
     fn nature(&self, config: &EngineConfig) -> Nature {
-        let is_existing = config.server.as_deref().is_some_and(is_dsn);
+        let is_existing = config.is_existing();
         let level = config.settings.text("isolation").or((!is_existing).then_some("read-committed"));
         let isolation = level.map(|level| level.to_ascii_uppercase().replace('-', " "));
         Nature { isolation, has_log: Some(true), reads: Some(Reads::Buffered) }

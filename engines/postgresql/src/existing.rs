@@ -1,13 +1,13 @@
 //! The database on an existing server: taken only when it is empty or rumba's
 //! own, and left as it was found.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rumba_core::error::{EngineError, SqlState};
 use rumba_core::setting::SettingError;
 use rumba_protocol_postgresql::{Address, Admin, PgError, Target};
-use rumba_server_kit::process::works_in;
+use rumba_server_kit::process::{data_here, listening_at};
 
 use crate::control::Control;
 use crate::failure::{failed, is_denied};
@@ -198,10 +198,7 @@ pub fn give_back(control: &mut Control) -> Result<(), EngineError> {
 /// directory, as far as this host and this user can tell.
 pub fn place(target: &Target, control: &mut Control) -> (Option<u32>, Option<PathBuf>) {
     let Address::Socket(path) = &target.address else { return (None, None) };
-    let connected = std::os::unix::net::UnixStream::connect(path).ok();
-    let peer = connected.and_then(|stream| rustix::net::sockopt::socket_peercred(&stream).ok());
-    let pid = peer.map(|peer| peer.pid.as_raw_pid() as u32).filter(|pid| *pid > 1);
-    let data = first(control, "SHOW data_directory").ok().filter(|data| !data.is_empty()).map(PathBuf::from);
-    let is_elsewhere = |data: &Path| pid.and_then(|pid| works_in(pid, data)) == Some(false);
-    (pid, data.filter(|data| std::fs::read_dir(data).is_ok() && !is_elsewhere(data)))
+    let pid = listening_at(path);
+    let told = first(control, "SHOW data_directory").ok().filter(|data| !data.is_empty());
+    (pid, told.and_then(|data| data_here(pid, data.into())))
 }

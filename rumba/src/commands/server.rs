@@ -119,7 +119,7 @@ fn refuse_unless_managed(config: &EngineConfig, registry: &Registry) -> Result<(
         let remedy = "it is a library, and has no process to start: `rumba run` opens it";
         return Err(Problem::mistake(format!("{} is no server", config.engine), remedy));
     }
-    if config.server.as_deref().is_some_and(|server| server.contains("://")) {
+    if config.is_existing() {
         let remedy = "name a release or a base directory: what runs already needs no keeper";
         return Err(Problem::mistake("an existing server is not rumba's to start and stop", remedy));
     }

@@ -96,9 +96,9 @@ fn is_charged(phase: PhaseKind) -> bool {
 /// Whether the device that the meters read is that of the results. Where an existing server has its data only the
 /// trial's process knows.
 fn is_shared(order: &Order, results: &Path) -> bool {
-    let is_existing = order.plan.engine.server.as_deref().is_some_and(|server| server.contains("://"));
     let (data, results) = (device_of(&order.data_dir), device_of(results));
-    !is_existing && data.is_ok_and(|data| results.is_ok_and(|results| data.number == results.number))
+    !order.plan.engine.is_existing()
+        && data.is_ok_and(|data| results.is_ok_and(|results| data.number == results.number))
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use rumba_core::results::{Results, Trial};
 use rumba_core::setting::{Settings, Value};
 use rumba_core::warning::Warning;
 use rumba_core::workload::Short;
+use rumba_testkit::records;
 
 /// What an imagined engine is like.
 #[derive(Clone, Copy, Debug)]
@@ -290,35 +291,17 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
         number,
         engine,
         facts: Some(facts(s)),
-        workload: "linkbench".to_owned(),
         workload_settings: Settings(workload_settings),
-        test: None,
         clients,
         repeat,
-        part: Default::default(),
-        loaded_by: None,
-        probe: None,
         run: RunPlan {
             load_clients: 4,
-            driver: rumba_core::record::DriverKind::Auto,
             warmup_s: 30.0,
-            age_s: None,
-            warmup_most_s: None,
             loops: plan.loops,
             loop_s: plan.loop_s as f64,
-            rate: None,
-            arrivals: None,
-            search: None,
-            active_percent: None,
-            queue: None,
-            backlog_s: 30.0,
-            seed: 1,
-            verify: true,
-            crash_s: None,
-            keep_data: false,
-            interval_s: 1.0,
-            stall_s: 60.0,
+            ..records::run_plan()
         },
+        ..records::trial_plan()
     };
     Record {
         status: Status::Done,
