@@ -54,7 +54,9 @@ fn suite(place: &Place, options: &[&str]) {
     let with = |words: &[&str]| -> Vec<String> { options.iter().chain(words).map(|&word| word.to_owned()).collect() };
     succeeds(place, &with(&["oltp_common", "--tables=2", "--table-size=500", "--threads=2", "prepare"]));
     for script in SCRIPTS {
-        let words = with(&[script, "--tables=2", "--table-size=500", "--threads=2", "--events=60", "--time=0", "run"]);
+        // Two that write many rows in a transaction meet at one of them now and then, and an event is begun again.
+        let threads = if matches!(script, "oltp_read_write" | "oltp_write_only") { "--threads=1" } else { "--threads=2" };
+        let words = with(&[script, "--tables=2", "--table-size=500", threads, "--events=60", "--time=0", "run"]);
         let said = succeeds(place, &words);
         assert_eq!(figure(&said, "total number of events:"), 60.0, "{script}: {said}");
         assert_eq!(figure(&said, "ignored errors:"), 0.0, "{script}: {said}");
