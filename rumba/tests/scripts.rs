@@ -202,10 +202,12 @@ fn statements_are_answered_as_scripts_expect_it() {
                '50000/1250025000/-1250025000')
         assert(con:disconnect())
         assert(not pcall(con.query, con, 'SELECT 1'))
+        assert(con:disconnect() == true)
         assert(con:reconnect() and con:query_row('SELECT 1') == '1')"
     );
     run.load(&script).unwrap();
-    assert_eq!(*run.host.log.lock().unwrap(), ["Alert: attempt to use an already closed connection"]);
+    let alerts = ["use", "close"].map(|what| format!("Alert: attempt to {what} an already closed connection"));
+    assert_eq!(*run.host.log.lock().unwrap(), alerts);
 }
 
 #[test]
@@ -339,9 +341,11 @@ fn random_numbers_counters_and_histograms_are_there_under_all_their_names() {
         assert(type(tonumber(sysbench.rand.uniform_uint64())) == 'number')
         ffi.cdef[[
             void sb_counter_inc(int thread_id, sb_counter_type type);
+            void sb_counter_add(int thread_id, sb_counter_type type, uint64_t val);
             int usleep(unsigned int useconds);
         ]]
         ffi.C.sb_counter_inc(sysbench.tid, ffi.C.SB_CNT_ERROR)
+        ffi.C.sb_counter_add(sysbench.tid, ffi.C.SB_CNT_BYTES_READ, 5)
         ffi.C.usleep(1)
         local h = sysbench.histogram.new(100, 1, 1000)
         h:update(10)
@@ -350,7 +354,7 @@ fn random_numbers_counters_and_histograms_are_there_under_all_their_names() {
         assert(os.execute('true') and bit.band(6, 3) == 2)";
     let counters = Arc::<Counters>::default();
     Interpreter::new(&run.setup(script), 3, counters.clone()).unwrap();
-    assert_eq!(counters.read()[4], 1);
+    assert_eq!((counters.read()[4], counters.read()[6]), (1, 5));
 }
 
 #[test]

@@ -283,6 +283,53 @@ fn how_long_statements_took_is_told_with_all_the_verbosity_there_is() {
     }
 }
 
+/// A script that naps for a millisecond in each event, with more functions of its own.
+fn nap(place: &Place, more: &str) {
+    let script = "ffi.cdef[[int usleep(unsigned int);]]\nfunction event() ffi.C.usleep(1000) end\n";
+    std::fs::write(place.path("nap.lua"), format!("{script}{more}")).unwrap();
+}
+
+/// They were taken from those that were asked for: the warm-up ended with them, and its events were told as the run's.
+#[test]
+fn events_of_a_warm_up_are_neither_told_nor_taken_from_those_that_are_asked_for() {
+    let place = Place::new();
+    let more = "local began, nap = 0, event\nfunction event() began = began + 1 nap() end
+        function thread_done() print('began: ' .. began) end";
+    nap(&place, more);
+    let said = succeeds(&place, &["nap.lua", "--warmup-time=1", "--events=40", "--time=0", "run"]);
+    // The one that is under way when the warm-up ends is told too.
+    let events = figure(&said, "total number of events:");
+    assert!((40.0..=41.0).contains(&events) && figure(&said, "began:") > 80.0, "{said}");
+    // What ends within the warm-up has nothing to tell.
+    let mutex = ["mutex", "--mutex-num=1", "--mutex-locks=1", "--mutex-loops=1"];
+    let said = succeeds(&place, &[&mutex[..], &["--warmup-time=5", "run"]].concat());
+    assert_eq!((figure(&said, "total number of events:"), figure(&said, "max:")), (0.0, 0.0), "{said}");
+}
+
+/// They were so long after the warm-up, and one at the very start told of nothing.
+#[test]
+fn checkpoints_are_so_long_after_the_start_of_the_warm_up_and_within_it_there_are_none() {
+    let place = Place::new();
+    nap(&place, "");
+    let words = ["nap.lua", "--warmup-time=2", "--time=2", "--report-checkpoints=0,1,3,3", "run"];
+    let said = succeeds(&place, &words);
+    let titles: Vec<&str> = said.lines().filter(|line| line.ends_with("Checkpoint report:")).collect();
+    assert_eq!(titles, ["[ 3s ] Checkpoint report:"], "{said}");
+    let elapsed_s = figure(&said, "time elapsed:");
+    assert!((1.0..2.0).contains(&elapsed_s), "without the warm-up: {said}");
+}
+
+/// A server that had not yet answered anything was none, and a parser of the lines found another form.
+#[test]
+fn statements_are_told_from_when_a_driver_is_asked_for() {
+    let place = Place::new();
+    nap(&place, "function thread_init() con = sysbench.sql.driver():connect() end");
+    let words = ["nap.lua", "--db-driver=sqlite", "--time=2", "--report-interval=1", "run"];
+    let said = succeeds(&place, &words);
+    assert!(said.contains("[ 1s ] thds: 1 tps: ") && said.contains(" qps: 0.00 (r/w/o: 0.00/0.00/0.00) "), "{said}");
+    assert!(said.contains("SQL statistics:\n") && figure(&said, "queries:") == 0.0, "{said}");
+}
+
 #[test]
 fn what_waits_is_told_while_it_runs_at_a_rate() {
     let place = Place::new();

@@ -144,14 +144,14 @@ impl BuiltInTest {
         };
         // `memory` has its own limit.
         let events = if matches!(self.test, Test::Memory(_)) { 0 } else { self.settings.events.unwrap_or(0) };
-        Ok(Started { shared, events: Arc::new(Events::at_most(events)), shapes: Shapes::from(&self.settings.random) })
+        Ok(Started { shared, events: Events::at_most(events), shapes: Shapes::from(&self.settings.random) })
     }
 }
 
 /// A test that is ready for its clients.
 pub struct Started {
     shared: Shared,
-    events: Arc<Events>,
+    events: Events,
     shapes: Shapes,
 }
 
@@ -164,6 +164,11 @@ enum Shared {
 }
 
 impl Started {
+    /// How many events there are.
+    pub fn events(&self) -> &Events {
+        &self.events
+    }
+
     /// The client of a number, counted from 0. It blocks, so it needs a thread of its own. Each event is counted with its
     /// time; reads, writes, syncs and bytes of files are too.
     ///
@@ -205,6 +210,15 @@ mod tests {
             let counters = run(&test(name, &small).start().unwrap(), 3, u64::MAX).unwrap();
             assert_eq!(events(&counters).iter().sum::<u64>(), 21, "{name}");
         }
+    }
+
+    #[test]
+    fn events_that_are_not_counted_are_none_of_the_limit() {
+        let started = test("cpu", &[("events", "3"), ("cpu-max-prime", "10")]).start().unwrap();
+        started.events().count(false);
+        assert_eq!(events(&run(&started, 1, 7).unwrap()), [7]);
+        started.events().count(true);
+        assert_eq!(events(&run(&started, 1, 7).unwrap()), [3]);
     }
 
     #[test]

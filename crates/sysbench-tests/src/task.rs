@@ -35,7 +35,7 @@ pub(crate) trait Task {
 pub(crate) struct TaskClient<T> {
     pub(crate) task: T,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) events: Arc<Events>,
+    pub(crate) events: Events,
 }
 
 impl<T: Task> TaskClient<T> {

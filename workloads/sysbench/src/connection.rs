@@ -235,11 +235,13 @@ impl Connection {
         }
     }
 
-    /// Closes it; whether it was open.
-    pub(crate) fn disconnect(&mut self) -> Outcome {
+    /// Closes it. That it is closed already is told, and as in sysbench nothing comes of it.
+    pub(crate) fn disconnect(&mut self) {
         self.forget_rows();
         (self.rows, self.raw_rows, self.load) = (Rows::default(), RawRows::default(), None);
-        if self.session.take().or(self.withheld.take()).is_some() { Outcome::Done } else { Outcome::Failed }
+        if self.session.take().or(self.withheld.take()).is_none() {
+            self.client().host().log(Level::Alert, "attempt to close an already closed connection");
+        }
     }
 
     /// Runs a statement as text.

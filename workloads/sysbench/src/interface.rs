@@ -20,7 +20,7 @@ struct Interface {
     driver: unsafe extern "C" fn(*const Client, *const c_char) -> *const DriverHead,
     connect: unsafe extern "C" fn(*const Client, *const DriverHead) -> *mut Connection,
     let_go: unsafe extern "C" fn(*mut Connection) -> bool,
-    disconnect: unsafe extern "C" fn(*mut Connection) -> Outcome,
+    disconnect: unsafe extern "C" fn(*mut Connection),
     reconnect: unsafe extern "C" fn(*mut Connection) -> Outcome,
     fail_again: unsafe extern "C" fn(*mut Connection),
     query: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
@@ -43,7 +43,7 @@ struct Interface {
     more_events: unsafe extern "C" fn(*const Client) -> bool,
     event_start: unsafe extern "C" fn(*const Client),
     event_stop: unsafe extern "C" fn(*const Client),
-    count: unsafe extern "C" fn(*const Client, c_int, c_int),
+    count: unsafe extern "C" fn(*const Client, c_int, c_int, u64),
     rand_uint64: unsafe extern "C" fn(*const Client) -> u64,
     rand_double: unsafe extern "C" fn(*const Client) -> f64,
     rand_default: Draw,
@@ -135,8 +135,8 @@ unsafe extern "C" fn let_go(connection: *mut Connection) -> bool {
     unsafe { &mut *connection }.let_go()
 }
 
-unsafe extern "C" fn disconnect(connection: *mut Connection) -> Outcome {
-    unsafe { &mut *connection }.disconnect()
+unsafe extern "C" fn disconnect(connection: *mut Connection) {
+    unsafe { &mut *connection }.disconnect();
 }
 
 unsafe extern "C" fn reconnect(connection: *mut Connection) -> Outcome {
@@ -238,10 +238,10 @@ unsafe extern "C" fn event_stop(client: *const Client) {
     unsafe { &*client }.event_stop();
 }
 
-unsafe extern "C" fn count(client: *const Client, _thread: c_int, counter: c_int) {
+unsafe extern "C" fn count(client: *const Client, _thread: c_int, counter: c_int, number: u64) {
     // A client counts for itself, whichever number it names: the sum is the same.
     if let Some(counter) = Counter::of(counter) {
-        unsafe { &*client }.count(counter);
+        unsafe { &*client }.count_by(counter, number);
     }
 }
 

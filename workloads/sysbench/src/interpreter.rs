@@ -74,6 +74,11 @@ impl Client {
         self.counters.count(counter);
     }
 
+    /// Counts so many.
+    pub(crate) fn count_by(&self, counter: Counter, number: u64) {
+        self.counters.count_by(counter, number);
+    }
+
     pub(crate) fn setup(&self) -> Ref<'_, Arc<Setup>> {
         self.setup.borrow()
     }

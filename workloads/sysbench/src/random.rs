@@ -166,6 +166,10 @@ impl Random {
 
     /// Rank `k` of the range with a probability in proportion to 1 / k^exponent.
     pub fn zipfian(&mut self, a: u32, b: u32) -> u32 {
+        if is_empty(a, b) {
+            // As in sysbench, whose rank is 0 then; the other distributions give `a`.
+            return b;
+        }
         let ranks = b.wrapping_sub(a).saturating_add(1);
         loop {
             let share = self.share();
@@ -269,7 +273,13 @@ fn marks(format: &[u8; DRAWN]) -> usize {
 }
 
 fn width(a: u32, b: u32) -> f64 {
-    f64::from(b.wrapping_sub(a)) + 1.0
+    if is_empty(a, b) { 0.0 } else { f64::from(b.wrapping_sub(a)) + 1.0 }
+}
+
+/// From 1 to 0, as a script asks for the rows of a table that has none.
+#[inline]
+fn is_empty(a: u32, b: u32) -> bool {
+    b.checked_add(1) == Some(a)
 }
 
 /// Zipf's law by rejection-inversion: W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from
@@ -458,6 +468,17 @@ mod tests {
         }
         counts.iter().for_each(|counts| are_alike(counts, 33.7));
         pairs.iter().for_each(|counts| are_alike(counts, 161.0));
+    }
+
+    /// They were ranges of all numbers.
+    #[test]
+    fn empty_ranges_give_the_number_beside_them() {
+        let mut random = Random::new(3, 0, Shapes::default());
+        for (a, b) in [(1, 0), (8, 7), (u32::MAX, u32::MAX - 1)] {
+            let drawn = [random.uniform(a, b), random.gaussian(a, b), random.pareto(a, b), random.zipfian(a, b)];
+            assert_eq!(drawn, [a, a, a, b]);
+        }
+        assert!((0..100).any(|_| random.uniform(0, u32::MAX) > u32::MAX / 2));
     }
 
     #[test]

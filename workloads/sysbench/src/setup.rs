@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use crate::host::Host;
 use crate::random::{Shapes, Unique};
@@ -45,23 +45,39 @@ impl Script {
     }
 }
 
-/// How many events there are to run.
-#[derive(Debug)]
+/// How many events there are to run; clones take from the same.
+#[derive(Clone, Debug)]
 pub struct Events {
-    left: Option<AtomicU64>,
+    limit: Option<Arc<Limit>>,
+}
+
+#[derive(Debug)]
+struct Limit {
+    left: AtomicU64,
+    is_counted: AtomicBool,
 }
 
 impl Events {
     /// At most so many; 0 bounds nothing.
     pub fn at_most(events: u64) -> Self {
-        Self { left: (events > 0).then(|| AtomicU64::new(events)) }
+        let limit = || Arc::new(Limit { left: AtomicU64::new(events), is_counted: AtomicBool::new(true) });
+        Self { limit: (events > 0).then(limit) }
+    }
+
+    /// Whether those that are taken from now on are counted, as they are until something else is said: those of a
+    /// warm-up are not.
+    pub fn count(&self, is_counted: bool) {
+        if let Some(limit) = &self.limit {
+            limit.is_counted.store(is_counted, Relaxed);
+        }
     }
 
     /// Takes one; false when there is none any more.
     #[inline]
     pub fn take(&self) -> bool {
-        let Some(left) = &self.left else { return true };
-        left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok()
+        let Some(limit) = &self.limit else { return true };
+        let take_one = || limit.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
+        !limit.is_counted.load(Relaxed) || take_one()
     }
 }
 

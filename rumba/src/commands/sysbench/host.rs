@@ -1,6 +1,7 @@
 //! The ways to databases: which session each driver's options ask for, and which errors are passed over.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rumba_core::error::EngineError;
@@ -73,6 +74,8 @@ impl Way {
 pub struct Drivers {
     options: OnceLock<OptionSet>,
     log: Mutex<Log>,
+    /// A script has asked for a driver.
+    is_asked: AtomicBool,
     stopwatch: Stopwatch,
     /// What a `thread_done` failed with, the first of them.
     end_failure: OnceLock<String>,
@@ -82,7 +85,13 @@ impl Drivers {
     /// Nothing is known of options yet.
     pub fn new() -> Self {
         let log = Mutex::new(Log::new(Rank::Notice));
-        Self { options: OnceLock::new(), log, stopwatch: Stopwatch::default(), end_failure: OnceLock::new() }
+        Self {
+            options: OnceLock::new(),
+            log,
+            is_asked: AtomicBool::new(false),
+            stopwatch: Stopwatch::default(),
+            end_failure: OnceLock::new(),
+        }
     }
 
     /// Takes the options on.
@@ -95,6 +104,11 @@ impl Drivers {
     /// Whether the driver that is used where none is named runs within this process.
     pub fn is_embedded(&self) -> bool {
         self.options.get().and_then(|options| options.text("db-driver")) == Some("sqlite")
+    }
+
+    /// Whether a script has asked for a driver so far.
+    pub fn are_asked_for(&self) -> bool {
+        self.is_asked.load(Relaxed)
     }
 
     /// Prints a report, and what is told with it.
@@ -177,6 +191,7 @@ impl Host for Drivers {
 
     /// What `--db-driver` names. Its other options are checked with it, as sysbench does when a script first asks.
     fn default_driver(&self) -> Option<usize> {
+        self.is_asked.store(true, Relaxed);
         let settings = DatabaseSettings::read(self.options.get()?, None);
         match settings {
             Ok(settings) => DRIVERS.iter().position(|driver| driver.name == settings.driver),
@@ -188,6 +203,7 @@ impl Host for Drivers {
     }
 
     fn connect(&self, driver: usize, client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+        self.is_asked.store(true, Relaxed);
         let (way, is_timed) = self.way(driver)?;
         let session = way.session(client)?;
         Ok(if is_timed { self.stopwatch.over(session) } else { session })

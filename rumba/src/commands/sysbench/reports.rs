@@ -69,7 +69,8 @@ impl Since {
             interval_s: elapsed.saturating_sub(before.at).as_secs_f64(),
             elapsed_s: elapsed.as_secs_f64(),
             counts: Counts {
-                events: before.span.ops(),
+                // To sysbench it is one counter, which scripts can count up too.
+                events: before.span.ops() + since(Counter::Transaction),
                 reads: since(Counter::Read),
                 writes: since(Counter::Write),
                 others: since(Counter::Other),
@@ -147,6 +148,17 @@ mod tests {
             first.span.kinds[0].count += 1;
             second.span.kinds[0].count += 1;
         }
+    }
+
+    #[test]
+    fn what_a_script_counts_as_transactions_is_told_with_the_events() {
+        let settings = Settings::read(&mut OptionSet::general()).unwrap().0;
+        let clients = [Arc::<Counters>::default()];
+        let [mut interval, mut all] = [(); 2].map(|()| Since::now(&clients, Duration::ZERO));
+        events(&clients[0], [&mut interval, &mut all], 3, 5);
+        clients[0].count_by(Counter::Transaction, 4);
+        let told = all.tell(Kind::Cumulative, &settings, &clients, 1, Duration::from_secs(1));
+        assert_eq!((told.counts.events, told.threads[0].events, told.latency.avg_ns), (7, 3, 5));
     }
 
     /// A checkpoint took the counts away from under the intervals, and the rates of what came after it were of all the time.

@@ -14,6 +14,7 @@ use rumba_sysbench::report::{self, Closing, Queue, Snapshot, Subject};
 use rumba_sysbench::settings::Settings;
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::host::{Host, Level};
+use rumba_workload_sysbench::setup::Events;
 
 use super::record::Record;
 use super::reports::{Kind, Since};
@@ -48,12 +49,13 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
     if let Err(error) = registered {
         test.drivers().log(Level::Warning, &format!("Ctrl-C will not be reported: {error}"));
     }
-    let Ready { made, counters, interval, all } = ready;
+    let Ready { made, counters, events, interval, all } = ready;
     let started = Instant::now();
     let mut run = Run {
         test,
         settings,
         counters,
+        events,
         running: made.start(),
         started,
         interval,
@@ -71,6 +73,7 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
 struct Ready {
     made: Made,
     counters: Vec<Arc<Counters>>,
+    events: Events,
     interval: Since,
     all: Since,
 }
@@ -82,7 +85,8 @@ fn begin(test: &Test<'_>, settings: &Settings, options: &OptionSet, record: &Rec
     drivers.report(&report::running_with(settings));
     drivers.report(&test.mode_text());
     let counters: Vec<Arc<Counters>> = (0..settings.threads).map(|_| Arc::default()).collect();
-    let make = test.maker(&counters)?;
+    let (make, events) = test.maker(&counters)?;
+    events.count(settings.warmup.is_zero());
     drivers.report(report::INITIALIZING);
     let schedule = match settings.rate_per_s {
         Some(rate) => Schedule::open(f64::from(rate), QueueKind::Shared, test.seed()),
@@ -102,7 +106,7 @@ fn begin(test: &Test<'_>, settings: &Settings, options: &OptionSet, record: &Rec
     })?;
     drop(watch);
     drivers.report(report::THREADS_STARTED);
-    Ok(Ready { made, counters, interval, all })
+    Ok(Ready { made, counters, events, interval, all })
 }
 
 /// Ends the program when clients are not ready in time: a script that hangs has nothing else to end it. What is returned
@@ -129,6 +133,7 @@ struct Run<'a> {
     test: &'a Test<'a>,
     settings: &'a Settings,
     counters: Vec<Arc<Counters>>,
+    events: Events,
     running: Running,
     started: Instant,
     interval: Since,
@@ -168,7 +173,9 @@ impl Run<'_> {
             self.test.drivers().report(&report::warming_up(settings.warmup));
         }
         let mut reports = 0;
-        let mut checkpoints = settings.checkpoints.iter().copied().peekable();
+        // They are so long after the start of the warm-up; those that fall into it are left out.
+        let of_measured = settings.checkpoints.iter().filter_map(|at| at.checked_sub(settings.warmup));
+        let mut checkpoints = of_measured.filter(|at| !at.is_zero()).peekable();
         loop {
             let limit = settings.time.map(|time| (time, Due::Limit));
             let next_report = settings.report_interval.map(|every| (every * (reports + 1), Due::Interval));
@@ -194,6 +201,9 @@ impl Run<'_> {
                     Some(Due::Checkpoint) => {
                         checkpoints.next();
                         self.report_checkpoint();
+                        // One whose time has passed meanwhile, or comes twice, has nothing to tell.
+                        let passed = self.started.elapsed();
+                        while checkpoints.next_if(|at| *at <= passed).is_some() {}
                     }
                     Some(Due::Limit) => return self.finish(),
                     None => {}
@@ -254,6 +264,7 @@ impl Run<'_> {
 
     /// Nothing of the warmup counts.
     fn warmed_up(&mut self) {
+        self.events.count(true);
         if self.settings.rate_per_s.is_some() {
             self.running.forget_waiting();
         }
@@ -273,8 +284,10 @@ impl Run<'_> {
         self.all.span.merge(&counts);
     }
 
+    /// Statements are told from when a driver is asked for, also while none is done, and where a script counts them.
     fn subject(&self) -> Subject {
-        if self.counters.iter().any(|client| client.read().iter().take(3).any(|&count| count > 0)) {
+        let are_counted = || self.counters.iter().any(|client| client.statements().iter().any(|&count| count > 0));
+        if self.test.drivers().are_asked_for() || are_counted() {
             Subject::Sql
         } else {
             Subject::Other
@@ -295,7 +308,8 @@ impl Run<'_> {
 
     fn report_checkpoint(&mut self) {
         self.collect();
-        self.test.drivers().report(&report::checkpoint(self.started.elapsed().as_secs_f64()));
+        let since_start = self.settings.warmup + self.started.elapsed();
+        self.test.drivers().report(&report::checkpoint(since_start.as_secs_f64()));
         let snapshot = self.cumulative(0);
         self.tell_cumulative(&snapshot);
         self.record.document.add_checkpoint(&snapshot);
@@ -325,6 +339,10 @@ impl Run<'_> {
         let failed = self.failed(end);
         let unfinished = self.count_the_rest(end);
         let is_broken = self.running.failure().is_some() || end == End::QueueFull;
+        if !is_broken && !self.is_warm {
+            // It has ended before anything was to be counted.
+            self.warmed_up();
+        }
         if !is_broken || self.has_measured() {
             let snapshot = self.cumulative(unfinished);
             // As in sysbench: whoever reads the report alone must not take the part for the whole.

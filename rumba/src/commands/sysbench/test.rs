@@ -16,6 +16,7 @@ use rumba_sysbench_tests::{BuiltInTest, Started};
 use rumba_workload_sysbench::ScriptClient;
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::failure::Function;
+use rumba_workload_sysbench::setup::Events;
 
 use super::script::{Script, without_event};
 use super::{Ended, host, print};
@@ -95,23 +96,26 @@ impl Test<'_> {
         }
     }
 
-    /// Makes the clients, each with its counters; before that, takes what they share.
-    pub fn maker(&self, counters: &[Arc<Counters>]) -> Result<Make, Ended> {
+    /// Makes the clients, each with its counters; before that, takes what they share. With how many events they have.
+    pub fn maker(&self, counters: &[Arc<Counters>]) -> Result<(Make, Events), Ended> {
         let counters = counters.to_vec();
         match self {
             Test::Script(script) => {
                 let (setup, drivers) = (script.setup.clone(), script.drivers.clone());
-                Ok(Arc::new(move |ClientAddress { client, .. }| {
+                let events = setup.events.clone();
+                let make: Make = Arc::new(move |ClientAddress { client, .. }| {
                     let client = ScriptClient::new(&setup, client, counters[client as usize].clone())?;
                     Ok(Box::new(PassedOver { client, drivers: drivers.clone() }) as Box<dyn Client>)
-                }))
+                });
+                Ok((make, events))
             }
             Test::BuiltIn { test, seed, drivers, .. } => {
                 let started: Started = test.start().map_err(|failure| drivers.failed(&failure))?;
-                let seed = *seed;
-                Ok(Arc::new(move |ClientAddress { client, .. }| {
+                let (events, seed) = (started.events().clone(), *seed);
+                let make: Make = Arc::new(move |ClientAddress { client, .. }| {
                     started.client(client, counters[client as usize].clone(), seed)
-                }))
+                });
+                Ok((make, events))
             }
         }
     }

@@ -66,7 +66,7 @@ typedef struct {
   sql_driver *(*driver)(void *, const char *);
   sql_connection *(*connect)(void *, sql_driver *);
   bool (*let_go)(sql_connection *);
-  int (*disconnect)(sql_connection *);
+  void (*disconnect)(sql_connection *);
   int (*reconnect)(sql_connection *);
   void (*fail_again)(sql_connection *);
   int (*query)(sql_connection *, const char *, size_t);
@@ -89,7 +89,7 @@ typedef struct {
   bool (*more_events)(void *);
   void (*event_start)(void *);
   void (*event_stop)(void *);
-  void (*count)(void *, int, sb_counter_type);
+  void (*count)(void *, int, sb_counter_type, uint64_t);
   uint64_t (*rand_uint64)(void *);
   double (*rand_double)(void *);
   uint32_t (*rand_default)(void *, uint32_t, uint32_t);
@@ -333,7 +333,8 @@ function connections:prepare(sql)
 end
 
 function connections:disconnect()
-   return assert(api.disconnect(self) == DONE, "the connection is closed already")
+   api.disconnect(self)
+   return true
 end
 
 real_ffi.metatype("sql_connection", {
@@ -470,7 +471,8 @@ end
 -- ------------------------------------------------------------------ counters
 
 local count = api.count
-function exported.sb_counter_inc(thread, counter) count(this, thread, counter) end
+function exported.sb_counter_inc(thread, counter) count(this, thread, counter, 1) end
+function exported.sb_counter_add(thread, counter, number) count(this, thread, counter, number) end
 
 -- ------------------------------------------------------------------ events
 
