@@ -331,6 +331,17 @@ fn statements_are_told_from_when_a_driver_is_asked_for() {
 }
 
 #[test]
+fn a_command_of_all_threads_that_fails_in_one_fails() {
+    let place = Place::new();
+    let script = "local function fill() assert(sysbench.tid == 0, 'no room') end
+        sysbench.cmdline.commands = { fill = { fill, sysbench.cmdline.PARALLEL_COMMAND } }";
+    std::fs::write(place.path("fill.lua"), script).unwrap();
+    let output = sysbench(&place, &["fill.lua", "--threads=2", "fill"]);
+    let said = text(&output);
+    assert!(output.status.code() == Some(1) && said.contains("no room"), "{said}");
+}
+
+#[test]
 fn what_waits_is_told_while_it_runs_at_a_rate() {
     let place = Place::new();
     let script = "ffi.cdef[[int usleep(unsigned int);]]\nfunction event() ffi.C.usleep(2000) end";

@@ -73,7 +73,7 @@ pub struct Latency {
 pub struct Percentile {
     /// From 0 to 100.
     pub percent: f64,
-    /// As [`crate::Histogram::percentile`] tells it.
+    /// No longer than the longest.
     pub latency_ms: f64,
 }
 
