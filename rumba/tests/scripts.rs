@@ -519,6 +519,25 @@ fn what_sysbench_has_besides_statements_answers_too() {
     run.load(&script).unwrap();
 }
 
+/// That of 99.9 percent was called that of 99.
+#[test]
+fn reports_of_scripts_name_the_percentile_that_they_tell() {
+    let run = Run::new();
+    for (percent, named) in [("99.9", "lat (ms,99.9%): 1.50 "), ("95", "lat (ms,95%): 1.50 ")] {
+        let script = format!(
+            "local said
+            function print(text) said = text end
+            sysbench.opt.percentile = {percent}
+            sysbench.report_default {{
+                time_total = 1, time_interval = 1, threads_running = 1, latency_pct = 0.0015,
+                events = 1, reads = 0, writes = 0, other = 0, errors = 0, reconnects = 0,
+            }}
+            assert(said:find('{named}', 1, true), said)"
+        );
+        run.load(&script).unwrap();
+    }
+}
+
 /// Much is loaded only when it is asked for; scripts do not see that.
 #[test]
 fn what_is_loaded_late_is_there_from_the_start() {

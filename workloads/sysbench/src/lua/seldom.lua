@@ -137,7 +137,7 @@ end
 function seldom.report_default(stat)
    local tps, qps, reads, writes, other = rates(stat)
    print(string.format(
-      "[ %.0fs ] thds: %u tps: %4.2f qps: %4.2f (r/w/o: %4.2f/%4.2f/%4.2f) lat (ms,%u%%): %4.2f err/s %4.2f " ..
+      "[ %.0fs ] thds: %u tps: %4.2f qps: %4.2f (r/w/o: %4.2f/%4.2f/%4.2f) lat (ms,%s%%): %4.2f err/s %4.2f " ..
       "reconn/s: %4.2f",
       stat.time_total, stat.threads_running, tps, qps, reads, writes, other, sysbench.opt.percentile,
       stat.latency_pct * 1000, per_second(stat, "errors"), per_second(stat, "reconnects")))
