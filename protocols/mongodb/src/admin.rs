@@ -32,7 +32,8 @@ impl Admin {
     /// # Errors
     /// What kept it from connecting until it gave up.
     pub fn reconnect(&mut self) -> Result<(), MongoError> {
-        self.connection = insist(|| Connection::open(&self.target, Instant::now() + CONNECT), MongoError::is_lost)?;
+        let connect = || self.connection.anew(&self.target, Instant::now() + CONNECT);
+        self.connection = insist(connect, MongoError::is_lost)?;
         Ok(())
     }
 

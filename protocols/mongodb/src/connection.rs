@@ -46,6 +46,17 @@ impl Connection {
         Ok(connection)
     }
 
+    /// Connects anew to where this one was. A server that took writes is not back before it takes them again: one of a
+    /// replica set lets one in as soon as it has started, and is chosen for writes later.
+    pub(crate) fn anew(&self, target: &Target, deadline: Instant) -> Result<Self, MongoError> {
+        let connection = Self::open(target, deadline)?;
+        if self.hello.is_writable && !connection.hello.is_writable {
+            let cause = io::Error::other("the server takes no writes yet, which it did before");
+            return Err(TransportError::io("connecting anew", cause).into());
+        }
+        Ok(connection)
+    }
+
     /// Both sides encrypt from the first byte on, or neither does: nobody is asked.
     fn encrypt(&mut self, target: &Target) -> Result<(), MongoError> {
         let refused = |words: &str| MongoError::from(TransportError::Tls(words.to_owned()));

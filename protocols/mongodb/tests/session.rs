@@ -6,8 +6,9 @@ mod support;
 use std::cell::RefCell;
 use std::os::fd::RawFd;
 use std::rc::Rc;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use rumba_core::document::{Command, DocumentSession, Find, Update};
 use rumba_core::error::EngineError;
 use rumba_core::wait::{Driver, Wait, drive_with};
 use rumba_protocol_mongodb::{Admin, MongoError, OnLost, SessionOptions, Tls};
-use support::{Server, ask, batch, find, ok, refused};
+use support::{Server, ask, batch, find, hello, ok, refused};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -293,6 +294,51 @@ fn a_server_that_ends_is_lost_and_made_anew_and_what_was_open_there_is_aborted()
     let error = ask(&mut session, find(Document::EMPTY)).unwrap_err();
     assert!(matches!(&error, EngineError::Lost(why) if why.contains("closed the connection")), "{error}");
     assert!(matches!(ask(&mut session, find(Document::EMPTY)).unwrap_err(), EngineError::Lost(_)));
+}
+
+/// Each command was refused until the server was chosen, and each refusal was another connection lost.
+#[test]
+fn a_server_is_back_when_it_takes_writes_again() {
+    let (mut greetings, told) = (0, Arc::new(AtomicU64::new(0)));
+    let (greeted, mut finds) = (told.clone(), 0);
+    let server = Server::that_greets(
+        move || {
+            greetings += 1;
+            greeted.store(greetings, Relaxed);
+            // Started again behind the first, it is not chosen before the third time that it is asked.
+            hello(!(2..4).contains(&greetings))
+        },
+        move |_, _| {
+            finds += 1;
+            (finds > 1).then(|| batch("firstBatch", 0..1, 0))
+        },
+    );
+    let options = SessionOptions { on_lost: OnLost::Reconnect, ..SessionOptions::to("db") };
+    let mut session = server.session(&options);
+    assert!(matches!(ask(&mut session, find(Document::EMPTY)), Err(EngineError::CutOff(_))));
+    assert!(session.hello().is_writable);
+    assert_eq!((told.load(Relaxed), options.counts.reconnects.load(Relaxed)), (4, 1));
+    assert_eq!(ask(&mut session, find(Document::EMPTY)).unwrap().0.documents, 1);
+    assert_eq!(options.counts.connections_lost.load(Relaxed), 1);
+}
+
+/// The control session waits as the clients' do.
+#[test]
+fn administration_waits_for_a_server_that_takes_writes_again() {
+    let mut greetings = 0;
+    let chosen_late = move || {
+        greetings += 1;
+        hello(greetings != 2)
+    };
+    let server = Server::that_greets(chosen_late, |_, _| None);
+    let mut admin = Admin::connect(&server.target(), TIMEOUT).unwrap();
+    admin.reconnect().unwrap();
+    assert!(admin.hello().is_writable);
+    // One that took none before is taken as it is.
+    let server = Server::that_greets(|| hello(false), |_, _| None);
+    let mut admin = Admin::connect(&server.target(), TIMEOUT).unwrap();
+    admin.reconnect().unwrap();
+    assert!(!admin.hello().is_writable);
 }
 
 #[test]

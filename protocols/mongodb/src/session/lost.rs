@@ -27,7 +27,7 @@ impl Linked for MongoSession {
 
     fn connect_anew(&mut self) -> Result<(), Refused> {
         let refused = |error: MongoError| Refused { why: error.to_string(), may_pass: error.is_lost() };
-        self.connection = enter(&self.target).map_err(refused)?;
+        self.connection = self.connection.anew(&self.target, Instant::now() + CONNECT).map_err(refused)?;
         // A server keeps a transaction whose connection is lost, and its locks, for a minute.
         if std::mem::replace(&mut self.transaction, Transaction::None) != Transaction::None {
             self.write_ending("abortTransaction");

@@ -26,16 +26,24 @@ pub struct Server {
 impl Server {
     /// One of a replica set, so that it has transactions.
     pub fn new(answer: impl FnMut(&str, Document<'_>) -> Answer + Send + 'static) -> Self {
+        Self::that_greets(|| hello(true), answer)
+    }
+
+    /// One that says of itself what `greeting` gives whenever somebody comes.
+    pub fn that_greets(
+        greeting: impl FnMut() -> DocumentBuf + Send + 'static,
+        answer: impl FnMut(&str, Document<'_>) -> Answer + Send + 'static,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(dir.path().join("s")).unwrap();
         let asked = Arc::<Mutex<Vec<DocumentBuf>>>::default();
         let heard = asked.clone();
-        let answer = Arc::new(Mutex::new(answer));
+        let (greeting, answer) = (Arc::new(Mutex::new(greeting)), Arc::new(Mutex::new(answer)));
         // All of its threads end with the test's process.
         std::thread::spawn(move || {
             for client in listener.incoming() {
-                let (heard, answer) = (heard.clone(), answer.clone());
-                std::thread::spawn(move || serve(client.unwrap(), &heard, &answer));
+                let (heard, greeting, answer) = (heard.clone(), greeting.clone(), answer.clone());
+                std::thread::spawn(move || serve(client.unwrap(), &heard, &greeting, &answer));
             }
         });
         Self { dir, asked }
@@ -63,6 +71,7 @@ pub fn target(socket: PathBuf) -> Target {
 fn serve(
     mut client: UnixStream,
     heard: &Mutex<Vec<DocumentBuf>>,
+    greeting: &Mutex<impl FnMut() -> DocumentBuf>,
     answer: &Mutex<impl FnMut(&str, Document<'_>) -> Answer>,
 ) {
     let mut bytes = Vec::new();
@@ -74,7 +83,7 @@ fn serve(
             let (command, _) = Document::first(&message[HEADER + 5..]).unwrap();
             let name = String::from_utf8(command.iter().next().unwrap().unwrap().0.to_vec()).unwrap();
             let said = match name.as_str() {
-                "hello" => Some(hello()),
+                "hello" => Some((greeting.lock().unwrap())()),
                 _ => {
                     heard.lock().unwrap().push(command.into());
                     if name == "endSessions" {
@@ -98,9 +107,9 @@ fn serve(
     }
 }
 
-pub fn hello() -> DocumentBuf {
+pub fn hello(is_writable: bool) -> DocumentBuf {
     ok(|of| {
-        of.bool("isWritablePrimary", true);
+        of.bool("isWritablePrimary", is_writable);
         of.text("setName", "rs");
         of.small("logicalSessionTimeoutMinutes", 30);
         of.small("maxWireVersion", 21);
