@@ -1,5 +1,6 @@
 //! A server's process: it ends with the process that started it, whatever ends that.
 
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
@@ -61,19 +62,44 @@ pub fn listening_at(socket: &Path) -> Option<u32> {
     Some(peer.pid.as_raw_pid() as u32).filter(|pid| *pid > 1)
 }
 
-/// The data directory that a server tells, if this user can list it and it is not seen that the server works elsewhere.
+/// The data directory that a server tells which works in it, if this user can list it and it is not seen that the server
+/// works elsewhere.
 pub fn data_here(pid: Option<u32>, told: PathBuf) -> Option<PathBuf> {
-    let is_elsewhere = || pid.and_then(|pid| works_in(pid, &told)) == Some(false);
-    (std::fs::read_dir(&told).is_ok() && !is_elsewhere()).then_some(told)
+    let is_here = pid.and_then(|pid| works_in(pid, &told));
+    unless_elsewhere(told, is_here)
+}
+
+/// The data directory that a server tells which works anywhere, and keeps this file of it open for as long as it runs; if
+/// this user can list it and it is not seen that the server has no such file of it open.
+pub fn data_held(pid: Option<u32>, told: PathBuf, file: &str) -> Option<PathBuf> {
+    let is_here = pid.and_then(|pid| holds_open(pid, &told.join(file)));
+    unless_elsewhere(told, is_here)
+}
+
+/// The path that a server tells is that of its own view of files: in a container it is another directory than here, and
+/// there may be another server's data in the one that is here. One that is not absolute is of where the server works, or
+/// did when it began.
+fn unless_elsewhere(told: PathBuf, is_here: Option<bool>) -> Option<PathBuf> {
+    (told.is_absolute() && is_here != Some(false) && std::fs::read_dir(&told).is_ok()).then_some(told)
+}
+
+/// Which file it is, whatever its path.
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
 }
 
 /// Whether a process works in a directory; `None` where that cannot be seen, as of another user's process.
-///
-/// Servers work in their data directory. The path that one tells is that of its own view of files: in a container it is
-/// another directory than here, and there may be another server's data in the one that is here.
 fn works_in(pid: u32, directory: &Path) -> Option<bool> {
-    let same_file = |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-    Some(same_file(Path::new(&format!("/proc/{pid}/cwd")))? == same_file(directory)?)
+    let file = |path: &Path| std::fs::metadata(path).ok().map(|found| identity(&found));
+    Some(file(Path::new(&format!("/proc/{pid}/cwd")))? == file(directory)?)
+}
+
+/// Whether a process has a file open; `None` where that cannot be seen, as of another user's process.
+fn holds_open(pid: u32, file: &Path) -> Option<bool> {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+    let Ok(wanted) = std::fs::metadata(file) else { return Some(false) };
+    let mut open = open.flatten().filter_map(|entry| std::fs::metadata(entry.path()).ok());
+    Some(open.any(|found| identity(&found) == identity(&wanted)))
 }
 
 /// The processes that another has started and that have not ended.
@@ -203,5 +229,27 @@ mod tests {
         server.wait().unwrap();
         assert_eq!(found, [Some(true), Some(false), None]);
         assert_eq!(works_in(u32::MAX, data.path()), None, "there is no such process");
+    }
+
+    /// Servers that work elsewhere than in their data, as `mongod` does, are known by a file of it that they keep open.
+    #[test]
+    fn a_directory_is_a_servers_if_that_has_its_file_open_and_of_a_relative_path_nothing_is_known() {
+        let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for dir in [&data, &other] {
+            std::fs::write(dir.path().join("lock"), "").unwrap();
+        }
+        let lock = std::fs::File::open(data.path().join("lock")).unwrap();
+        let mut server = Command::new("sleep").arg("60").stdin(lock).current_dir("/").spawn().unwrap();
+        let found = [data.path(), other.path(), Path::new("/nowhere"), Path::new("proc")]
+            .map(|path| data_held(Some(server.id()), path.to_owned(), "lock"));
+        let by_work = data_here(Some(server.id()), data.path().to_owned());
+        server.kill().unwrap();
+        server.wait().unwrap();
+        assert_eq!(found, [Some(data.path().to_owned()), None, None, None]);
+        assert_eq!(by_work, None, "it works elsewhere");
+        assert_eq!(holds_open(u32::MAX, &data.path().join("lock")), None, "there is no such process");
+        let unseen = |path: &Path| data_held(None, path.to_owned(), "lock");
+        assert_eq!(unseen(other.path()), Some(other.path().to_owned()), "as of a process of another user's");
+        assert_eq!(unseen(Path::new(".")), None, "it is there, and is where this process works");
     }
 }

@@ -1,7 +1,7 @@
 //! The control session: what everything but the clients' operations goes over. Counters, upkeep, taking a database and
 //! giving it back.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rumba_core::bson::{Document, DocumentBuf, Value};
 use rumba_core::error::EngineError;
@@ -15,6 +15,9 @@ pub const ADMIN: &str = "admin";
 pub struct Control {
     admin: Admin,
     on_lost: OnLost,
+    /// When the session began.
+    since: Instant,
+    was_restarted: bool,
     /// Whether an answer was not waited for to its end, or not understood: it would be taken for that to the next question.
     is_behind: bool,
 }
@@ -22,7 +25,7 @@ pub struct Control {
 impl Control {
     /// Over a connection.
     pub fn new(admin: Admin, on_lost: OnLost) -> Self {
-        Self { admin, on_lost, is_behind: false }
+        Self { admin, on_lost, since: Instant::now(), was_restarted: false, is_behind: false }
     }
 
     /// Changes the time that an answer may take; `None` waits for ever.
@@ -40,14 +43,32 @@ impl Control {
         self.admin.hello().has_transactions()
     }
 
+    /// Whether the server was started again since the session began, as far as the session has noticed: what it
+    /// counts is then counted from another start.
+    pub fn was_restarted(&self) -> bool {
+        self.was_restarted
+    }
+
+    fn connect_anew(&mut self) -> Result<(), MongoError> {
+        self.is_behind = true;
+        self.admin.reconnect()?;
+        let time = self.since.elapsed();
+        let status = match self.admin.run(ADMIN, DocumentBuf::of(|of| of.small("serverStatus", 1)).get()) {
+            Err(error @ (MongoError::Transport(_) | MongoError::Protocol(_))) => return Err(error),
+            told => told.ok(),
+        };
+        self.is_behind = false;
+        self.was_restarted |= !status.is_some_and(|status| has_run_for(status.get(), time));
+        Ok(())
+    }
+
     fn again<T>(&mut self, mut ask: impl FnMut(&mut Admin) -> Result<T, MongoError>) -> Result<T, MongoError> {
         if self.is_behind {
-            self.admin.reconnect()?;
-            self.is_behind = false;
+            self.connect_anew()?;
         }
         let answered = match ask(&mut self.admin) {
             Err(error) if self.on_lost == OnLost::Reconnect && error.is_lost() => {
-                self.admin.reconnect()?;
+                self.connect_anew()?;
                 ask(&mut self.admin)
             }
             answered => answered,
@@ -97,6 +118,13 @@ impl Control {
     }
 }
 
+/// Whether a server that tells this of itself has run for so long. Where it does not tell, a start is supposed: what it
+/// counted before may not be in what it counts now.
+fn has_run_for(status: Document<'_>, time: Duration) -> bool {
+    let told = within(status, &["uptimeMillis"]).and_then(|value| u64::try_from(value.int()?).ok());
+    told.is_some_and(|uptime_ms| Duration::from_millis(uptime_ms) >= time)
+}
+
 /// A value deep within a document: `["wiredTiger", "cache", "bytes read into cache"]`.
 pub fn within<'a>(document: Document<'a>, path: &[&str]) -> Option<Value<'a>> {
     let (name, deeper) = path.split_first()?;
@@ -120,6 +148,35 @@ pub fn failed(call: &'static str) -> impl Fn(MongoError) -> EngineError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::existing;
+    use crate::tests::scripted::{Server, ok};
+
+    #[test]
+    fn a_server_that_has_not_run_for_as_long_as_the_session_was_started_meanwhile() {
+        let told = DocumentBuf::of(|of| of.int("uptimeMillis", 5000));
+        let ran = [4999, 5000, 5001].map(|ms| has_run_for(told.get(), Duration::from_millis(ms)));
+        assert_eq!(ran, [true, true, false]);
+        assert!(!has_run_for(Document::EMPTY, Duration::ZERO), "it does not tell");
+    }
+
+    #[test]
+    fn a_session_that_connects_anew_notices_whether_the_server_is_another() {
+        for (uptime_ms, is_another) in [(3_600_000, false), (0, true)] {
+            let mut connections = 0;
+            let server = Server::new(move |name, _| match name {
+                "serverStatus" => Some(ok(|of| of.int("uptimeMillis", uptime_ms))),
+                _ => {
+                    connections += 1;
+                    (connections > 1).then(|| ok(|_| {}))
+                }
+            });
+            let mut control = Control::new(existing::connect(&server.target()).unwrap(), OnLost::Reconnect);
+            control.told("serverStatus").unwrap();
+            assert!(!control.was_restarted());
+            control.told("ping").unwrap();
+            assert_eq!(control.was_restarted(), is_another);
+        }
+    }
 
     #[test]
     fn what_lies_deep_is_found_by_its_names() {

@@ -22,6 +22,24 @@ pub const FORM: Form = Form {
     file: None,
 };
 
+/// Databases of the server's own: users, settings, and what replicas read.
+const OF_SERVER: [&str; 3] = ["admin", "config", "local"];
+
+/// Reads a DSN.
+///
+/// # Errors
+/// What is wrong with it. A database of the server's own is refused: drivers take the name at that place for the one that
+/// knows the user, and what there is in it looks like none of anybody's.
+pub fn parse(text: &str) -> Result<Dsn, SettingError> {
+    let dsn = FORM.parse(text)?;
+    if !OF_SERVER.contains(&dsn.database.as_str()) {
+        return Ok(dsn);
+    }
+    let problem = format!("the database {} is the server's own, and rumba would fill and empty it", dsn.database);
+    let remedy = format!("name one to work in; the one that knows the user goes into {SOURCE}, where it is not admin");
+    Err(SettingError::new("server", problem, remedy))
+}
+
 /// Where to connect and as whom, with the password from where it is kept.
 ///
 /// # Errors
@@ -50,6 +68,16 @@ pub fn target(dsn: &Dsn) -> Result<Target, SettingError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_database_of_the_servers_own_is_never_worked_in() {
+        for name in OF_SERVER {
+            let error = parse(&format!("mongodb://me@host/{name}")).unwrap_err();
+            assert!(error.problem.contains(name) && error.remedy.contains(SOURCE), "{error:?}");
+        }
+        assert_eq!(parse("mongodb://me@host/lab").unwrap().database, "lab");
+        assert_eq!(parse("mongodb://me@host").unwrap().database, "rumba");
+    }
 
     #[test]
     fn a_server_is_named_by_its_address_or_its_socket() {

@@ -48,7 +48,7 @@ impl Server {
             });
         };
         if is_dsn(name) {
-            return dsn::FORM.parse(name).map(Server::Existing);
+            return dsn::parse(name).map(Server::Existing);
         }
         dsn::FORM.refuse_without_scheme(name)?;
         Software::at(brand, &PathBuf::from(name))
@@ -166,7 +166,8 @@ impl Engine for MongoEngine {
         let (options, _) = self.planned(config, &server)?;
         let Server::Existing(dsn) = server else { return Ok(()) };
         let mut control = Control::new(existing::connect(&dsn::target(&dsn)?)?, options.on_lost);
-        existing::check(&mut control, &dsn.database)
+        existing::check(&mut control, &dsn.database)?;
+        existing::check_rights(&mut control)
     }
 
     fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {

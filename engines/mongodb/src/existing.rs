@@ -4,18 +4,28 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rumba_core::bson::DocumentBuf;
 use rumba_core::error::EngineError;
 use rumba_core::setting::SettingError;
 use rumba_protocol_mongodb::{Address, Admin, MongoError, Target};
+use rumba_server_kit::process::{data_held, listening_at};
 
 use crate::control::{Control, failed, text_within, within};
 
 /// The collection that marks a database as rumba's: whoever makes one of this name lets it be emptied.
 const MARKER: &str = "rumba_marker";
+/// The file of its data directory that a `mongod` keeps open; it works elsewhere, in `/` where it was sent to the
+/// background.
+const LOCK: &str = "mongod.lock";
+/// The server's number for what the user may not do.
+const UNAUTHORIZED: i32 = 13;
+/// That there is no collection of this name; servers of 7.0 and newer drop one that is not there without a word.
+const NO_COLLECTION: i32 = 26;
+/// What counters, settle and drain ask of the server, and the role that lets a user ask for it.
+const NEEDED: [(&str, &str); 2] = [("serverStatus", "clusterMonitor"), ("fsync", "hostManager")];
 /// How long connecting, and an answer, may take.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -59,6 +69,22 @@ pub fn check(control: &mut Control, database: &str) -> Result<(), SettingError> 
         Some(name) => Err(SettingError::new("server", told(database, name), remedy())),
         None => Ok(()),
     }
+}
+
+/// Refuses a user who may not do what counters, settle and drain need: that would show behind the load.
+///
+/// # Errors
+/// What the user may not do, and the role that is missing.
+pub fn check_rights(control: &mut Control) -> Result<(), SettingError> {
+    for (command, role) in NEEDED {
+        // Whatever else a server says is found when it is needed.
+        if let Err(error @ MongoError::Server { code: UNAUTHORIZED, .. }) = control.told(command) {
+            let problem = format!("the user may not do what counters, settle and drain need: {error}");
+            let remedy = format!("let an administrator grant {role} on admin to the user of the DSN");
+            return Err(SettingError::new("server", problem, remedy));
+        }
+    }
+    Ok(())
 }
 
 /// What is not rumba's in a database that is not marked as its own.
@@ -132,41 +158,101 @@ pub fn give_back(control: &mut Control, database: &str) -> Result<(), EngineErro
     let mut names = control.collections(database).map_err(failed(CALL))?;
     names.sort_by_key(|name| name == MARKER);
     for name in names {
-        let drop = DocumentBuf::of(|of| of.text("drop", &name));
-        control.ask(database, drop.get()).map_err(failed(CALL))?;
+        let command = DocumentBuf::of(|of| of.text("drop", &name));
+        match control.ask(database, command.get()) {
+            // The connection was lost with the first answer, and this is the second.
+            Err(MongoError::Server { code: NO_COLLECTION, .. }) => {}
+            answered => drop(answered.map_err(failed(CALL))?),
+        }
     }
     Ok(())
 }
 
-/// The server's process and its data directory, as far as this host and this user can tell: it is one of this host's that
-/// has the name of a server.
+/// The process at the other end of a Unix socket, and the server's data directory, as far as this host and this user can
+/// tell. One that knows itself by another number than this host does is in a container, and so is the path that it tells.
 pub fn place(target: &Target, control: &mut Control) -> (Option<u32>, Option<PathBuf>) {
-    let is_here = match &target.address {
-        Address::Socket(_) => true,
-        Address::Tcp { host, .. } => ["127.0.0.1", "::1", "localhost"].contains(&host.as_str()),
-    };
-    if !is_here {
-        return (None, None);
-    }
+    let Address::Socket(path) = &target.address else { return (None, None) };
+    let pid = listening_at(path);
     let status = control.told("serverStatus").ok();
-    let pid = status.and_then(|status| within(status.get(), &["pid"])?.int()).and_then(|pid| u32::try_from(pid).ok());
-    let pid = pid.filter(|pid| {
-        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        name.starts_with("mongo")
-    });
+    let own = status.and_then(|status| within(status.get(), &["pid"])?.int());
+    if pid.is_none() || own != pid.map(i64::from) {
+        return (pid, None);
+    }
     let options = control.told("getCmdLineOpts").ok();
-    let data = options.and_then(|options| text_within(options.get(), &["parsed", "storage", "dbPath"]));
-    let data = data.map(PathBuf::from).filter(|data: &PathBuf| pid.is_some() && readable(data));
-    (pid, data)
-}
-
-fn readable(path: &Path) -> bool {
-    std::fs::read_dir(path).is_ok()
+    let told = options.and_then(|options| text_within(options.get(), &["parsed", "storage", "dbPath"]));
+    (pid, told.and_then(|data| data_held(pid, data.into(), LOCK)))
 }
 
 #[cfg(test)]
 mod tests {
+    use rumba_protocol_mongodb::OnLost;
+
     use super::*;
+    use crate::tests::scripted::{Server, ok, refused};
+
+    fn control(server: &Server) -> Control {
+        Control::new(connect(&server.target()).unwrap(), OnLost::Reconnect)
+    }
+
+    /// The directory was looked for on the host by the path that it has in the server's container.
+    #[test]
+    fn a_servers_directory_is_told_where_the_server_is_seen_to_have_it_open() {
+        let data = tempfile::tempdir().unwrap();
+        std::fs::write(data.path().join(LOCK), "").unwrap();
+        let place_of = |pid: u32| {
+            let path = data.path().display().to_string();
+            let server = Server::new(move |name, _| {
+                Some(match name {
+                    "getCmdLineOpts" => ok(|of| {
+                        of.document("parsed", |of| of.document("storage", |of| of.text("dbPath", &path)));
+                    }),
+                    _ => ok(|of| of.int("pid", i64::from(pid))),
+                })
+            });
+            let by_address = Target::anonymous(Address::Tcp { host: "127.0.0.1".to_owned(), port: 1 });
+            assert_eq!(place(&by_address, &mut control(&server)), (None, None));
+            place(&server.target(), &mut control(&server))
+        };
+        let own = std::process::id();
+        assert_eq!(place_of(own), (Some(own), None), "nobody has its lock open");
+        let _lock = std::fs::File::open(data.path().join(LOCK)).unwrap();
+        assert_eq!(place_of(own), (Some(own), Some(data.path().to_owned())));
+        assert_eq!(place_of(own + 1), (Some(own), None), "it is told in another view of processes, and of files");
+    }
+
+    /// They were told behind the load, with a role as the remedy that does not help.
+    #[test]
+    fn rights_that_are_missing_are_told_before_anything_is_loaded() {
+        for (denied, role) in [("serverStatus", "clusterMonitor"), ("fsync", "hostManager")] {
+            let server = Server::new(move |name, _| Some(if name == denied { refused(13, None) } else { ok(|_| {}) }));
+            let error = check_rights(&mut control(&server)).unwrap_err();
+            assert!(error.remedy.contains(role) && !error.problem.contains("readWrite"), "{error:?}");
+        }
+        // A server that says something else may do so for reasons that pass.
+        let server = Server::new(|_, _| Some(refused(50, None)));
+        assert!(check_rights(&mut control(&server)).is_ok());
+    }
+
+    #[test]
+    fn a_collection_that_was_dropped_before_the_connection_was_lost_is_given_back() {
+        let mut drops = 0;
+        let server = Server::new(move |name, _| match name {
+            "listCollections" => Some(ok(|of| {
+                of.document("cursor", |of| {
+                    of.array("firstBatch", |of| of.document(|of| of.text("name", MARKER)));
+                    of.int("id", 0);
+                });
+            })),
+            "drop" => {
+                drops += 1;
+                (drops > 1).then(|| refused(NO_COLLECTION, None))
+            }
+            _ => Some(ok(|_| {})),
+        });
+        give_back(&mut control(&server), "lab").unwrap();
+        let dropped = server.asked().iter().filter(|command| command.get().blob("drop").is_ok()).count();
+        assert_eq!(dropped, 2);
+    }
 
     #[test]
     fn what_rumba_has_not_made_is_never_emptied() {

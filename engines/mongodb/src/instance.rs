@@ -132,7 +132,12 @@ impl Instance for ServerInstance {
     }
 
     fn counters(&self) -> Vec<Gauge> {
-        let mut gauges = counters::counters(&mut self.control()).gauges;
+        let mut control = self.control();
+        let mut gauges = counters::counters(&mut control).gauges;
+        if control.was_restarted() {
+            // They begin anew with the server: no difference to what was counted before is one.
+            gauges.clear();
+        }
         gauges.extend(self.counted().map(|(name, value)| Gauge::new(name, value as f64)));
         gauges
     }
@@ -192,9 +197,9 @@ impl Instance for ServerInstance {
     }
 }
 
-/// Whether a file is a log: WiredTiger's, in `journal` or beside the data.
+/// Whether a file is a log: WiredTiger's, in `journal` or beside the data. What lies further up is named by others.
 fn is_log(file: &Path) -> bool {
-    let is_journal = file.components().any(|part| part.as_os_str() == "journal");
+    let is_journal = file.parent().and_then(Path::file_name).is_some_and(|name| name == "journal");
     is_journal || file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("WiredTigerLog"))
 }
 
@@ -207,7 +212,7 @@ mod tests {
         for log in ["journal/WiredTigerLog.0000000001", "WiredTigerLog.0000000001", "journal/j._0"] {
             assert!(is_log(Path::new(log)), "{log}");
         }
-        for data in ["collection-0-123.wt", "WiredTiger.wt", "index-1-123.wt", "000012.sst"] {
+        for data in ["collection-0-123.wt", "WiredTiger.wt", "index-1-123.wt", "000012.sst", "/journal/data/a.wt"] {
             assert!(!is_log(Path::new(data)), "{data}");
         }
     }

@@ -153,11 +153,16 @@ fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options, software: 
                 plan.tell("rocksdbCompression", name);
             }
         }
-        other => {
+        "mmapv1" => {
             if compression.is_some_and(|name| name != "none") {
-                let words = format!("the storage engine {other} compresses nothing that rumba knows of");
+                let words = "the storage engine mmapv1 compresses nothing that rumba knows of";
                 return Err(SettingError::new("compression", words, "leave it out"));
             }
+        }
+        // Its record would tell a cache that it was never given.
+        other => {
+            let words = format!("rumba does not know how {other} is told its cache");
+            return Err(SettingError::new("storageEngine", words, "write wiredTiger, rocksdb or mmapv1"));
         }
     }
     if config.durability == Durability::None {
@@ -269,6 +274,11 @@ mod tests {
             config.compression = Some("zlib".into());
         });
         assert!(mmap.contains("mmapv1"), "{mmap}");
+        let other = refused(Brand::MongoDb, |config| {
+            config.settings.0.insert("storageEngine".into(), Value::Text("inMemory".into()));
+            config.cache = 1 << 30;
+        });
+        assert!(other.contains("how inMemory is told its cache"), "{other}");
         let mmap = refused(Brand::MongoDb, |config| {
             config.settings.0.insert("storageEngine".into(), Value::Text("mmapv1".into()));
         });

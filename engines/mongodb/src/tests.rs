@@ -12,6 +12,10 @@ use rumba_testkit::secantusdb::{SecantusDb, program};
 use crate::MongoEngine;
 use crate::brand::Brand;
 
+/// A server that says what a test tells it to.
+#[path = "../../../protocols/mongodb/tests/support/mod.rs"]
+pub mod scripted;
+
 /// An engine as an experiment that says nothing more asks for it.
 pub fn config(brand: Brand) -> EngineConfig {
     EngineConfig {

@@ -116,7 +116,7 @@ pub(crate) fn lost(code: i32) -> bool {
 
 fn remedy(code: i32) -> Option<&'static str> {
     match code {
-        13 => Some("log in, or grant the user a role such as readWrite"),
+        13 => Some("log in, or have the user granted a role that allows it"),
         18 => Some("check the user's name, its password, and the database that knows it (authSource)"),
         20 => Some(
             "transactions need a replica set, if only of one (mongod --replSet NAME, then rs.initiate()), and a storage engine \
