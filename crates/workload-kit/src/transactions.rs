@@ -31,9 +31,12 @@ pub struct Together {
 pub struct Transactions {
     /// The session, whose statements are counted.
     pub session: Box<dyn SqlSession>,
-    begin: Statement,
+    /// What begins one that writes, and one that does not.
+    begin: [Statement; 2],
     commit: Statement,
     rollback: Statement,
+    /// The next one only reads.
+    only_reads: bool,
     /// Its last statements have committed it.
     is_committed: bool,
     counts: Arc<Counts>,
@@ -46,12 +49,18 @@ impl Transactions {
     /// A statement that the engine refuses.
     pub fn new(session: Box<dyn SqlSession>) -> Result<Self, EngineError> {
         let (mut session, counts) = CountedSql::over(session);
-        // One that reads first and writes later fails in SQLite when another connection wrote in between.
-        let begin = if session.dialect() == Dialect::Sqlite { "BEGIN IMMEDIATE" } else { "BEGIN" };
+        // One that reads first and writes later fails in SQLite when another connection wrote in between; one that only reads
+        // has no need to wait for the writer.
+        let begin = session.prepare("BEGIN")?;
+        let begin_writing = match session.dialect() {
+            Dialect::Sqlite => session.prepare("BEGIN IMMEDIATE")?,
+            _ => begin,
+        };
         Ok(Self {
-            begin: session.prepare(begin)?,
+            begin: [begin_writing, begin],
             commit: session.prepare("COMMIT")?,
             rollback: session.prepare("ROLLBACK")?,
+            only_reads: false,
             is_committed: false,
             session,
             counts,
@@ -61,6 +70,16 @@ impl Transactions {
     /// The statements that were started since this was last called, those that begin and end transactions among them.
     pub fn take_statements(&self) -> StatementCounts {
         self.counts.take()
+    }
+
+    /// Says of the next transaction that it only reads.
+    pub fn next_only_reads(&mut self) {
+        self.only_reads = true;
+    }
+
+    /// What the transaction begins with.
+    fn beginning(&self) -> Statement {
+        self.begin[usize::from(self.only_reads)]
     }
 
     /// Begins a transaction with the statement that `first` starts, in one round trip where the session can.
@@ -78,11 +97,11 @@ impl Transactions {
         visit: Visit<'_>,
     ) -> Result<Answer, EngineError> {
         if self.session.pipeline() < 2 {
-            self.session.execute(self.begin, &[], &mut |_| {}).await?;
+            self.session.execute(self.beginning(), &[], &mut |_| {}).await?;
             first(&mut *self.session)?;
             return self.session.answer(visit).await;
         }
-        self.session.submit(self.begin, &[])?;
+        self.session.submit(self.beginning(), &[])?;
         let submitted = first(&mut *self.session);
         let begun = self.session.answer(&mut |_| {}).await;
         submitted?;
@@ -96,7 +115,7 @@ impl Transactions {
     /// Starts statements of a transaction that do not need each other's answers, as one request. If there are several, the
     /// session groups statements ([`SqlSession::group_statements`]).
     pub fn start_together(&mut self, part: Part, statements: &[(Statement, &[Param<'_>])]) -> Together {
-        let begin = (part == Part::First).then_some((self.begin, &[][..]));
+        let begin = (part == Part::First).then_some((self.beginning(), &[][..]));
         let commit = (part == Part::Last).then_some((self.commit, &[][..]));
         let mut owed = 0;
         let submitted = begin.iter().chain(statements).chain(&commit).try_for_each(|&(statement, values)| {
@@ -144,6 +163,7 @@ impl Transactions {
     /// # Errors
     /// The transaction's own, or what the engine said of its end.
     pub async fn end<T>(&mut self, result: Result<T, EngineError>, wrote: bool) -> Result<T, EngineError> {
+        self.only_reads = false;
         let result = match result {
             Ok(answer) if std::mem::take(&mut self.is_committed) => return Ok(answer),
             Ok(answer) => {

@@ -465,6 +465,7 @@ impl Store for SqlStore {
     }
 
     async fn order_status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError> {
+        self.transactions.next_only_reads();
         let status = self.status(asked).await;
         self.transactions.end(status, true).await
     }
@@ -476,6 +477,7 @@ impl Store for SqlStore {
     }
 
     async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
+        self.transactions.next_only_reads();
         let low = self.level(asked).await;
         self.transactions.end(low, true).await
     }
