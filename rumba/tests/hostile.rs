@@ -225,6 +225,21 @@ fn a_name_that_no_directory_can_have_is_refused_by_dry_run_already() {
 }
 
 #[test]
+fn a_dry_run_refuses_a_directory_that_holds_results_and_leaves_none_behind() {
+    let place = Place::new();
+    fs::write(place.path("small.toml"), EXPERIMENT).unwrap();
+    let run = |more: &[&str]| place.rumba(&["run", "small.toml", "--out", "above/out"]).args(more).output().unwrap();
+    let free = run(&["--dry-run"]);
+    assert!(free.status.success() && !place.path("above").exists(), "{}", text(&free));
+    assert!(run(&["--quiet"]).status.success());
+    for more in [&["--dry-run"][..], &["--quiet"]] {
+        let output = run(more);
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {}", text(&output));
+        assert!(says(&output, "results are never overwritten"), "{more:?}: {}", text(&output));
+    }
+}
+
+#[test]
 fn nothing_that_a_file_says_is_obeyed_by_the_terminal() {
     let place = Place::new();
     let escaped = EXPERIMENT.replace("name = \"null\"", "name = \"a\\u001b[2Jb\"\nuse = \"null\"");

@@ -336,6 +336,10 @@ fn dry_run(experiment: Experiment, args: &RunOptions, registry: &Registry) -> su
     if !args.json {
         super::dry_run::show_plan(&experiment, &trials);
     }
+    // Whether the run would get it; it is given back with whatever was made for it.
+    if let Some(out) = &args.out {
+        drop(Claim::new(out)?);
+    }
     let out = args.out.clone().unwrap_or_else(|| Path::new("results").join(&experiment.name));
     let admitted = admit(experiment, &out, args)?;
     admitted.check(&trials, registry)?;
