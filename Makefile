@@ -18,7 +18,7 @@ demo: setup-demo ## Compare the embedded engines in about three minutes and writ
 	@scripts/demo
 
 test: setup-test ## Run every check and every test, as CI does; says what each step took
-	@scripts/steps lint compile tidy deny web-if-there fuzz tests
+	@scripts/steps lint compile tidy deny web-if-there fuzz-compile tests
 
 bench: setup-bench ## Measure what rumba itself costs per operation
 	@echo "bench: measuring rumba's own cost"
@@ -91,10 +91,11 @@ compile:
 	@echo "compile: every target of every crate at once"
 	cargo build --workspace --all-targets
 
-# Within `make test` the tests of the page have run before: what they told is in its closing line.
+# Within `make test` the tests of the page have run before: what they told is in its closing line. Fuzzing runs beside tests
+# that mostly sleep and leave it half of the processors: for twice as long as by itself.
 tests:
 	@echo "tests: running the tests of every crate"
-	@$(if $(COMPILED),PAGE_TOLD=$(PAGE_TOLD)) scripts/test
+	@$(if $(COMPILED),PAGE_TOLD=$(PAGE_TOLD) BESIDE="scripts/fuzz $$((2 * $(FUZZ_SECONDS))) $(filter-out drawn,$(SEED))") scripts/test
 
 # Built without optimisation, which halves the cost of installing it and is soon
 # enough for one graph; beside the build, so that nobody's own is replaced.
@@ -109,10 +110,14 @@ deny: ## Check licences and sources of all crates; installs cargo-deny if needed
 
 FUZZ_SECONDS := 20
 # A change is judged by the same inputs each time; SEED=drawn tries others.
-fuzz: ## Fuzz the protocols' clients (FUZZ_SECONDS=600 SEED=drawn); installs cargo-fuzz if needed
+fuzz: fuzz-compile ## Fuzz the protocols' clients (FUZZ_SECONDS=600 SEED=drawn); installs cargo-fuzz if needed
+	@scripts/fuzz $(FUZZ_SECONDS) $(filter-out drawn,$(SEED))
+
+.PHONY: fuzz-compile
+fuzz-compile:
 	@command -v cargo-fuzz >/dev/null || { echo "fuzz: installing cargo-fuzz, about 60 CPU seconds"; \
 	cargo install --quiet --locked --debug --config profile.dev.debug=false --root $(TOOLS) cargo-fuzz || true; }
-	@scripts/fuzz $(FUZZ_SECONDS) $(filter-out drawn,$(SEED))
+	@scripts/fuzz --compile
 
 PAGE := $(TARGET)/page/sample.html
 # What the page's tests told, for the closing line of `make test`.

@@ -55,7 +55,8 @@ fn suite(place: &Place, options: &[&str]) {
     succeeds(place, &with(&["oltp_common", "--tables=2", "--table-size=500", "--threads=2", "prepare"]));
     for script in SCRIPTS {
         // Two that write many rows in a transaction meet at one of them now and then, and an event is begun again.
-        let threads = if matches!(script, "oltp_read_write" | "oltp_write_only") { "--threads=1" } else { "--threads=2" };
+        let threads =
+            if matches!(script, "oltp_read_write" | "oltp_write_only") { "--threads=1" } else { "--threads=2" };
         let words = with(&[script, "--tables=2", "--table-size=500", threads, "--events=60", "--time=0", "run"]);
         let said = succeeds(place, &words);
         assert_eq!(figure(&said, "total number of events:"), 60.0, "{script}: {said}");

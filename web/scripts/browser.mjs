@@ -2,10 +2,12 @@
 import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
 
-const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+// The first has no windows that nobody looks at: the tests take less than half of the processors' time with it.
+const names = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
+const executablePath = names.map((name) => `/usr/bin/${name}`).find(existsSync);
 
 /** Starts it, or says what to install. */
 export async function launch() {
-  if (!executablePath) throw new Error("no chromium here: apt-get install chromium");
+  if (!executablePath) throw new Error("no chromium here: apt-get install chromium-headless-shell");
   return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 }

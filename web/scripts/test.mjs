@@ -7,7 +7,7 @@ const told = process.env.RUMBA_PAGE_TOLD;
 const reporters = ["--test-reporter=spec", "--test-reporter-destination=stdout"];
 if (told) reporters.push("--test-reporter=tap", `--test-reporter-destination=${told}`);
 // Most tests wait for the browser or for a run: on two cores Node.js would take one file at a time.
-const { status } = spawnSync(process.execPath, ["--test", "--test-concurrency=3", ...reporters, ...tests.map((name) => `test/${name}`)], {
+const { status } = spawnSync(process.execPath, ["--test", "--test-concurrency=4", ...reporters, ...tests.map((name) => `test/${name}`)], {
   stdio: "inherit",
 });
 process.exit(status ?? 1);

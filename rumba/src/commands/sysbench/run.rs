@@ -287,11 +287,7 @@ impl Run<'_> {
     /// Statements are told from when a driver is asked for, also while none is done, and where a script counts them.
     fn subject(&self) -> Subject {
         let are_counted = || self.counters.iter().any(|client| client.statements().iter().any(|&count| count > 0));
-        if self.test.drivers().are_asked_for() || are_counted() {
-            Subject::Sql
-        } else {
-            Subject::Other
-        }
+        if self.test.drivers().are_asked_for() || are_counted() { Subject::Sql } else { Subject::Other }
     }
 
     fn report_interval(&mut self) {
