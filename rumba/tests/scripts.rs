@@ -345,7 +345,8 @@ fn random_numbers_counters_and_histograms_are_there_under_all_their_names() {
             int usleep(unsigned int useconds);
         ]]
         ffi.C.sb_counter_inc(sysbench.tid, ffi.C.SB_CNT_ERROR)
-        ffi.C.sb_counter_add(sysbench.tid, ffi.C.SB_CNT_BYTES_READ, 5)
+        ffi.C.sb_counter_add(sysbench.tid, ffi.C.SB_CNT_BYTES_READ, 6)
+        ffi.C.sb_counter_add(sysbench.tid, ffi.C.SB_CNT_BYTES_READ, -1)
         ffi.C.usleep(1)
         local h = sysbench.histogram.new(100, 1, 1000)
         h:update(10)

@@ -298,9 +298,9 @@ fn events_of_a_warm_up_are_neither_told_nor_taken_from_those_that_are_asked_for(
         function thread_done() print('began: ' .. began) end";
     nap(&place, more);
     let said = succeeds(&place, &["nap.lua", "--warmup-time=1", "--events=40", "--time=0", "run"]);
-    // The one that is under way when the warm-up ends is told too.
+    // Those that are under way, or end in the moment in which the warm-up does, are told too.
     let events = figure(&said, "total number of events:");
-    assert!((40.0..=41.0).contains(&events) && figure(&said, "began:") > 80.0, "{said}");
+    assert!((40.0..60.0).contains(&events) && figure(&said, "began:") > 80.0, "{said}");
     // What ends within the warm-up has nothing to tell.
     let mutex = ["mutex", "--mutex-num=1", "--mutex-locks=1", "--mutex-loops=1"];
     let said = succeeds(&place, &[&mutex[..], &["--warmup-time=5", "run"]].concat());
@@ -315,7 +315,8 @@ fn checkpoints_are_so_long_after_the_start_of_the_warm_up_and_within_it_there_ar
     let words = ["nap.lua", "--warmup-time=2", "--time=2", "--report-checkpoints=0,1,3,3", "run"];
     let said = succeeds(&place, &words);
     let titles: Vec<&str> = said.lines().filter(|line| line.ends_with("Checkpoint report:")).collect();
-    assert_eq!(titles, ["[ 3s ] Checkpoint report:"], "{said}");
+    // A busy host may tell it half a second late.
+    assert!(matches!(titles[..], ["[ 3s ] Checkpoint report:" | "[ 4s ] Checkpoint report:"]), "{said}");
     let elapsed_s = figure(&said, "time elapsed:");
     assert!((1.0..2.0).contains(&elapsed_s), "without the warm-up: {said}");
 }
@@ -324,10 +325,11 @@ fn checkpoints_are_so_long_after_the_start_of_the_warm_up_and_within_it_there_ar
 #[test]
 fn statements_are_told_from_when_a_driver_is_asked_for() {
     let place = Place::new();
-    nap(&place, "function thread_init() con = sysbench.sql.driver():connect() end");
+    nap(&place, "function thread_init() drv = sysbench.sql.driver('sqlite') end");
     let words = ["nap.lua", "--db-driver=sqlite", "--time=2", "--report-interval=1", "run"];
     let said = succeeds(&place, &words);
-    assert!(said.contains("[ 1s ] thds: 1 tps: ") && said.contains(" qps: 0.00 (r/w/o: 0.00/0.00/0.00) "), "{said}");
+    let told = said.lines().find(|line| line.starts_with("[ ") && line.contains(" thds: 1 tps: "));
+    assert!(told.is_some_and(|line| line.contains(" qps: 0.00 (r/w/o: 0.00/0.00/0.00) ")), "{said}");
     assert!(said.contains("SQL statistics:\n") && figure(&said, "queries:") == 0.0, "{said}");
 }
 

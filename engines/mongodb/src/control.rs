@@ -54,7 +54,7 @@ impl Control {
         self.admin.reconnect()?;
         let time = self.since.elapsed();
         let status = match self.admin.run(ADMIN, DocumentBuf::of(|of| of.small("serverStatus", 1)).get()) {
-            Err(error @ (MongoError::Transport(_) | MongoError::Protocol(_))) => return Err(error),
+            Err(error) if error.is_lost() || matches!(error, MongoError::Protocol(_)) => return Err(error),
             told => told.ok(),
         };
         self.is_behind = false;

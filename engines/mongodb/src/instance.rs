@@ -199,8 +199,10 @@ impl Instance for ServerInstance {
 
 /// Whether a file is a log: WiredTiger's, in `journal` or beside the data. What lies further up is named by others.
 fn is_log(file: &Path) -> bool {
-    let is_journal = file.parent().and_then(Path::file_name).is_some_and(|name| name == "journal");
-    is_journal || file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("WiredTigerLog"))
+    let is_journal = file.parent().and_then(Path::file_name).is_some_and(|above| above == "journal");
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let is_data = file.extension().is_some_and(|kind| kind == "wt" || kind == "sst");
+    name.starts_with("WiredTigerLog") || (is_journal && !is_data)
 }
 
 #[cfg(test)]
@@ -212,7 +214,14 @@ mod tests {
         for log in ["journal/WiredTigerLog.0000000001", "WiredTigerLog.0000000001", "journal/j._0"] {
             assert!(is_log(Path::new(log)), "{log}");
         }
-        for data in ["collection-0-123.wt", "WiredTiger.wt", "index-1-123.wt", "000012.sst", "/journal/data/a.wt"] {
+        for data in [
+            "collection-0-123.wt",
+            "WiredTiger.wt",
+            "index-1-123.wt",
+            "000012.sst",
+            "/journal/data/a.wt",
+            "/journal/collection-0-1.wt",
+        ] {
             assert!(!is_log(Path::new(data)), "{data}");
         }
     }

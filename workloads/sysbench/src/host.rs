@@ -48,6 +48,9 @@ pub trait Host: Send + Sync {
     /// The drivers; others know them by their position.
     fn drivers(&self) -> &[DriverInfo];
 
+    /// A script asks for a driver, by its name or without.
+    fn driver_asked(&self) {}
+
     /// The driver of a script that names none; `None` where what was asked for is none, which has been told.
     fn default_driver(&self) -> Option<usize>;
 

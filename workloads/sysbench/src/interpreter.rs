@@ -130,6 +130,7 @@ impl Client {
 
     /// The driver of a name, or the one that is meant without.
     pub(crate) fn driver(&self, name: Option<&CStr>) -> *const DriverHead {
+        self.host().driver_asked();
         let driver = match name {
             Some(name) => self.drivers.iter().find(|driver| driver.name.as_c_str() == name),
             None => self.host().default_driver().and_then(|driver| self.drivers.get(driver)),

@@ -167,7 +167,7 @@ impl Random {
     /// Rank `k` of the range with a probability in proportion to 1 / k^exponent.
     pub fn zipfian(&mut self, a: u32, b: u32) -> u32 {
         if is_empty(a, b) {
-            // As in sysbench, whose rank is 0 then; the other distributions give `a`.
+            // As in sysbench, whose rank is 0 then; the other distributions give `a`, but for `special`: any number, as there.
             return b;
         }
         let ranks = b.wrapping_sub(a).saturating_add(1);

@@ -189,9 +189,12 @@ impl Host for Drivers {
         &DRIVERS
     }
 
+    fn driver_asked(&self) {
+        self.is_asked.store(true, Relaxed);
+    }
+
     /// What `--db-driver` names. Its other options are checked with it, as sysbench does when a script first asks.
     fn default_driver(&self) -> Option<usize> {
-        self.is_asked.store(true, Relaxed);
         let settings = DatabaseSettings::read(self.options.get()?, None);
         match settings {
             Ok(settings) => DRIVERS.iter().position(|driver| driver.name == settings.driver),
@@ -203,7 +206,6 @@ impl Host for Drivers {
     }
 
     fn connect(&self, driver: usize, client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
-        self.is_asked.store(true, Relaxed);
         let (way, is_timed) = self.way(driver)?;
         let session = way.session(client)?;
         Ok(if is_timed { self.stopwatch.over(session) } else { session })

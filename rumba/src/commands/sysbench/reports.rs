@@ -62,7 +62,7 @@ impl Since {
         }
         let before = std::mem::replace(self, now);
         let now = &*self;
-        let since = |counter: Counter| now.counters[counter as usize] - before.counters[counter as usize];
+        let since = |counter: Counter| now.counters[counter as usize].wrapping_sub(before.counters[counter as usize]);
         let response = &before.span.kinds[0].response;
         Snapshot {
             threads_running: running,
@@ -70,7 +70,7 @@ impl Since {
             elapsed_s: elapsed.as_secs_f64(),
             counts: Counts {
                 // To sysbench it is one counter, which scripts can count up too.
-                events: before.span.ops() + since(Counter::Transaction),
+                events: before.span.ops().wrapping_add(since(Counter::Transaction)),
                 reads: since(Counter::Read),
                 writes: since(Counter::Write),
                 others: since(Counter::Other),

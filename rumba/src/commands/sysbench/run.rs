@@ -264,11 +264,12 @@ impl Run<'_> {
 
     /// Nothing of the warmup counts.
     fn warmed_up(&mut self) {
-        self.events.count(true);
         if self.settings.rate_per_s.is_some() {
             self.running.forget_waiting();
         }
         self.running.collect();
+        // Behind it: what ends in between is told beyond what was asked for, and nothing of that is lost.
+        self.events.count(true);
         self.counters.iter().for_each(|client| client.begin_extremes());
         let _ = self.test.drivers().statement_times();
         self.started = Instant::now();
