@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
 
-// The first has no windows that nobody looks at: the tests take less than half of the processors' time with it.
+// The first has no windows, which nobody looks at and which are drawn all the same.
 const names = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
 const executablePath = names.map((name) => `/usr/bin/${name}`).find(existsSync);
 

@@ -181,3 +181,89 @@ impl Transactions {
         result
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, PoisonError};
+    use std::task::{Context, Poll};
+
+    use rumba_core::worker::block_on;
+
+    use super::*;
+
+    type Log = Arc<Mutex<Vec<String>>>;
+
+    /// A session of SQLite's dialect that keeps what is executed, and refuses what is told to fail.
+    #[derive(Default)]
+    struct Recording {
+        prepared: Vec<String>,
+        submitted: usize,
+        executed: Log,
+    }
+
+    impl SqlSession for Recording {
+        fn dialect(&self) -> Dialect {
+            Dialect::Sqlite
+        }
+
+        fn survives_errors(&self) -> bool {
+            true
+        }
+
+        fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+            self.prepared.push(sql.to_owned());
+            Ok(Statement(self.prepared.len() - 1))
+        }
+
+        fn prepare_rows(&mut self, table: &str, _: &[&str]) -> Result<Statement, EngineError> {
+            self.prepare(table)
+        }
+
+        fn submit(&mut self, statement: Statement, _: &[Param<'_>]) -> Result<(), EngineError> {
+            self.submitted = statement.0;
+            Ok(())
+        }
+
+        fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+            self.submit(rows, values)
+        }
+
+        fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+            self.prepare(sql).and_then(|statement| self.submit(statement, &[]))
+        }
+
+        fn close(&mut self, _: Statement) -> Result<(), EngineError> {
+            Ok(())
+        }
+
+        fn poll_answer(&mut self, _: &mut Context<'_>, _: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+            let sql = self.prepared[self.submitted].clone();
+            self.executed.lock().unwrap_or_else(PoisonError::into_inner).push(sql.clone());
+            Poll::Ready(if sql == "fail" { Err(EngineError::conflict("told to")) } else { Ok(Answer::default()) })
+        }
+
+        fn run(&mut self, _: &str) -> Result<(), EngineError> {
+            Ok(())
+        }
+    }
+
+    /// Runs a transaction of one statement to its end; what was executed for it.
+    fn executed(transactions: &mut Transactions, log: &Log, sql: &str) -> Vec<String> {
+        let statement = transactions.session.prepare(sql).unwrap();
+        let begun = block_on(transactions.begin_with(|session| session.submit(statement, &[]), &mut |_| {}));
+        let _ = block_on(transactions.end(begun, true));
+        std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    #[test]
+    fn one_that_only_reads_waits_for_no_writer_and_the_next_is_none_however_it_ended() {
+        let log = Log::default();
+        let session = Recording { executed: log.clone(), ..Recording::default() };
+        let mut transactions = Transactions::new(Box::new(session)).unwrap();
+        for (sql, end) in [("read", "COMMIT"), ("fail", "ROLLBACK")] {
+            transactions.next_only_reads();
+            assert_eq!(executed(&mut transactions, &log, sql), ["BEGIN", sql, end]);
+            assert_eq!(executed(&mut transactions, &log, "write"), ["BEGIN IMMEDIATE", "write", "COMMIT"]);
+        }
+    }
+}

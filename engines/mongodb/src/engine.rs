@@ -157,6 +157,8 @@ impl Engine for MongoEngine {
             Ok(Server::Software(software)) => {
                 Availability::here(software.version.clone(), software.program.display().to_string())
             }
+            // A DSN's mistakes are for `check` to tell, where they can be pointed at.
+            Err(_) if asked.server.is_some_and(is_dsn) => Availability::here(None, "a server"),
             Err(error) => Availability::lacking("a server", &*error.problem, &*error.remedy),
         }
     }

@@ -181,4 +181,9 @@ fn a_server_that_is_not_here_is_told_with_how_to_have_it() {
     let error =
         MongoEngine::MONGODB.check(&EngineConfig { server: Some("host:27017".into()), ..config(Brand::MongoDb) });
     assert!(error.unwrap_err().problem.contains("a DSN begins with mongodb://"));
+    // Nothing is to be installed against a mistake in a DSN.
+    let mistaken = "mongodb://host/admin";
+    assert!(missing(MongoEngine::MONGODB, mistaken).is_none());
+    let error = MongoEngine::MONGODB.check(&EngineConfig { server: Some(mistaken.into()), ..config(Brand::MongoDb) });
+    assert!(error.unwrap_err().problem.contains("the server's own"));
 }
