@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use common::{Place, at_once, children, is_alive, kill, phase, text};
+use common::{CALM, Place, at_once, children, is_alive, kill, phase, text};
 use serde_json::Value;
 
 fn is_verified(trial: &Value) -> bool {
@@ -152,7 +152,7 @@ fn every_rung_of_a_ladder_of_clients_starts_from_a_copy_of_one_load() {
 /// Starts a run from one load, and waits until a trial is in its first loop.
 fn start(place: &Place, trial: &str, more: &[&str]) -> Child {
     let mut command = place.rumba(&["run", "linkbench", "--engine", "rocksdb", "--out", "out"]);
-    for set in ["maxid1=2000", "clients=2", "warmup=0s", "loops=1"].iter().chain(more) {
+    for set in ["maxid1=2000", "clients=2", CALM, "warmup=0s", "loops=1"].iter().chain(more) {
         command.args(["--set", set]);
     }
     let told = std::fs::File::create(place.path("told")).unwrap();

@@ -12,7 +12,7 @@ mod served;
 
 use std::time::{Duration, Instant};
 
-use common::{Place, kill, phase, text};
+use common::{CALM, Place, kill, phase, text};
 use rumba_testkit::mounts::{Tmpfs, fill};
 use serde_json::Value;
 use served::{PATIENCE, Served};
@@ -201,7 +201,7 @@ fn a_page_of_a_run_whose_disk_is_full_shows_what_was_measured_and_why_it_ended()
     let place = Place::new();
     let memory = Tmpfs::at(&place.path("memory"), "size=24m");
     let mut command = place.rumba(&["run", "linkbench", "--engine", "lmdb", "--out", "memory/out", "--live"]);
-    let sets = ["maxid1=2000", "clients=2", "warmup=0s", "loops=2", "loop=5m", "interval=200ms", "data_dir=data"];
+    let sets = ["maxid1=2000", "clients=2", CALM, "warmup=0s", "loops=2", "loop=5m", "interval=200ms", "data_dir=data"];
     for set in sets {
         command.args(["--set", set]);
     }

@@ -13,11 +13,11 @@ use std::process::{Child, ExitStatus, Output, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use common::{Place, kill, phase, text};
+use common::{CALM, Place, kill, phase, text};
 use rumba_testkit::mounts::{Tmpfs, fill};
 use serde_json::Value;
 
-const SHORT: [&str; 6] = ["maxid1=2000", "clients=2", "load_clients=2", "warmup=200ms", "loops=1", "loop=1s"];
+const SHORT: [&str; 7] = ["maxid1=2000", "clients=2", CALM, "load_clients=2", "warmup=200ms", "loops=1", "loop=1s"];
 
 fn wait(run: Child) -> Output {
     run.wait_with_output().unwrap()
@@ -111,7 +111,7 @@ impl Run {
     fn start(place: &Place, engine: &str, out: &Path, more: &[&str]) -> Self {
         let mut command = place.rumba(&["run", "linkbench", "--engine", engine, "--out"]);
         command.arg(out);
-        let sets = ["maxid1=2000", "clients=2", "warmup=0s", "data_dir=data", "repeats_from=load"];
+        let sets = ["maxid1=2000", "clients=2", CALM, "warmup=0s", "data_dir=data", "repeats_from=load"];
         for set in sets.iter().chain(more) {
             command.args(["--set", set]);
         }

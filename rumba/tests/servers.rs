@@ -193,7 +193,7 @@ fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
 
 fn experiment(place: &Place, engines: &str) -> std::process::Output {
     let text = format!(
-        "name = \"servers\"\n[workload.linkbench]\nmaxid1 = 2000\n[run]\nclients = [2]\nload_clients = 2\n\
+        "name = \"servers\"\n[workload.linkbench]\nmaxid1 = 2000\n[run]\nclients = [2]\nrate = 1000\nload_clients = 2\n\
          warmup = \"200ms\"\nloops = 1\nloop = \"500ms\"\n{engines}"
     );
     std::fs::write(place.path("servers.toml"), text).unwrap();
@@ -225,7 +225,7 @@ fn postgresql_starts_its_repeats_from_kept_data_under_limits() {
                   [limits]\nmemory = \"192MiB\"\nstorage = { backing = \"file\", size = \"1GiB\" }\n";
     let text_of = |engines: &str| {
         format!(
-            "name = \"kept\"\n[workload.linkbench]\nmaxid1 = 2000\n[run]\nclients = [2]\nload_clients = 2\n\
+            "name = \"kept\"\n[workload.linkbench]\nmaxid1 = 2000\n[run]\nclients = [2]\nrate = 1000\nload_clients = 2\n\
              warmup = \"200ms\"\nloops = 1\nloop = \"500ms\"\nrepeats = 2\nrepeats_from = \"kept\"\n{engines}"
         )
     };

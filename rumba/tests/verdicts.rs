@@ -16,7 +16,7 @@ fn said(place: &Place, args: &[&str]) -> (i32, String) {
 
 fn run(engines: &str, more: &[&str]) -> Place {
     let place = Place::new();
-    let output = place.short_run(engines, more).output().unwrap();
+    let output = place.fast_run(engines, more).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     place
 }

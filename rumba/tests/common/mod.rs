@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+/// A rate at which clients mostly sleep, and a second has hundreds of operations.
+pub const CALM: &str = "rate=1000";
+
 /// A place of its own for a test: results, data and the list of managed things.
 pub struct Place {
     dir: tempfile::TempDir,
@@ -38,11 +41,22 @@ impl Place {
         command
     }
 
-    /// A short run into `out`, with more arguments.
+    /// A short run into `out`, with more arguments, at a rate that any engine can serve: clients that are as fast as they can
+    /// be take the processors from all tests beside them.
     pub fn short_run(&self, engines: &str, more: &[&str]) -> Command {
+        self.run_of(engines, &[CALM], more)
+    }
+
+    /// The same in a closed loop, as fast as it goes: for what is said of speed.
+    pub fn fast_run(&self, engines: &str, more: &[&str]) -> Command {
+        self.run_of(engines, &[], more)
+    }
+
+    fn run_of(&self, engines: &str, pace: &[&str], more: &[&str]) -> Command {
         let (workload, size) = self.small;
         let mut command = self.rumba(&["run", workload, "--engine", engines, "--out", "out"]);
-        for set in [size, "clients=2", "load_clients=2", "warmup=200ms", "loops=2", "loop=500ms"] {
+        let short = [size, "clients=2", "load_clients=2", "warmup=200ms", "loops=2", "loop=500ms"];
+        for set in short.iter().chain(pace) {
             command.args(["--set", set]);
         }
         command.args(more);
@@ -73,7 +87,7 @@ pub fn start_and_await(place: &Place, engine: &str, out: &Path, more: &[&str], p
     let (workload, size) = place.small;
     let mut command = place.rumba(&["run", workload, "--engine", engine, "--out"]);
     command.arg(out);
-    for set in [size, "clients=2", "warmup=0s", "loops=2", "loop=5m"].iter().chain(more) {
+    for set in [size, "clients=2", CALM, "warmup=0s", "loops=2", "loop=5m"].iter().chain(more) {
         command.args(["--set", set]);
     }
     let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
