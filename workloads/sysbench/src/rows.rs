@@ -29,14 +29,14 @@ pub(crate) struct RowRoom {
 #[derive(Default)]
 pub(crate) struct Rows {
     bytes: Vec<u8>,
-    /// Where each value ends in `bytes`; NULLs are told by the highest bit.
-    ends: Vec<u32>,
+    /// Where each value ends in `bytes`; NULLs are told by the highest bit, which no length of what is in memory has.
+    ends: Vec<usize>,
     pub(crate) columns: usize,
     /// The row that is fetched next.
     next: usize,
 }
 
-const NULL: u32 = 1 << 31;
+const NULL: usize = 1 << (usize::BITS - 1);
 
 impl Rows {
     pub(crate) fn clear(&mut self) {
@@ -61,12 +61,12 @@ impl Rows {
                 other => other.write_text(&mut self.bytes),
             }
             let null = if value.is_null() { NULL } else { 0 };
-            self.ends.push(self.bytes.len() as u32 | null);
+            self.ends.push(self.bytes.len() | null);
         }
     }
 
     /// Where the values of the next row end in `bytes`, behind where its first begins; nothing after the last.
-    fn next_row(&self) -> Option<(u32, &[u32])> {
+    fn next_row(&self) -> Option<(usize, &[usize])> {
         let first = self.next * self.columns;
         let ends = self.ends.get(first..first + self.columns).filter(|ends| !ends.is_empty())?;
         let start = first.checked_sub(1).map_or(0, |before| self.ends[before] & !NULL);
@@ -92,7 +92,7 @@ impl Rows {
             return 0;
         };
         let columns = ends.len();
-        let text = &self.bytes[start as usize..(ends[columns - 1] & !NULL) as usize];
+        let text = &self.bytes[start..ends[columns - 1] & !NULL];
         let row_bytes = columns * size_of::<ValueHead>() + text.len();
         head.row_bytes = u32::try_from(row_bytes).unwrap_or(u32::MAX);
         if row_bytes <= head.room_bytes as usize {
@@ -109,12 +109,13 @@ impl Rows {
 }
 
 /// Has values point to where their text is now, that of the first at its beginning.
-fn point_to(values: &mut [ValueHead], text: *const u8, start: u32, ends: &[u32]) {
+fn point_to(values: &mut [ValueHead], text: *const u8, start: usize, ends: &[usize]) {
     let mut from = start;
     for (value, &end) in values.iter_mut().zip(ends) {
         let (is_null, end) = (end & NULL != 0, end & !NULL);
-        let ptr = if is_null { null() } else { text.wrapping_add((from - start) as usize).cast() };
-        *value = ValueHead { len: end - from, ptr };
+        let ptr = if is_null { null() } else { text.wrapping_add(from - start).cast() };
+        // The row was copied, and so is no longer than its room, which has a length of 32 bits.
+        *value = ValueHead { len: (end - from) as u32, ptr };
         from = end;
     }
 }
@@ -127,7 +128,7 @@ pub(crate) struct RawRows {
     of: Option<Statement>,
     bytes: Vec<u8>,
     /// Where each ends in `bytes`.
-    ends: Vec<u32>,
+    ends: Vec<usize>,
     columns: usize,
     next: usize,
 }
@@ -161,7 +162,7 @@ impl RawRows {
             (self.columns, self.next) = (row.columns(), 0);
         }
         self.bytes.extend_from_slice(row.raw());
-        self.ends.push(self.bytes.len() as u32);
+        self.ends.push(self.bytes.len());
     }
 
     #[inline]
@@ -173,10 +174,17 @@ impl RawRows {
     pub(crate) fn read_next(&mut self, session: &mut dyn SqlSession, rows: &mut Rows) {
         let Some(of) = self.of else { return };
         rows.clear();
-        let Some(&end) = self.ends.get(self.next) else { return };
+        if let Some(raw) = self.next_row() {
+            session.reread(of, raw, &mut |row| rows.keep(row));
+        }
+    }
+
+    /// The next row as it came; nothing after the last.
+    fn next_row(&mut self) -> Option<&[u8]> {
+        let end = *self.ends.get(self.next)?;
         let start = self.next.checked_sub(1).map_or(0, |before| self.ends[before]);
         self.next += 1;
-        session.reread(of, &self.bytes[start as usize..end as usize], &mut |row| rows.keep(row));
+        Some(&self.bytes[start..end])
     }
 }
 
@@ -229,5 +237,42 @@ mod tests {
         let value = unsafe { &*head.add(1).cast::<ValueHead>() };
         let text = unsafe { std::slice::from_raw_parts(value.ptr.cast::<u8>(), value.len as usize) };
         assert_eq!(text, b"ab");
+    }
+
+    /// A row of one text.
+    struct OneText(&'static [u8]);
+
+    impl Row for OneText {
+        fn columns(&self) -> usize {
+            1
+        }
+
+        fn value(&self, _: usize) -> SqlValue<'_> {
+            SqlValue::Text(self.0)
+        }
+
+        fn raw(&self) -> &[u8] {
+            self.0
+        }
+    }
+
+    /// Places had 32 bits: behind 2 GiB of others a value was NULL, and behind 4 GiB a row was one of the first.
+    #[test]
+    fn rows_behind_gibibytes_of_others_are_what_they_were() {
+        for before in [1_usize << 31, 1 << 32] {
+            // Of these zeros none is touched, and so none takes memory; the room behind them is for one row more.
+            let mut bytes = vec![0; before + 64];
+            bytes.truncate(before);
+            let mut rows = Rows { bytes, ends: vec![before], columns: 1, next: 1 };
+            rows.keep(&OneText(b"behind"));
+            assert_eq!(fetch(&mut rows, &mut room(56)), (1, 22, vec![Some("behind".to_owned())]));
+
+            let mut bytes = rows.bytes;
+            bytes.truncate(before);
+            let mut raw_rows = RawRows { of: None, bytes, ends: vec![before], columns: 1, next: 1 };
+            raw_rows.keep(&OneText(b"behind"));
+            assert_eq!(raw_rows.next_row(), Some(&b"behind"[..]));
+            assert_eq!(raw_rows.next_row(), None);
+        }
     }
 }
