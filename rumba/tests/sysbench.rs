@@ -199,6 +199,9 @@ fn what_it_says_of_itself_is_what_tools_look_for() {
     for words in ["--threads=N", "--db-driver=STRING", "--mysql-host=", "--pgsql-host=", "--sqlite-db="] {
         assert!(help.contains(words), "{words} in {help}");
     }
+    for words in [["--help", "--version"], ["--version", "--help"]] {
+        assert_eq!(succeeds(&place, &words), help, "sysbench looks for --help first: {words:?}");
+    }
     let help = succeeds(&place, &["oltp_read_only", "help"]);
     assert!(help.contains("oltp_read_only options:") && help.contains("--table_size=N"), "{help}");
     // Called by its name, it is sysbench.
@@ -424,7 +427,9 @@ fn reports_come_while_it_runs_and_at_its_end() {
     let place = Place::new();
     std::fs::write(
         place.path("nap.lua"),
-        "ffi.cdef[[int usleep(unsigned int);]]\nfunction event() ffi.C.usleep(2000) end\nfunction done() print('done') end",
+        "ffi.cdef[[int usleep(unsigned int);]]\nlocal events = 0
+        function event() events = events + 1 ffi.C.usleep(events % 10 == 0 and 20000 or 2000) end
+        function done() print('done') end",
     )
     .unwrap();
     let words =
@@ -432,14 +437,15 @@ fn reports_come_while_it_runs_and_at_its_end() {
     let said = succeeds(&place, &[&words[..], &["--threads=2", "--warmup-time=1", "run"]].concat());
     let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("[ ")).collect();
     assert!((2..=3).contains(&lines.len()) && lines[0].starts_with("[ 1s ] thds: 2 eps: "), "{said}");
-    assert!(figure(&said, "50th percentile:") >= 1.9 && figure(&said, "99th percentile:") >= 2.0, "{said}");
+    // One of ten naps is ten times as long: more than one of a hundred.
+    assert!(figure(&said, "50th percentile:") >= 1.9 && figure(&said, "99th percentile:") >= 19.0, "{said}");
     assert!(figure(&said, "min:") >= 1.9 && said.ends_with("done\n"), "{said}");
     let events = figure(&said, "total number of events:");
     assert!(events > 100.0 && events <= 3100.0, "{said}");
     let json: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(place.path("r.json")).unwrap()).unwrap();
     assert_eq!(json["total"]["events"].as_f64(), Some(events), "{json}");
-    assert!(json["total"]["latency_ms"]["p99"].as_f64().unwrap() >= 2.0, "{json}");
+    assert!(json["total"]["latency_ms"]["p99"].as_f64().unwrap() >= 19.0, "{json}");
 }
 
 #[test]

@@ -92,12 +92,13 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
     let mut read = |path: &str| std::fs::read_to_string(path);
     let applied = line.apply(&mut options, &mut read);
     applied.notices.iter().for_each(note);
-    if options.flag("version") {
-        print(&format!("{}\n", version::line()));
-        return Ok(());
-    }
+    // In sysbench's order: asked for both, it prints the help.
     if options.flag("help") {
         print(&help::general("sysbench"));
+        return Ok(());
+    }
+    if options.flag("version") {
+        print(&format!("{}\n", version::line()));
         return Ok(());
     }
     // What is wrong with the verbosity is told later.

@@ -134,6 +134,7 @@ fn errors(clients: &[Arc<Counters>]) -> BTreeMap<String, u64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use rumba_sysbench::OptionSet;
+    use rumba_sysbench::options::Source;
 
     use super::*;
 
@@ -159,6 +160,24 @@ mod tests {
         clients[0].count_by(Counter::Transaction, 4);
         let told = all.tell(Kind::Cumulative, &settings, &clients, 1, Duration::from_secs(1));
         assert_eq!((told.counts.events, told.threads[0].events, told.latency.avg_ns), (7, 3, 5));
+    }
+
+    /// Events of 1 to 100 ms, one of each: so many percent took that many milliseconds or less.
+    #[test]
+    fn the_percentiles_that_are_told_are_those_of_the_option_in_its_order() {
+        let mut options = OptionSet::general();
+        options.set("percentile", Some("99,50,12.5,100"), Source::CommandLine).unwrap();
+        let settings = Settings::read(&mut options).unwrap().0;
+        let clients = [Arc::<Counters>::default()];
+        let mut all = Since::now(&clients, Duration::ZERO);
+        (1..=100).for_each(|ms| all.span.kinds[0].response.add(ms * 1_000_000));
+        let told = all.tell(Kind::Cumulative, &settings, &clients, 1, Duration::from_secs(1)).percentiles;
+        let asked: Vec<f64> = told.iter().map(|of| of.percent).collect();
+        assert_eq!(asked, [99.0, 50.0, 12.5, 100.0]);
+        for (of, took_ms) in told.iter().zip([99.0, 50.0, 13.0, 100.0]) {
+            // No bucket is wider.
+            assert!((of.latency_ms / took_ms - 1.0).abs() < 0.008, "{of:?} and not {took_ms} ms");
+        }
     }
 
     /// A checkpoint took the counts away from under the intervals, and the rates of what came after it were of all the time.
