@@ -1,11 +1,13 @@
 //! Tells the binary from which commit it is built. It runs anew when a source or the commit changes, and of the
-//! workspace only the binary is compiled anew for it.
+//! workspace only the binary is compiled anew for it. And has it linked with what modules of Lua look for in it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What a packager sets who builds without a repository: the whole hash of the commit.
 const GIVEN: &str = "RUMBA_COMMIT";
+/// Lua's functions. Modules in C that a script requires have no Lua of their own: they call that of the program.
+const LUA: [&str; 2] = ["lua_*", "luaL_*"];
 /// Folders with crates in them, and the binary's own.
 const CRATES: [&str; 4] = ["crates", "engines", "protocols", "workloads"];
 
@@ -27,6 +29,9 @@ fn main() {
     println!("cargo:rustc-env=RUMBA_BUILD_COMMITTED={committed}");
     println!("cargo:rustc-env=RUMBA_BUILD_DIRTY={}", if dirty { "yes" } else { "" });
     println!("cargo:rustc-env=RUMBA_BUILD_UNKNOWN={unknown}");
+    for functions in LUA {
+        println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={functions}");
+    }
 }
 
 /// What the binary is compiled from, relative to the root; no tests, whose changes do not change it.

@@ -13,7 +13,7 @@ mod existing;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Output;
 
-use common::{Place, kill, text};
+use common::{Place, compile_lua_module, kill, text};
 use existing::{Existing, PASSWORD};
 use regex::Regex;
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
@@ -217,6 +217,19 @@ fn a_script_without_options_of_its_own_finds_what_it_was_given() {
     let script = "function prepare() print(sysbench.opt.table_size + 1) end function event() end";
     std::fs::write(place.path("plain.lua"), script).unwrap();
     assert!(succeeds(&place, &["plain.lua", "--table-size=7", "prepare"]).contains("\n8\n"));
+}
+
+/// The program had no function of Lua's that a module could find, and `require` failed.
+#[test]
+#[needs(CCompiler)]
+fn a_module_in_c_calls_lua_in_the_program() {
+    let place = Place::new();
+    compile_lua_module(&place);
+    let script = "local twice = require('twice')
+        function event() assert(twice(21) == 42 and not pcall(twice, 'many')) end";
+    std::fs::write(place.path("own.lua"), script).unwrap();
+    let said = succeeds(&place, &["own.lua", "--events=3", "--time=0", "run"]);
+    assert_eq!(figure(&said, "total number of events:"), 3.0, "{said}");
 }
 
 #[test]

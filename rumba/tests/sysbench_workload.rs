@@ -9,7 +9,8 @@ mod common;
 
 use std::process::{Command, Output};
 
-use common::{Place, phase, text};
+use common::{Place, compile_lua_module, phase, text};
+use rumba_core::workload::SCRIPT_TEXT;
 use serde_json::Value;
 
 const TABLES: &str = "options=--tables=3 --table-size=400";
@@ -248,6 +249,19 @@ fn a_script_whose_module_was_changed_does_not_go_on_with_a_run() {
     module("function theirs() end\n");
     let output = place.rumba(&["run", "--resume", "out", "--quiet"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
+}
+
+/// So that trials of two modules in C are no repeats of each other either.
+#[test]
+#[needs(CCompiler)]
+fn a_module_in_c_is_a_part_of_the_script_s_text() {
+    let place = Place::new();
+    compile_lua_module(&place);
+    let script = "local twice = require('twice') function event() assert(twice(2) == 4) end";
+    std::fs::write(place.path("mine.lua"), script).unwrap();
+    let all = trials(&place, "sqlite", &["script=mine.lua"]);
+    let told = all[0]["conditions"][SCRIPT_TEXT].as_str().unwrap();
+    assert!(told.contains(" bytes with a module, SHA-256 "), "{told}");
 }
 
 /// As an experiment's own settings are: in its file, on the command line in any order, checked before anything is made.

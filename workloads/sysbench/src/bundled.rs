@@ -33,8 +33,13 @@ pub(crate) fn provide(lua: &Lua) -> mlua::Result<()> {
     let mut path: Vec<String> = ["./?.lua", "./?/init.lua", "./src/lua/?.lua"].map(str::to_owned).to_vec();
     path.extend(luarocks.iter().map(|place| format!("{home}/.luarocks/{place}")));
     path.extend(["/usr/local/share/lua/5.1/?.lua", "/usr/share/lua/5.1/?.lua"].map(str::to_owned));
-    let cpath =
-        ["./?.so".to_owned(), format!("{home}/.luarocks/lib/lua/5.1/?.so"), "/usr/local/lib/lua/5.1/?.so".to_owned()];
+    let cpath = [
+        "./?.so".to_owned(),
+        format!("{home}/.luarocks/lib/lua/5.1/?.so"),
+        format!("{home}/.luarocks/lib/lua/?.so"),
+        "/usr/local/lib/lua/5.1/?.so".to_owned(),
+        "/usr/lib/lua/5.1/?.so".to_owned(),
+    ];
     package.set("path", asked("LUA_PATH", &path.join(";")))?;
     package.set("cpath", asked("LUA_CPATH", &cpath.join(";")))?;
     let loaders: Table = package.get("loaders")?;

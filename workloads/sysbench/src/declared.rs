@@ -118,8 +118,9 @@ impl Interpreter {
     /// What is wrong with the table of modules.
     pub fn required(&self) -> Result<Vec<PathBuf>, ScriptError> {
         let package: Table = self.lua().globals().get("package").map_err(told)?;
-        let (loaded, path): (Table, String) =
-            package.get("loaded").and_then(|loaded| Ok((loaded, package.get("path")?))).map_err(told)?;
+        let loaded: Table = package.get("loaded").map_err(told)?;
+        let [of_lua, of_c] = ["path", "cpath"].map(|path| package.get::<String>(path).map_err(told));
+        let path = format!("{};{}", of_lua?, of_c?);
         let search: mlua::Function = package.get("searchpath").map_err(told)?;
         let mut names = Vec::new();
         for pair in loaded.pairs::<String, Value>() {
