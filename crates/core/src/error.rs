@@ -76,6 +76,18 @@ pub struct Refusal {
     pub words: String,
 }
 
+/// An error's words, and behind them those of what it came from: some tell which call failed and leave why to their
+/// source.
+pub fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words = format!("{words}: {cause}");
+        source = cause.source();
+    }
+    words
+}
+
 /// What stood in a transaction's way, as its engine tells it: what it is counted by when it is tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
@@ -232,6 +244,18 @@ mod tests {
         assert_eq!(EngineError::conflict("busy").to_string(), "conflict: busy");
         let duplicate = EngineError::Duplicate(ErrorCode::of_server(0, *b"23505"));
         assert_eq!(duplicate.to_string(), "a row with this key is there already: server error 23505");
+    }
+
+    #[test]
+    fn what_an_error_came_from_is_told_behind_it() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("dlopen failed")]
+        struct Failed {
+            source: Refusal,
+        }
+        let source = Refusal { call: "open", code: ErrorCode::of_vendor(2), words: "it is not there".to_owned() };
+        assert_eq!(with_sources(&Failed { source }), "dlopen failed: open: error 2: it is not there");
+        assert_eq!(with_sources(&fmt::Error), fmt::Error.to_string());
     }
 
     #[test]

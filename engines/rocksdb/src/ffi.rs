@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use libloading::os::unix;
+use rumba_core::error::with_sources;
 
 /// Declares types that are only ever pointed at.
 macro_rules! opaque {
@@ -274,7 +275,7 @@ pub fn load(names: &[PathBuf]) -> Result<(Api, PathBuf), LoadError> {
         match unsafe { unix::Library::open(Some(name), flags) } {
             Ok(library) => return resolve(&library, name),
             // The first name's words are the best: the rest are only other spellings.
-            Err(error) if words.is_empty() => words = error.to_string(),
+            Err(error) if words.is_empty() => words = with_sources(&error),
             Err(_) => {}
         }
     }

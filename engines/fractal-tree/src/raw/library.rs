@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rumba_core::engine::Brought;
+use rumba_core::error::with_sources;
 
 use super::{ffi, files, probe};
 use crate::LIBRARY;
@@ -20,9 +21,9 @@ const KNOWN: (c_int, c_int, c_int) = (4, 6, 119);
 /// Why the library cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LoadError {
-    /// It is not here.
-    #[error("the library {path} is not on this machine ({cause})", path = .path.display())]
-    Absent {
+    /// It is not here, or the loader does not take it.
+    #[error("the library {path} cannot be loaded ({cause})", path = .path.display())]
+    Unloadable {
         /// What was looked for.
         path: PathBuf,
         /// The loader's words.
@@ -81,7 +82,7 @@ impl Library {
     /// Loads it, or gives what was loaded before.
     ///
     /// # Errors
-    /// It is absent, not PerconaFT, or another one than is known here.
+    /// It cannot be loaded, is not PerconaFT, or another one than is known here.
     pub fn load(path: Option<&Path>) -> Result<Arc<Self>, LoadError> {
         let path = Self::named(path);
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +91,7 @@ impl Library {
         }
         let library = Self::open(&path);
         // What is missing may be put there while the program runs.
-        if !matches!(library, Err(LoadError::Absent { .. })) {
+        if !matches!(library, Err(LoadError::Unloadable { .. })) {
             loaded.push((path, library.clone()));
         }
         library
@@ -99,7 +100,7 @@ impl Library {
     fn open(path: &Path) -> Result<Arc<Self>, LoadError> {
         // SAFETY: PerconaFT's initialisers set up its counters and locks; another file is the user's own choice.
         let handle = unsafe { libloading::Library::new(path) }
-            .map_err(|cause| LoadError::Absent { path: path.to_owned(), cause: cause.to_string() })?;
+            .map_err(|cause| LoadError::Unloadable { path: path.to_owned(), cause: with_sources(&cause) })?;
         // The version comes first: the other functions mean nothing without it.
         let version: ffi::Version = symbol(&handle, path, "db_version")?;
         let path = path_of(version as *const libc::c_void).unwrap_or_else(|| path.to_owned());

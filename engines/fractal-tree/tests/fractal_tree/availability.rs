@@ -25,6 +25,18 @@ fn a_library_that_is_not_there_is_named_with_what_to_do() {
     assert!(error.to_string().contains("RUMBA_FRACTAL_TREE"), "{error}");
 }
 
+/// The loader's words were left out, and of a file that is there it was said that it is not on this machine: most often it is
+/// what the library needs itself that is not found.
+#[test]
+fn a_library_that_cannot_be_loaded_is_told_with_the_loaders_words() {
+    assert!(missing("/nowhere/libtokufractaltree.so").contains("cannot open shared object file"));
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("libtokufractaltree.so");
+    std::fs::write(&file, [0u8; 4096]).unwrap();
+    let what = missing(file.to_str().unwrap());
+    assert!(what.contains("cannot be loaded") && what.contains("invalid ELF header"), "{what}");
+}
+
 #[test]
 fn a_library_that_is_another_is_not_called() {
     assert!(missing("libm.so.6").contains("no function db_version: it is not PerconaFT"));

@@ -8,6 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rumba_core::error::with_sources;
+
 use super::ffi;
 
 /// What installs the library and its compressors (both are in this package) on Debian and Ubuntu.
@@ -82,7 +84,7 @@ impl Library {
     pub fn load(path: Option<&Path>) -> Result<Arc<Library>, LoadError> {
         let handle = match path {
             Some(path) => dlopen(path.as_os_str())
-                .map_err(|cause| LoadError::Unloadable { path: path.to_owned(), cause: cause.to_string() })?,
+                .map_err(|cause| LoadError::Unloadable { path: path.to_owned(), cause: with_sources(&cause) })?,
             None => dlopen_usual()?,
         };
         // The version comes first: the other functions mean nothing without it.
@@ -148,7 +150,7 @@ fn dlopen_usual() -> Result<libloading::Library, LoadError> {
     for name in USUAL_NAMES {
         match dlopen(OsStr::new(name)) {
             Ok(handle) => return Ok(handle),
-            Err(cause) => causes.push(cause.to_string()),
+            Err(cause) => causes.push(with_sources(&cause)),
         }
     }
     Err(LoadError::Absent(causes.join("; ")))

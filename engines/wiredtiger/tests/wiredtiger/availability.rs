@@ -21,6 +21,7 @@ fn a_missing_library_names_the_command_that_installs_it() {
     let path = Path::new("/nonexistent/libwiredtiger.so");
     let missing = WiredTiger.availability(Asked { library: Some(path), ..Asked::default() }).missing.unwrap();
     assert!(missing.what.contains("/nonexistent/libwiredtiger.so"), "{}", missing.what);
+    assert!(missing.what.contains("cannot open shared object file"), "{}", missing.what);
     assert_eq!(missing.install, "apt-get install libwiredtiger0");
 
     let config = EngineConfig { library: Some(path.to_owned()), ..config() };
