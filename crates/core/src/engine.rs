@@ -231,7 +231,7 @@ pub struct EngineInfo {
 }
 
 impl EngineInfo {
-    /// What of it goes into a record.
+    /// What of it goes into a record, whatever its settings.
     pub fn facts(&self) -> EngineFacts {
         let Self { family, form, keeps_data, has_cache, .. } = *self;
         EngineFacts { family, form, keeps_data, has_cache }
@@ -376,6 +376,12 @@ pub trait Engine: Send + Sync {
     /// has them in some.
     fn has_transactions(&self, _config: &EngineConfig) -> bool {
         self.info().has_transactions
+    }
+
+    /// Whether it has a cache of its own ([`EngineInfo::has_cache`]) with these settings: of a server's storage engines one
+    /// may have none.
+    fn has_cache(&self, _config: &EngineConfig) -> bool {
+        self.info().has_cache
     }
 
     /// What is here of the build that is asked for.

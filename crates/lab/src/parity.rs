@@ -14,7 +14,7 @@ pub fn warnings(engines: &[EngineConfig], registry: &Registry) -> Vec<Warning> {
         let engine = registry.engine(&config.engine)?;
         let info = engine.info();
         // What keeps no data promises nothing.
-        let (has_cache, has_transactions) = (info.has_cache, engine.has_transactions(config));
+        let (has_cache, has_transactions) = (engine.has_cache(config), engine.has_transactions(config));
         info.keeps_data.then(|| Side { config, nature: engine.nature(config), has_cache, has_transactions })
     });
     let sides: Vec<Side> = kept.collect();

@@ -2,7 +2,7 @@
 
 mod rest;
 
-use rumba_core::engine::EngineConfig;
+use rumba_core::engine::{Engine, EngineConfig, EngineFacts};
 use rumba_core::engine_name;
 use rumba_core::limits::{Limits, StorageLimit};
 use rumba_core::record::{RunPlan, TrialPart, TrialPlan};
@@ -115,6 +115,11 @@ pub fn is_kept(experiment: &Experiment, engine: &EngineConfig, registry: &Regist
     wanted && registry.engine(&engine.engine).is_some_and(|known| known.reopens(engine))
 }
 
+/// What of an engine goes into a record.
+fn facts(engine: &dyn Engine, config: &EngineConfig) -> EngineFacts {
+    EngineFacts { has_cache: engine.has_cache(config), ..engine.info().facts() }
+}
+
 fn trial(
     experiment: &Experiment,
     engine: &EngineConfig,
@@ -128,7 +133,7 @@ fn trial(
     TrialPlan {
         number: before as u32 + 1,
         engine: engine.clone(),
-        facts: registry.engine(&engine.engine).map(|known| known.info().facts()),
+        facts: registry.engine(&engine.engine).map(|known| facts(known, engine)),
         workload: experiment.workload.clone(),
         workload_settings: experiment.workload_settings.clone(),
         test: None,
@@ -198,7 +203,7 @@ pub fn data_over_cache(
         .iter()
         .map(|engine| {
             let name = format!("data over cache, {}", engine.name);
-            if !registry.engine(&engine.engine).is_some_and(|engine| engine.info().has_cache) {
+            if !registry.engine(&engine.engine).is_some_and(|known| known.has_cache(engine)) {
                 return (name, "it has no cache of its own".to_owned());
             }
             let ratio = data as f64 / engine.cache as f64;
@@ -251,7 +256,7 @@ pub fn warnings(experiment: &Experiment, memory_bytes: Option<u64>, registry: &R
 fn page_cache(experiment: &Experiment, memory_bytes: Option<u64>, registry: &Registry) -> Option<Warning> {
     let data = experiment.bound.expected_logical_bytes();
     let misses = |engine: &EngineConfig| {
-        registry.engine(&engine.engine).is_none_or(|known| !known.info().has_cache || engine.cache < data)
+        registry.engine(&engine.engine).is_none_or(|known| !known.has_cache(engine) || engine.cache < data)
     };
     let served: Vec<(&str, u64)> = (experiment.engines.iter().filter(|engine| misses(engine)))
         .filter_map(|engine| Some((engine.name.as_str(), memory_of(engine, memory_bytes)?)))

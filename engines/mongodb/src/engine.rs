@@ -57,6 +57,11 @@ impl Server {
     }
 }
 
+/// Whether the server maps its files into memory: MMAPv1 does.
+fn is_mapped(options: &Options) -> bool {
+    options.arguments.get("storageEngine").is_some_and(|engine| engine == "mmapv1")
+}
+
 fn setting(error: SettingError) -> EngineError {
     EngineError::failed("configuration", format!("{error}; {}", error.remedy))
 }
@@ -136,16 +141,20 @@ impl Engine for MongoEngine {
         Options::read(self.brand, config).unwrap_or_default().transactions
     }
 
+    /// MMAPv1 lives off the page cache, whatever `cache` says.
+    fn has_cache(&self, config: &EngineConfig) -> bool {
+        !is_mapped(&Options::read(self.brand, config).unwrap_or_default())
+    }
+
     /// A snapshot is what a transaction reads of WiredTiger, whatever its read concern. Without transactions nothing is
     /// isolated but each document. Of a server that others run it is not known before.
     fn nature(&self, config: &EngineConfig) -> Nature {
         let options = Options::read(self.brand, config).unwrap_or_default();
-        let is_mapped = options.arguments.get("storageEngine").is_some_and(|engine| engine == "mmapv1");
         let isolation = if options.transactions { "SNAPSHOT" } else { "none, each document by itself" };
         Nature {
             isolation: (!config.is_existing()).then(|| isolation.to_owned()),
             has_log: Some(config.durability != Durability::None),
-            reads: Some(if is_mapped { Reads::Mapped } else { Reads::Buffered }),
+            reads: Some(if is_mapped(&options) { Reads::Mapped } else { Reads::Buffered }),
         }
     }
 

@@ -169,6 +169,18 @@ fn of_two_trials_at_once_on_one_database_the_second_is_refused_and_the_first_kee
     open(&at("127.0.0.1", "lab")).unwrap().close().unwrap();
 }
 
+/// It was said to be at par with what has a cache of the size that the record tells, and is never told any.
+#[test]
+fn mmapv1_has_no_cache_of_its_own() {
+    let has_cache = |engine: &str| {
+        let mut config = config(Brand::MongoDb);
+        config.settings.0.insert("storageEngine".into(), Value::Text(engine.into()));
+        MongoEngine::MONGODB.has_cache(&config)
+    };
+    assert_eq!(["wiredTiger", "rocksdb", "mmapv1"].map(has_cache), [true, true, false]);
+    assert!(MongoEngine::MONGODB.has_cache(&config(Brand::MongoDb)));
+}
+
 #[test]
 fn a_server_that_is_not_here_is_told_with_how_to_have_it() {
     let missing =

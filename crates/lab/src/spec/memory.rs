@@ -54,7 +54,7 @@ pub fn of_all(fitted: &[Fitted]) -> (Vec<Shortage>, Vec<(String, String)>) {
 pub fn fit(engine: &dyn Engine, config: &mut EngineConfig, table: &Table, work: MemoryUse) -> Fit {
     let Some(memory) = config.limits.memory_bytes else { return Fit::default() };
     let need = engine.memory_need(config);
-    let derived = table.get("cache").is_none() && engine.info().has_cache;
+    let derived = table.get("cache").is_none() && engine.has_cache(config);
     if derived {
         config.cache = derive(need.as_ref(), memory, work);
     }

@@ -26,6 +26,7 @@ struct Paper {
 const ENGINE_SETTINGS: &[SettingInfo] = &[
     SettingInfo { name: "page_size", kind: Kind::Bytes, default: "16k", help: "" },
     SettingInfo { name: "log.file_max", kind: Kind::Bytes, default: "100MB", help: "" },
+    SettingInfo { name: "mapped", kind: Kind::Bool, default: "false", help: "" },
 ];
 
 impl Engine for Paper {
@@ -36,6 +37,9 @@ impl Engine for Paper {
         let missing =
             self.missing.then(|| Missing { what: "libpaper.so".into(), install: "apt-get install libpaper".into() });
         Availability { missing, ..Availability::here(Some("1".into()), "paper") }
+    }
+    fn has_cache(&self, config: &EngineConfig) -> bool {
+        config.settings.bool("mapped") != Some(true)
     }
     fn memory_need(&self, _: &EngineConfig) -> Option<MemoryNeed> {
         // Base 100 MiB, the cache half as much again, 1 MiB for each client.

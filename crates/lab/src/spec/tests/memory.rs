@@ -57,6 +57,25 @@ fn a_cache_that_is_not_given_follows_from_the_limit() {
     assert_eq!(with(&text, &[]).unwrap().engines[0].cache >> 20, 64, "without a limit there is nothing to follow");
 }
 
+/// Of a server's storage engines one may have none. Its record told a cache that it was never given, and where misses of
+/// that were served from.
+#[test]
+fn an_engine_that_has_no_cache_with_its_settings_is_not_said_to_have_one() {
+    let mapped = "[[engine]]\nname = \"mapped\"\nuse = \"rocksdb\"\nsettings.mapped = true\n";
+    let experiment = with(&(LIMITED.replace("MEMORY", "400MiB") + mapped), &[]).unwrap();
+    let caches = experiment.engines.iter().map(|engine| engine.cache >> 20);
+    assert_eq!(caches.collect::<Vec<_>>(), [133, 64], "none follows from the limit");
+    let trials = crate::plan::plan(&experiment, &registry());
+    let facts = |name: &str| trials.iter().find(|trial| trial.engine.name == name).unwrap().facts.unwrap();
+    assert!(facts("rocksdb").has_cache && !facts("mapped").has_cache);
+    let conditions = crate::plan::data_over_cache(&experiment, None, &registry());
+    assert_eq!(conditions[1], ("data over cache, mapped".to_owned(), "it has no cache of its own".to_owned()));
+    let warnings = crate::plan::warnings(&experiment, None, &registry());
+    let told = warnings.iter().find(|warning| warning.code == "no-cache").unwrap();
+    assert!(told.message.starts_with("mapped has no cache of its own"), "{}", told.message);
+    assert!(warnings.iter().all(|warning| warning.code != "cache-differs"), "{warnings:?}");
+}
+
 #[test]
 fn more_memory_than_the_host_has_is_no_limit_and_is_refused_at_its_line() {
     for memory in ["4000TiB", "data*1000000000"] {
