@@ -479,8 +479,8 @@ pub trait Instance: Send + Sync {
     /// is asked at the ends of phases, and about once a second while clients work, by a thread that is none of theirs.
     fn debt(&self) -> Vec<Gauge>;
 
-    /// What the engine puts off and neither counts as its debt nor pays when it is drained, in words that go on from "after the
-    /// drain"; `None` if there is nothing of the kind. Bytes written, debt charged, then lack it.
+    /// What the engine puts off and does not pay when it is drained, in words that go on from "after the drain"; `None` if
+    /// there is nothing of the kind. Bytes written, debt charged, then lack it.
     fn unpaid(&self) -> Option<String> {
         None
     }

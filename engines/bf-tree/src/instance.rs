@@ -201,7 +201,8 @@ impl Instance for BfTreeInstance {
     fn unpaid(&self) -> Option<String> {
         let most = show_bytes(self.shared.options.cache as f64);
         Some(format!(
-            "the records that the cache alone holds, {most} at most, have not been written: the snapshot of a close has them"
+            "the records that the cache alone holds, {most} at most, have not been written: the snapshot of a close \
+             has them, and bytes written are the fewest that they can be"
         ))
     }
 

@@ -70,6 +70,11 @@ impl Instance for FractalTreeInstance {
         self.status().debt(self.is_new)
     }
 
+    /// A checkpoint writes nodes and leaves the messages in them.
+    fn unpaid(&self) -> Option<String> {
+        if self.options.optimizes { None } else { self.status().unpaid(self.is_new) }
+    }
+
     fn counters(&self) -> Vec<Gauge> {
         self.status().counters()
     }

@@ -242,7 +242,7 @@ impl Trial<'_> {
             self.emit(Event::Warning(Warning::new(
                 "debt-unpaid",
                 format!("after the drain {unpaid}"),
-                "read its bytes written as the fewest that they can be, or run loops that write many times as much",
+                "read its bytes written with that in mind, or run loops that write many times as much",
             )));
         }
     }

@@ -34,6 +34,8 @@ fn a_drain_writes_a_checkpoint_and_leaves_messages_where_they_wait() {
     database.instance.drain().unwrap();
     assert!(database.counter("written_checkpoint_bytes") > before);
     assert!(debt(&database) > 0.0 && waiting > 0.0, "{waiting} bytes of messages waited");
+    let unpaid = database.instance.unpaid().unwrap();
+    assert!(unpaid.contains(" of messages wait above the leaves"), "{unpaid}");
     let told: Vec<String> = database.instance.debt().into_iter().map(|gauge| gauge.name).collect();
     assert_eq!(told, ["messages_in_trees_bytes", "writing_bytes", "checkpoint_age_changes"]);
 }
@@ -54,6 +56,8 @@ fn of_kept_data_the_messages_that_wait_are_not_told_and_the_record_says_why() {
     assert_eq!(told(), ["writing_bytes", "checkpoint_age_changes"], "nor after messages have come and gone");
     let counters = database.instance.counters();
     assert!(counters.iter().all(|gauge| !gauge.name.contains("messages currently in trees")), "{counters:?}");
+    let unpaid = database.instance.unpaid().unwrap();
+    assert!(unpaid.starts_with("messages may wait (PerconaFT counts"), "{unpaid}");
     let settings = database.instance.effective_settings();
     let why = "absent: PerconaFT counts messages since it was opened over this data";
     assert!(settings.contains(&("messages_in_trees_bytes".to_owned(), why.to_owned())), "{settings:?}");
@@ -73,6 +77,7 @@ fn with_hot_optimize_a_drain_brings_them_down() {
     let before = flushed();
     database.instance.drain().unwrap();
     assert!(flushed() - before > 4000.0 * 62.0, "{before} bytes, then {}", flushed());
+    assert_eq!(database.instance.unpaid(), None, "whatever the other tests have waiting");
 }
 
 #[test]
