@@ -5,6 +5,7 @@ mod rest;
 use rumba_core::engine::{Engine, EngineConfig, EngineFacts};
 use rumba_core::engine_name;
 use rumba_core::limits::{Limits, StorageLimit};
+use rumba_core::parity::Reads;
 use rumba_core::record::{RunPlan, TrialPart, TrialPlan};
 use rumba_core::units::{counted, show_bytes};
 use rumba_core::warning::Warning;
@@ -190,8 +191,9 @@ pub fn data_over_cache(
     registry: &Registry,
 ) -> Vec<(String, String)> {
     let data = experiment.bound.expected_logical_bytes();
-    let label = |cache: u64, memory: Option<u64>| match memory {
-        _ if data <= cache => "cached",
+    let label = |engine: &EngineConfig| match memory_of(engine, memory_bytes) {
+        _ if data <= engine.cache => "cached",
+        _ if reads_directly(engine, registry) => "IO-bound: larger than the cache, and read past the page cache",
         Some(memory) if data <= memory => {
             "larger than the cache, smaller than memory: the page cache serves buffered reads"
         }
@@ -207,7 +209,7 @@ pub fn data_over_cache(
                 return (name, "it has no cache of its own".to_owned());
             }
             let ratio = data as f64 / engine.cache as f64;
-            (name, format!("{ratio:.1}, {}", label(engine.cache, memory_of(engine, memory_bytes))))
+            (name, format!("{ratio:.1}, {}", label(engine)))
         })
         .collect()
 }
@@ -216,6 +218,11 @@ pub fn data_over_cache(
 fn memory_of(engine: &EngineConfig, host_bytes: Option<u64>) -> Option<u64> {
     let limit = engine.limits.memory_bytes;
     limit.map(|limit| host_bytes.map_or(limit, |host| host.min(limit))).or(host_bytes)
+}
+
+/// Whether an engine reads past the page cache, whatever memory there is for that. One that does not say may go by it.
+fn reads_directly(engine: &EngineConfig, registry: &Registry) -> bool {
+    registry.engine(&engine.engine).is_some_and(|known| known.nature(engine).reads == Some(Reads::Direct))
 }
 
 /// What breaks parity between the engines, or makes all their numbers mean
@@ -252,11 +259,13 @@ pub fn warnings(experiment: &Experiment, memory_bytes: Option<u64>, registry: &R
     warnings
 }
 
-/// Warns of engines whose own cache is smaller than the data, and their memory is not: the page cache is a second one.
+/// Warns of engines whose own cache is smaller than the data, and their memory is not: the page cache is a second one, but to
+/// those that read past it.
 fn page_cache(experiment: &Experiment, memory_bytes: Option<u64>, registry: &Registry) -> Option<Warning> {
     let data = experiment.bound.expected_logical_bytes();
     let misses = |engine: &EngineConfig| {
-        registry.engine(&engine.engine).is_none_or(|known| !known.has_cache(engine) || engine.cache < data)
+        let has_cache = registry.engine(&engine.engine).is_some_and(|known| known.has_cache(engine));
+        (!has_cache || engine.cache < data) && !reads_directly(engine, registry)
     };
     let served: Vec<(&str, u64)> = (experiment.engines.iter().filter(|engine| misses(engine)))
         .filter_map(|engine| Some((engine.name.as_str(), memory_of(engine, memory_bytes)?)))

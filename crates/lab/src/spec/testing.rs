@@ -10,6 +10,7 @@ use rumba_core::engine::{
 };
 use rumba_core::error::EngineError;
 use rumba_core::memory::MemoryNeed;
+use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
 use rumba_core::sql::Dialect;
 use rumba_core::worker::{Client, ClientAddress};
@@ -27,6 +28,7 @@ const ENGINE_SETTINGS: &[SettingInfo] = &[
     SettingInfo { name: "page_size", kind: Kind::Bytes, default: "16k", help: "" },
     SettingInfo { name: "log.file_max", kind: Kind::Bytes, default: "100MB", help: "" },
     SettingInfo { name: "mapped", kind: Kind::Bool, default: "false", help: "" },
+    SettingInfo { name: "use_direct_reads", kind: Kind::Bool, default: "false", help: "" },
 ];
 
 impl Engine for Paper {
@@ -44,6 +46,11 @@ impl Engine for Paper {
     fn memory_need(&self, _: &EngineConfig) -> Option<MemoryNeed> {
         // Base 100 MiB, the cache half as much again, 1 MiB for each client.
         (self.info.name == "rocksdb").then(|| MemoryNeed::of("rocksdb 100 1.5 0 2 1", "rocksdb")).flatten()
+    }
+    /// It says nothing of itself but that it reads directly, where it is to.
+    fn nature(&self, config: &EngineConfig) -> Nature {
+        let is_direct = config.settings.bool("use_direct_reads") == Some(true);
+        Nature { reads: is_direct.then_some(Reads::Direct), ..Nature::default() }
     }
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
         config.settings.check(self.info.name, ENGINE_SETTINGS)

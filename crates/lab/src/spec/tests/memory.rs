@@ -102,3 +102,27 @@ fn the_page_cache_is_warned_of_where_the_own_cache_is_smaller_than_the_data_and_
     assert!(told.contains("fits into the memory that small may use"), "{told}");
     assert_eq!(warned(&["memory=48MiB"], &text), None, "memory is smaller than the data");
 }
+
+/// InnoDB reads past the page cache by default: that its reads were "mostly served by the page cache" was told of it all the
+/// same, as the first thing to be careful about, beside thousands of reads of the device in a second.
+#[test]
+fn an_engine_that_reads_past_the_page_cache_is_not_said_to_be_served_by_it() {
+    let text = LIMITED.replace("memory = \"MEMORY\"", "").replace("linkbench]", "linkbench]\nmaxid1 = 100_000");
+    let direct = "use = \"rocksdb\"\ncache = \"16MiB\"\nsettings.use_direct_reads = true\n";
+    let both = format!("{text}cache = \"16MiB\"\n[[engine]]\nname = \"direct\"\n{direct}");
+    let experiment = with(&both, &[]).unwrap();
+    let warnings = crate::plan::warnings(&experiment, Some(16 << 30), &registry());
+    let warning = warnings.into_iter().find(|warning| warning.code == "page-cache").unwrap();
+    assert!(warning.message.contains("fits into the memory that rocksdb may use"), "{}", warning.message);
+    let conditions = crate::plan::data_over_cache(&experiment, Some(16 << 30), &registry());
+    let told = |name: &str| {
+        let name = format!("data over cache, {name}");
+        conditions.iter().find(|(of, _)| *of == name).map(|(_, told)| told.as_str())
+    };
+    assert_eq!(told("direct"), Some("64.0, IO-bound: larger than the cache, and read past the page cache"));
+    let buffered = "64.0, larger than the cache, smaller than memory: the page cache serves buffered reads";
+    assert_eq!(told("rocksdb"), Some(buffered));
+    let alone = with(&text, &["cache=16MiB", "rocksdb.use_direct_reads=true"]).unwrap();
+    let warnings = crate::plan::warnings(&alone, Some(16 << 30), &registry());
+    assert!(warnings.iter().all(|warning| warning.code != "page-cache"), "{warnings:?}");
+}
