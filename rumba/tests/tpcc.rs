@@ -102,6 +102,9 @@ fn runs(engine: &str, server: Option<&str>, statements: &str) -> Vec<String> {
     );
     let told = place.rumba(&["report", "out"]).output().unwrap();
     assert_eq!(text(&told).contains("Tried again in the loops"), conflicts > 0, "{}", text(&told));
+    let rolled_back = loops["op_types"]["new_order_rolled_back"]["count"].as_u64().unwrap_or_default();
+    let apart = format!("clients: {rolled_back} undone on purpose");
+    assert_eq!(text(&told).contains(&apart), rolled_back > 0, "{}", text(&told));
     for proof in ["verify load", "verify"] {
         let checks = phase(trial, proof).unwrap()["checks"].as_array().unwrap();
         assert_eq!(checks.len(), CHECKS, "{proof}: {checks:?}");

@@ -126,6 +126,7 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
     text.push_str(&promises::promises(results));
     text.push_str(&notes::scaling(summary));
     text.push_str(&notes::conflicts(results));
+    text.push_str(&notes::apart(results));
     text.push_str(&notes::servers(results));
     text.push_str(&notes::all(results, summary, &warnings, &options.report()));
     text

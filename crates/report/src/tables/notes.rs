@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use rumba_core::comparison::{About, Proof, Row, Summary, TrialName, Unfinished};
 use rumba_core::printable::on_a_line;
-use rumba_core::record::{PhaseKind, Status};
+use rumba_core::record::{OpStats, PhaseKind, Status};
 use rumba_core::results::Results;
 
 use super::warnings::Warnings;
@@ -84,6 +84,37 @@ pub fn conflicts(results: &Results) -> String {
         let _ = writeln!(text, "  {engine}, {}: {}", counted(clients as usize, "client"), counts.join("; "));
     }
     if text.is_empty() { text } else { format!("\nTried again in the loops, all repeats together\n{text}") }
+}
+
+/// What the loops have done beside the operations that count, all repeats together: undone on purpose, as the workload's
+/// specification wants some to be, and given up. No rate and no cost has either among its operations.
+pub fn apart(results: &Results) -> String {
+    let mut all: Vec<((u32, &str), [u64; 3])> = Vec::new();
+    for trial in &results.trials {
+        let (plan, loops) = (&trial.record.plan, trial.record.phase(PhaseKind::Loops));
+        let Some(loops) = loops else { continue };
+        let sum = |count: fn(&OpStats) -> u64| {
+            loops.op_types.values().fold(0_u64, |sum, stats| sum.saturating_add(count(stats)))
+        };
+        // What was done and is no operation was undone.
+        let counts = [loops.ops, sum(|stats| stats.count).saturating_sub(loops.ops), sum(|stats| stats.errors)];
+        let of = (plan.clients, plan.engine.name.as_str());
+        match all.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, sums)) => sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count)),
+            None => all.push((of, counts)),
+        }
+    }
+    let mut text = String::new();
+    for ((clients, engine), [ops, undone, given_up]) in all {
+        let parts = [(undone, "undone on purpose"), (given_up, "given up")];
+        let parts = parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        let parts: Vec<String> = parts.collect();
+        if !parts.is_empty() {
+            let clients = counted(clients as usize, "client");
+            let _ = writeln!(text, "  {engine}, {clients}: {}; beside {ops} operations", parts.join(", "));
+        }
+    }
+    if text.is_empty() { text } else { format!("\nApart from the operations of the loops, all repeats\n{text}") }
 }
 
 /// Repeats whose data broke, and those of which nobody knows whether it did: they are named, and in no figure above.

@@ -241,6 +241,26 @@ fn nothing_at_all_is_still_a_report() {
     assert!(text.contains("swap is in use") && text.contains("remedy: swapoff -a"), "{text}");
 }
 
+/// A rate alone does not say how many were rolled back or given up beside it.
+#[test]
+fn what_was_undone_on_purpose_and_what_was_given_up_is_counted_apart_from_the_operations() {
+    const HEADING: &str = "\nApart from the operations of the loops, all repeats\n";
+    let mut results = results(&[LSM, BTREE], Plan { repeats: 2, ..SHORT });
+    assert!(!printed(&results).contains(HEADING), "there is neither");
+    let mut ops = 0;
+    for trial in results.trials.iter_mut().filter(|trial| trial.record.plan.engine.name == LSM.name) {
+        let loops = trial.record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Loops).unwrap();
+        let done: u64 = loops.op_types.values().map(|stats| stats.count).sum();
+        loops.ops = done - 7;
+        ops += loops.ops;
+        loops.op_types.values_mut().next().unwrap().errors = 2;
+    }
+    let text = printed(&results);
+    let (_, told) = text.split_once(HEADING).unwrap();
+    let expected = format!("  {}, 16 clients: 14 undone on purpose, 4 given up; beside {ops} operations\n\n", LSM.name);
+    assert!(told.starts_with(&expected), "{told}");
+}
+
 /// Warnings of many kinds, as a first run on an untuned host has them.
 fn warned() -> Results {
     let mut results = results(&[LSM, BTREE], SHORT);
