@@ -18,7 +18,7 @@ demo: setup-demo ## Compare the embedded engines in about three minutes and writ
 	@scripts/demo
 
 test: setup-test ## Run every check and every test, as CI does; says what each step took
-	@scripts/steps lint compile tidy deny web-if-there fuzz-compile tests
+	@scripts/steps lint compile rules-and-page fuzz-compile tests
 
 bench: setup-bench ## Measure what rumba itself costs per operation
 	@echo "bench: measuring rumba's own cost"
@@ -136,6 +136,11 @@ web: setup-web ## Build the page from web/, compare it with the one in the binar
 	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))hour.html hour
 	$(if $(COMPILED),,cargo build -q -p rumba)
 	RUMBA_PAGE=$(PAGE) RUMBA_BIN=$(TARGET)/debug/rumba RUMBA_PAGE_TOLD=$(PAGE_TOLD) npm --prefix web test
+
+# The rules take one processor each for some seconds, the page's tests wait now and then.
+.PHONY: rules-and-page
+rules-and-page:
+	@$(MAKE) --no-print-directory --jobs --output-sync=target tidy deny web-if-there
 
 # Where a browser or Node.js is missing, each test of the page is skipped by name, as those of crates are.
 .PHONY: web-if-there
