@@ -7,6 +7,8 @@ rumba_testkit::main!();
 
 #[path = "tpcc/bad_luck.rs"]
 mod bad_luck;
+#[path = "tpcc/clients.rs"]
+mod clients;
 mod common;
 #[path = "tpcc/indexes.rs"]
 mod indexes;
@@ -240,29 +242,6 @@ fn what_is_lost_is_counted_for_each_durability() {
         let row = [durability, &acknowledged.to_string(), &lost.to_string(), &damage.to_string()];
         assert!(cells.windows(row.len()).any(|cells| cells == row), "{row:?}: {told}");
     }
-}
-
-/// A load of hours is not made for clients that its data is too small for.
-#[test]
-fn more_terminals_than_the_warehouses_have_are_refused_before_anything_is_loaded() {
-    let place = Place::new();
-    let run = |clients: &str, more: &[&str]| {
-        let mut command = place.rumba(&["run", "tpcc", "--engine", "sqlite", "--out", "out"]);
-        for set in ["warehouses=2", "data_sets=2", "think=spec", clients] {
-            command.args(["--set", set]);
-        }
-        command.args(more).output().unwrap()
-    };
-    for more in [&[][..], &["--dry-run"]] {
-        let refused = run("clients=10,41", more);
-        let words: String = text(&refused).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(refused.status.code(), Some(2), "{more:?}: {words}");
-        for told in ["41 clients are more than the 40", "set a warehouse for every ten clients", "think = \"none\""] {
-            assert!(words.contains(told), "{more:?}: {told}: {words}");
-        }
-        assert!(!place.path("out").exists(), "{more:?}");
-    }
-    assert!(run("clients=40", &["--dry-run"]).status.success(), "ten of each warehouse");
 }
 
 /// Terminals key and think as the specification wants them to, from the first second on, and none of that is response time.

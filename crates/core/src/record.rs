@@ -458,12 +458,17 @@ impl RunPlan {
         }
     }
 
-    /// How many of so many clients work; one at least.
+    /// How many of so many clients work.
     pub fn active(&self, clients: u32) -> u32 {
-        let Some(percent) = self.active_percent else { return clients };
-        let active = (f64::from(clients) * percent / 100.0).ceil() as u32;
-        active.clamp(1, clients.max(1))
+        active_clients(self.active_percent, clients)
     }
+}
+
+/// How many of so many clients work, of which so many percent do; one at least, and all where no share is given.
+pub fn active_clients(percent: Option<f64>, clients: u32) -> u32 {
+    let Some(percent) = percent else { return clients };
+    let active = (f64::from(clients) * percent / 100.0).ceil() as u32;
+    active.clamp(1, clients.max(1))
 }
 
 /// The immutable result of a trial.

@@ -178,6 +178,28 @@ impl LoadStage {
 /// goes with the data from the process that loaded it to those that use it.
 pub type State = BTreeMap<String, u64>;
 
+/// How many clients at work reach all of a workload's data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeastClients {
+    /// The fewest that do.
+    pub clients: u32,
+    /// Why fewer do not.
+    pub why: String,
+    /// What would make fewer enough.
+    pub remedy: String,
+}
+
+impl LeastClients {
+    /// Why so many clients at work are too few, and what to do; `None` if they are not.
+    pub fn refusal(&self, at_work: u32) -> Option<(String, String)> {
+        if at_work >= self.clients {
+            return None;
+        }
+        let problem = format!("with {at_work} at work a part of the data would lie idle: {}", self.why);
+        Some((problem, format!("{}, or have {} or more at work", self.remedy, self.clients)))
+    }
+}
+
 /// A workload with its settings taken.
 pub trait Bound: Send + Sync {
     /// What an instance of a family is to hold; asked for those of [`Workload::families`] alone.
@@ -199,6 +221,12 @@ pub trait Bound: Send + Sync {
     /// How many clients of the mix its data is enough for; `None` where nothing bounds them. Asked when the experiment is
     /// read, so that nobody loads for hours to be refused.
     fn most_clients(&self) -> Option<MostClients> {
+        None
+    }
+
+    /// How many clients of the mix must be at work for all of its data to be worked on; `None` where one is enough. Asked when
+    /// the experiment is read: figures of data that nobody touches would be told as figures of all of it.
+    fn least_clients(&self) -> Option<LeastClients> {
         None
     }
 

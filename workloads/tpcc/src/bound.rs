@@ -11,7 +11,7 @@ use rumba_core::kv::KeySpace;
 use rumba_core::rate::Rate;
 use rumba_core::setting::{SettingError, Settings};
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, ResponseLimit, State};
+use rumba_core::workload::{Bound, LeastClients, LoadStage, OpInfo, Ops, ResponseLimit, State};
 
 use crate::data_set::DataSet;
 use crate::draw::Constants;
@@ -177,6 +177,16 @@ impl Bound for TpcCBound {
                 "with think = \"spec\" they are terminals, of which each of the {warehouses} warehouses has ten"
             ),
             remedy: "set a warehouse for every ten clients, or think = \"none\"".to_owned(),
+        })
+    }
+
+    /// They take turns at the data sets ([`DataSet::of_client`]).
+    fn least_clients(&self) -> Option<LeastClients> {
+        let sets = self.config.sets;
+        (sets > 1).then(|| LeastClients {
+            clients: sets,
+            why: format!("they take turns at {sets} data sets, each of which needs one"),
+            remedy: "divide the warehouses among fewer sets (data_sets, splits)".to_owned(),
         })
     }
 

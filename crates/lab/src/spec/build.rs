@@ -8,7 +8,7 @@ use rumba_core::engine_name;
 use rumba_core::memory::MemoryUse;
 use rumba_core::pair::Pair;
 use rumba_core::setting::Settings;
-use rumba_core::workload::{Test, engine_in_test};
+use rumba_core::workload::{LeastClients, Test, engine_in_test};
 
 use super::claim::claims;
 use super::engines::{Asked, Engines, engines};
@@ -30,7 +30,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     take::only(table, "an experiment", TOP_KEYS)?;
     let name = name(table, root)?;
     let source = table.get("source").map(|node| take::text("source", node)).transpose()?.map(str::to_owned);
-    let Work { workload, settings: workload_settings, bound, tests } = workload(table, root, registry)?;
+    let Work { workload, settings: workload_settings, bound, tests, least } = workload(table, root, registry)?;
     let run = run(table.get("run"))?;
     let refuse = |key: &str, problem: String, remedy: &str| {
         let node = table.get("run").and_then(|run| run.table("run").ok()?.get(key));
@@ -55,6 +55,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     };
     let asked = Asked { wanted, workload: &workload, work, registry };
     let Engines { fitted, left_out, entries } = engines(table, root, &asked)?;
+    clients::refuse_too_few(table, &run, least.as_ref())?;
     clients::refuse_too_many(table, &run, &fitted, &*bound, registry)?;
     let (shortages, memory_needs) = memory::of_all(&fitted);
     let engines: Vec<EngineConfig> = fitted.into_iter().map(|fitted| fitted.config).collect();
@@ -126,6 +127,8 @@ struct Work {
     settings: Settings,
     bound: BoundWorkload,
     tests: Vec<Test>,
+    /// The clients that all of what runs is worked on by: of a suite its tests run, and not what they have in common.
+    least: Option<LeastClients>,
 }
 
 /// The workload's name, its settings, and what they make of it.
@@ -156,9 +159,15 @@ fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<Work, Spe
     let settings = settings.as_described(&known);
     let checked = settings.check(name, &known).and_then(|()| {
         let tests = workload.tests(&settings)?;
-        tests.iter().try_for_each(|test| workload.bind(&test.settings).map(drop))?;
-        Ok((workload.bind(&settings)?, tests))
+        let of_tests = tests.iter().map(|test| workload.bind(&test.settings).map(|test| test.least_clients()));
+        let of_tests = of_tests.collect::<Result<Vec<_>, _>>()?;
+        let bound = workload.bind(&settings)?;
+        let least = match tests.is_empty() {
+            true => bound.least_clients(),
+            false => of_tests.into_iter().flatten().max_by_key(|least| least.clients),
+        };
+        Ok((bound, tests, least))
     });
-    let (bound, tests) = checked.map_err(|error| take::at_setting(error, body, root))?;
-    Ok(Work { workload: name.clone(), settings, bound: BoundWorkload(Arc::from(bound)), tests })
+    let (bound, tests, least) = checked.map_err(|error| take::at_setting(error, body, root))?;
+    Ok(Work { workload: name.clone(), settings, bound: BoundWorkload(Arc::from(bound)), tests, least })
 }

@@ -2,8 +2,8 @@
 //! are to start costs the load before it.
 
 use rumba_core::engine::{Engine, Form, MostClients};
-use rumba_core::record::DriverKind;
-use rumba_core::workload::Bound;
+use rumba_core::record::{DriverKind, active_clients};
+use rumba_core::workload::{Bound, LeastClients};
 
 use super::error::{Origin, SpecError};
 use super::memory::Fitted;
@@ -41,6 +41,20 @@ pub fn refuse_too_many(
                     return Err(SpecError::new(origin, format!("{}: {key}: {problem}", config.name), remedy));
                 }
             }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses fewer clients at work than reach all of the data.
+///
+/// # Errors
+/// At the place of the number: what would lie idle, and the number that would work.
+pub fn refuse_too_few(experiment: &Table, run: &RunSpec, least: Option<&LeastClients>) -> Result<(), SpecError> {
+    let Some(least) = least else { return Ok(()) };
+    for (_, number, origin) in asked(experiment, run).iter().filter(|(key, ..)| *key == CLIENTS) {
+        if let Some((problem, remedy)) = least.refusal(active_clients(run.active_percent, *number)) {
+            return Err(SpecError::new(origin, format!("clients: {problem}"), remedy));
         }
     }
     Ok(())

@@ -1,0 +1,67 @@
+//! How many clients the data is for: more terminals than its warehouses have are refused, and fewer clients at work than it has
+//! sets, before anything is made.
+
+use super::{Place, text};
+
+/// A load of hours is not made for clients that its data is too small for.
+#[test]
+fn more_terminals_than_the_warehouses_have_are_refused_before_anything_is_loaded() {
+    let place = Place::new();
+    let run = |clients: &str, more: &[&str]| {
+        let mut command = place.rumba(&["run", "tpcc", "--engine", "sqlite", "--out", "out"]);
+        for set in ["warehouses=2", "data_sets=2", "think=spec", clients] {
+            command.args(["--set", set]);
+        }
+        command.args(more).output().unwrap()
+    };
+    for more in [&[][..], &["--dry-run"]] {
+        let refused = run("clients=10,41", more);
+        let words: String = text(&refused).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(refused.status.code(), Some(2), "{more:?}: {words}");
+        for told in ["41 clients are more than the 40", "set a warehouse for every ten clients", "think = \"none\""] {
+            assert!(words.contains(told), "{more:?}: {told}: {words}");
+        }
+        assert!(!place.path("out").exists(), "{more:?}");
+    }
+    assert!(run("clients=40", &["--dry-run"]).status.success(), "ten of each warehouse");
+}
+
+/// Six of ten sets lay idle, and the run was told as one of ten.
+#[test]
+fn fewer_clients_at_work_than_data_sets_are_refused_before_anything_is_made() {
+    let place = Place::new();
+    let run = |asked: &[&str], more: &[&str]| {
+        let mut command = place.rumba(&["run", "tpcc", "--engine", "sqlite", "--out", "out"]);
+        for set in ["customers=20", "items=200"].iter().chain(asked) {
+            command.args(["--set", set]);
+        }
+        command.args(more).output().unwrap()
+    };
+    let ten = ["warehouses=1", "data_sets=10"];
+    for (asked, at_work) in [
+        ([ten[0], ten[1], "clients=4"], 4),
+        ([ten[0], ten[1], "clients=20,2..8 x2"], 2),
+        (["warehouses=10", "splits=\"1,10\"", "clients=8"], 8),
+        // Four in ten of twenty work.
+        (["data_sets=10", "clients=20", "active=40%"], 8),
+    ] {
+        for more in [&[][..], &["--dry-run"]] {
+            let refused = run(&asked, more);
+            let said = text(&refused).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+            assert_eq!(refused.status.code(), Some(2), "{asked:?}, {more:?}: {said}");
+            let idle = format!("clients: with {at_work} at work a part of the data would lie idle");
+            for told in [&*idle, "turns at 10 data sets", "(data_sets, splits), or have 10 or more at work"] {
+                assert!(said.contains(told), "{asked:?}, {more:?}: {told}: {said}");
+            }
+            assert!(!place.path("out").exists(), "{asked:?}, {more:?}");
+        }
+    }
+    let admitted = |asked: &[&str]| {
+        let output = run(asked, &["--dry-run"]);
+        assert!(output.status.success(), "{asked:?}: {}", text(&output));
+    };
+    admitted(&[ten[0], ten[1], "clients=10,20"]);
+    admitted(&["warehouses=10", "splits=\"1,10\"", "clients=10"]);
+    // What runs are the tests.
+    admitted(&[ten[0], ten[1], "splits=1", "clients=1"]);
+}
