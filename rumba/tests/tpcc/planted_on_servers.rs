@@ -1,7 +1,8 @@
-//! A fault of each kind is found over servers too: decimals and what is none are each server's own.
+//! A fault of each kind is found over servers too: decimals and what is none are each server's own, and so is how much one
+//! holds.
 
 use super::planted::stock::sql_add;
-use super::{Worked, on_server, registered};
+use super::{ALONE, Turns, Worked, block_on, on_server, registered};
 
 /// A fault in what was loaded (orders 1 to 20 of a district, of which 15 to 20 wait), what takes it back, and the
 /// conditions that it breaks.
@@ -99,6 +100,17 @@ fn found_over(engine: &str, server: &str) {
     for column in ["s_order_cnt", "s_ytd"] {
         let [plant, undo] = [-1, 1].map(|number| sql_add(column, number));
         each_found(&worked, &[Fault { plant: &plant, undo: &undo, broken: &["tpcc_stock"] }], server);
+    }
+    a_full_sum_is_told(&worked, server);
+}
+
+/// One warehouse without think times takes in ten thousand million within hours, and its server's words alone name no remedy.
+fn a_full_sum_is_told(worked: &Worked, server: &str) {
+    worked.run("UPDATE warehouse SET w_ytd = 9999999999.99");
+    let mut client = worked.bound.client(worked.instance.session().unwrap(), ALONE, 2).unwrap();
+    let told = block_on(client.run(&mut Turns(400))).unwrap_err().to_string();
+    for part in ["22003", "DECIMAL(12,2)", "set more warehouses, or run for less time"] {
+        assert!(told.contains(part), "{server}: {part}: {told}");
     }
 }
 

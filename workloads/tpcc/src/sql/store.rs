@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, SqlState};
 use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 use rumba_core::worker::StatementCounts;
 use rumba_workload_kit::{Part, Together, Transactions};
@@ -19,6 +19,22 @@ use crate::settings::Style;
 use crate::stage::exact;
 use crate::stop::{Point, Stop, Stops};
 use crate::store::{Delivered, Ordered, Paid, Status, Store};
+
+/// What servers say of a number that its column has no room for.
+const OUT_OF_RANGE: SqlState = SqlState(*b"22003");
+
+/// What a payment failed with, and why and what to do where it filled a sum. A warehouse's is full long before any other: all
+/// that is paid to its districts goes into it.
+#[cold]
+fn told_of_full_sum(error: EngineError) -> EngineError {
+    if error.code().sqlstate != Some(OUT_OF_RANGE) {
+        return error;
+    }
+    error.followed_by(
+        "; w_ytd, DECIMAL(12,2) as the specification has it, is full at 10,000,000,000.00, after some four million \
+         payments to a warehouse: set more warehouses, or run for less time",
+    )
+}
 
 /// The adapter of clients.
 pub struct SqlStore {
@@ -459,7 +475,7 @@ impl Store for SqlStore {
     }
 
     async fn payment(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
-        let paid = self.pay(payment).await;
+        let paid = self.pay(payment).await.map_err(told_of_full_sum);
         let paid = self.stops.end(paid);
         self.transactions.end(paid, true).await
     }
