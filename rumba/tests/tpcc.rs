@@ -10,6 +10,8 @@ mod bad_luck;
 #[path = "tpcc/clients.rs"]
 mod clients;
 mod common;
+#[path = "tpcc/deliveries.rs"]
+mod deliveries;
 #[path = "tpcc/indexes.rs"]
 mod indexes;
 #[path = "tpcc/planted.rs"]

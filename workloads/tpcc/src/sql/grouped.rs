@@ -3,7 +3,7 @@
 //! three times instead of nineteen: for the order's number, for items and stock, for what it writes with the commit.
 
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Dialect, Param, Row, Visit};
+use rumba_core::sql::{Param, Row, Visit};
 use rumba_workload_kit::Part;
 
 use super::batched::Several;
@@ -190,10 +190,6 @@ impl SqlStore {
         };
         self.finish(started, &mut |nth, row| oldest[nth] = Some(row.int(0))).await?;
         for (district, mut found) in (1..).zip(oldest) {
-            // Where another delivery had the row, PostgreSQL waits for it, finds it gone, and looks for no other.
-            if found.is_none() && self.dialect() == Dialect::PostgreSql {
-                found = self.look_for_oldest(delivery, district, false).await?;
-            }
             while self.stops().again(Point::Oldest(district), found.unwrap_or_default()) {
                 found = self.look_for_oldest(delivery, district, false).await?;
             }

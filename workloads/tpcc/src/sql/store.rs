@@ -422,10 +422,6 @@ impl SqlStore {
             true => self.begin(Sql::OldestNewOrder, &place, look).await?,
             false => self.execute(Sql::OldestNewOrder, &place, look).await?,
         };
-        if oldest.is_none() && self.dialect == Dialect::PostgreSql {
-            // Where another delivery had the row, PostgreSQL waits for it, finds it gone, and looks for no other.
-            self.execute(Sql::OldestNewOrder, &place, &mut |row| oldest = Some(row.int(0))).await?;
-        }
         Ok(oldest)
     }
 

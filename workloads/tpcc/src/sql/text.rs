@@ -144,6 +144,10 @@ impl Sql {
                 "SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM order_line \
                  WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?"
             }
+            // Who waits for a row that another delivery takes is handed the next one: rows count for the LIMIT when they are
+            // locked (in PostgreSQL since 9.0, whose plans have LockRows below Limit). There it is one of those that were
+            // committed when the statement began, so that no row says that all of these are taken: what was ordered meanwhile
+            // is left to the next delivery.
             Sql::OldestNewOrder => {
                 "SELECT no_o_id FROM new_order WHERE no_w_id = ? AND no_d_id = ? ORDER BY no_o_id LIMIT 1{lock}"
             }

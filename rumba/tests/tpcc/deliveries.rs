@@ -1,0 +1,116 @@
+//! What a delivery finds over PostgreSQL, where it looks once for the oldest order of a district: if it waits for one that
+//! another takes, it is handed the next.
+
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::Session;
+use rumba_core::setting::Value;
+use rumba_core::worker::{Op, OpKind, Pace, StatementCounts, block_on};
+use rumba_core::workload::{Bound, Workload};
+use rumba_workload_tpcc::TpcC;
+
+use super::{ALONE, KINDS, Worked, on_server, registered, settings};
+
+/// As many turns as it takes to deliver once: the orders that were delivered, and the statements that it took.
+#[derive(Default)]
+struct OneDelivery {
+    delivered: Option<u64>,
+    statements: StatementCounts,
+}
+
+fn is_delivery(kind: OpKind) -> bool {
+    KINDS.get(kind) == Some(&"delivery")
+}
+
+impl Pace for OneDelivery {
+    fn poll_turn(&mut self, _: &mut Context<'_>) -> Poll<bool> {
+        Poll::Ready(self.delivered.is_none())
+    }
+
+    fn start(&mut self, _: OpKind) {}
+
+    fn statements(&mut self, kind: OpKind, statements: StatementCounts) {
+        if is_delivery(kind) {
+            self.statements = statements;
+        }
+    }
+
+    fn done(&mut self, kind: OpKind, op: Op) -> u64 {
+        assert!(!op.failed && op.retries == 0, "{op:?}");
+        if is_delivery(kind) {
+            self.delivered = Some(op.rows);
+        }
+        0
+    }
+}
+
+/// Lets a client of its own work until it has delivered once.
+fn deliver(worked: &Worked, bound: &dyn Bound) -> OneDelivery {
+    let mut pace = OneDelivery::default();
+    let mut client = bound.client(worked.instance.session().unwrap(), ALONE, 1).unwrap();
+    block_on(client.run(&mut pace)).unwrap();
+    pace
+}
+
+/// The whole number that a statement answers.
+fn number(worked: &Worked, sql: &str) -> i64 {
+    let Session::Sql(mut session) = worked.instance.session().unwrap() else { panic!("it speaks SQL") };
+    let statement = session.prepare(sql).unwrap();
+    let mut found = None;
+    block_on(session.execute(statement, &[], &mut |row| found = Some(row.int(0)))).unwrap();
+    found.unwrap()
+}
+
+/// The oldest order that waits in the first district.
+fn oldest(worked: &Worked) -> i64 {
+    number(worked, "SELECT MIN(no_o_id) FROM new_order WHERE no_w_id = 1 AND no_d_id = 1")
+}
+
+/// Waits until a session waits for a row.
+fn await_meeting(worked: &Worked) {
+    let since = Instant::now();
+    while number(worked, "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") == 0 {
+        assert!(since.elapsed() < Duration::from_secs(30), "no delivery has come to the order");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The district would be passed over, if PostgreSQL looked for no other.
+fn waits_and_is_handed_the_next(worked: &Worked, bound: &dyn Bound) {
+    let taken = oldest(worked);
+    std::thread::scope(|scope| {
+        // Gone before the delivery is waited for, whatever becomes of the test.
+        let Session::Sql(mut other) = worked.instance.session().unwrap() else { panic!("it speaks SQL") };
+        other.run("BEGIN").unwrap();
+        other.run(&format!("DELETE FROM new_order WHERE no_w_id = 1 AND no_d_id = 1 AND no_o_id = {taken}")).unwrap();
+        let delivery = scope.spawn(|| deliver(worked, bound).delivered);
+        await_meeting(worked);
+        other.run("COMMIT").unwrap();
+        assert_eq!(delivery.join().unwrap(), Some(10), "one in each district");
+    });
+    assert_eq!(oldest(worked), taken + 2, "one was taken, and the next delivered");
+}
+
+#[test]
+#[needs(Server("postgresql@15"))]
+fn a_delivery_that_waited_for_an_order_that_is_gone_takes_the_next_and_none_looks_twice() {
+    let worked = Worked::loaded_as(&*registered("postgresql"), &on_server("postgresql", "postgresql@15"), "plain", 1);
+    let bound = |statements: &str| {
+        let mut asked = settings(&[("warehouses", 1), ("customers", 20), ("items", 200)]);
+        asked.0.insert("statements".to_owned(), Value::Text(statements.to_owned()));
+        TpcC.bind(&asked).unwrap()
+    };
+    // What is read of the orders that are found: of each its customer and what it comes to, or of all at once.
+    let behind: [(&str, fn(u64) -> u64); 2] = [("plain", |found| 2 * found), ("grouped", |found| 2 * found.min(1))];
+    for (statements, _) in behind {
+        waits_and_is_handed_the_next(&worked, &*bound(statements));
+    }
+    for (statements, behind) in behind {
+        worked.run("DELETE FROM new_order");
+        let OneDelivery { delivered, statements: took } = deliver(&worked, &*bound(statements));
+        let found = delivered.unwrap();
+        assert!(found < 10, "{statements}: only what was ordered before it in the same deck");
+        assert_eq!(u64::from(took.reads), 10 + behind(found), "{statements}: {found} in ten districts");
+    }
+}
