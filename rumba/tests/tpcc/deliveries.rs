@@ -101,16 +101,16 @@ fn a_delivery_that_waited_for_an_order_that_is_gone_takes_the_next_and_none_look
         asked.0.insert("statements".to_owned(), Value::Text(statements.to_owned()));
         TpcC.bind(&asked).unwrap()
     };
-    // What is read of the orders that are found: of each its customer and what it comes to, or of all at once.
-    let behind: [(&str, fn(u64) -> u64); 2] = [("plain", |found| 2 * found), ("grouped", |found| 2 * found.min(1))];
-    for (statements, _) in behind {
+    // By how many statements at most customers and amounts of the orders that are found are read: one for each, or for all.
+    let styles = [("plain", 10), ("grouped", 1)];
+    for (statements, _) in styles {
         waits_and_is_handed_the_next(&worked, &*bound(statements));
     }
-    for (statements, behind) in behind {
+    for (statements, most) in styles {
         worked.run("DELETE FROM new_order");
         let OneDelivery { delivered, statements: took } = deliver(&worked, &*bound(statements));
         let found = delivered.unwrap();
         assert!(found < 10, "{statements}: only what was ordered before it in the same deck");
-        assert_eq!(u64::from(took.reads), 10 + behind(found), "{statements}: {found} in ten districts");
+        assert_eq!(u64::from(took.reads), 10 + 2 * found.min(most), "{statements}: {found} in ten districts");
     }
 }
