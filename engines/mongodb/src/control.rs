@@ -38,8 +38,8 @@ impl Control {
         self.admin.hello().is_writable
     }
 
-    /// Whether the server has transactions.
-    pub fn has_transactions(&self) -> bool {
+    /// Whether the server has transactions as far as its greeting tells, which says nothing of its storage engine.
+    pub fn greets_with_transactions(&self) -> bool {
         self.admin.hello().has_transactions()
     }
 

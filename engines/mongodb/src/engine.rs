@@ -115,14 +115,18 @@ impl MongoEngine {
             }
         };
         let mut settings = vec![("server".to_owned(), told)];
+        let mut transactions = true;
         if matches!(server, Server::Existing(_)) {
-            let has = if control.has_transactions() { "of a replica set" } else { "none: the server stands alone" };
-            settings.push(("transactions".to_owned(), has.to_owned()));
+            let lacking = existing::lacks_transactions(&mut control);
+            transactions = lacking.is_none();
+            let told = lacking.map_or_else(|| "of a replica set".to_owned(), |why| format!("none: {why}"));
+            settings.push(("transactions".to_owned(), told));
         }
         settings.extend(readback::settings_in_force(&mut control, &plan, config)?);
         let session = SessionOptions {
             write_concern: Some(plan.write_concern.clone()),
             read_concern: options.read_concern.clone(),
+            transactions,
             on_lost: options.on_lost,
             counts: Arc::<MongoCounts>::default(),
             ..SessionOptions::to(database)
@@ -147,12 +151,16 @@ impl Engine for MongoEngine {
     }
 
     /// A snapshot is what a transaction reads of WiredTiger, whatever its read concern. Without transactions nothing is
-    /// isolated but each document. Of a server that others run it is not known before.
+    /// isolated but each document. Of a server that others run nothing is known before it is asked: its storage engine
+    /// may be any, and it may keep no log.
     fn nature(&self, config: &EngineConfig) -> Nature {
+        if config.is_existing() {
+            return Nature::default();
+        }
         let options = Options::read(self.brand, config).unwrap_or_default();
         let isolation = if options.transactions { "SNAPSHOT" } else { "none, each document by itself" };
         Nature {
-            isolation: (!config.is_existing()).then(|| isolation.to_owned()),
+            isolation: Some(isolation.to_owned()),
             has_log: Some(config.durability != Durability::None),
             reads: Some(if is_mapped(&options) { Reads::Mapped } else { Reads::Buffered }),
         }

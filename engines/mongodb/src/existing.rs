@@ -14,6 +14,7 @@ use rumba_protocol_mongodb::{Address, Admin, MongoError, Target};
 use rumba_server_kit::process::{data_held, listening_at};
 
 use crate::control::{Control, failed, text_within, within};
+use crate::plan::without_transactions;
 
 /// The collection that marks a database as rumba's: whoever makes one of this name lets it be emptied.
 const MARKER: &str = "rumba_marker";
@@ -98,6 +99,18 @@ fn told(database: &str, name: &str) -> String {
 
 fn remedy() -> &'static str {
     "name a database that is empty"
+}
+
+/// Why the server has no transactions; `None` where it has. In a replica set of 4.0 a server of MMAPv1 greets as one
+/// that has them, and refuses the first.
+pub fn lacks_transactions(control: &mut Control) -> Option<String> {
+    if !control.greets_with_transactions() {
+        return Some("the server stands alone, or is too old for them".to_owned());
+    }
+    // A router has no storage engine, and tells none.
+    let status = control.told("serverStatus").ok()?;
+    let engine = text_within(status.get(), &["storageEngine", "name"])?;
+    without_transactions(&engine).map(|name| format!("{name} has none"))
 }
 
 /// A database that other trials of this host keep off; it is let go of when this is dropped, or its process has ended.
@@ -218,6 +231,29 @@ mod tests {
         let _lock = std::fs::File::open(data.path().join(LOCK)).unwrap();
         assert_eq!(place_of(own), (Some(own), Some(data.path().to_owned())));
         assert_eq!(place_of(own + 1), (Some(own), None), "it is told in another view of processes, and of files");
+    }
+
+    /// The server refused the first transaction in the midst of a run.
+    #[test]
+    fn a_replica_set_whose_storage_engine_has_no_transactions_has_none() {
+        let lacks = |engine: &'static str| {
+            let server =
+                Server::new(move |_, _| Some(ok(|of| of.document("storageEngine", |of| of.text("name", engine)))));
+            lacks_transactions(&mut control(&server))
+        };
+        assert_eq!(lacks("wiredTiger"), None);
+        assert_eq!(lacks("mmapv1").as_deref(), Some("MMAPv1 has none"));
+        assert_eq!(lacks("rocksdb").as_deref(), Some("MongoRocks has none"));
+        let router = Server::new(|_, _| Some(ok(|_| {})));
+        assert_eq!(lacks_transactions(&mut control(&router)), None, "it has no storage engine of its own");
+        let alone = || {
+            ok(|of| {
+                of.bool("isWritablePrimary", true);
+                of.small("maxWireVersion", 7);
+            })
+        };
+        let alone = Server::that_greets(alone, |_, _| None);
+        assert!(lacks_transactions(&mut control(&alone)).unwrap().contains("stands alone"));
     }
 
     /// They were told behind the load, with a role as the remedy that does not help.

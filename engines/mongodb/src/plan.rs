@@ -100,14 +100,18 @@ pub fn for_own(config: &EngineConfig, options: &Options, software: &Software) ->
 /// The first version that has transactions.
 const WITH_TRANSACTIONS: Version = Version(4, 0, 0);
 
-fn refuse_without_transactions(engine: &str, software: &Software) -> Result<(), SettingError> {
-    let remedy = "write settings.transactions = false";
-    let without = match engine {
+/// What a storage engine that has no transactions is called, whichever server it is in.
+pub fn without_transactions(engine: &str) -> Option<&'static str> {
+    match engine {
         "mmapv1" => Some("MMAPv1"),
         "rocksdb" => Some("MongoRocks"),
         _ => None,
-    };
-    if let Some(name) = without {
+    }
+}
+
+fn refuse_without_transactions(engine: &str, software: &Software) -> Result<(), SettingError> {
+    let remedy = "write settings.transactions = false";
+    if let Some(name) = without_transactions(engine) {
         return Err(SettingError::new("storageEngine", format!("{name} has no transactions"), remedy));
     }
     match software.version.as_deref().and_then(Version::find) {

@@ -5,8 +5,10 @@ use std::path::Path;
 use rumba_core::bson::{Document, DocumentBuf, Documents};
 use rumba_core::document::{Command, DocumentSession, Done, Find};
 use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Instance, Place, Schema, Session};
+use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::Value;
 use rumba_core::worker::block_on;
+use rumba_protocol_mongodb::Address;
 use rumba_testkit::secantusdb::{SecantusDb, program};
 
 use crate::MongoEngine;
@@ -179,6 +181,43 @@ fn mmapv1_has_no_cache_of_its_own() {
     };
     assert_eq!(["wiredTiger", "rocksdb", "mmapv1"].map(has_cache), [true, true, false]);
     assert!(MongoEngine::MONGODB.has_cache(&config(Brand::MongoDb)));
+}
+
+/// It was taken to have a log and to read through the page cache, as WiredTiger usually does.
+#[test]
+fn of_a_server_of_others_nothing_is_known_before_it_is_asked() {
+    let own = config(Brand::MongoDb);
+    assert_eq!(MongoEngine::MONGODB.nature(&own), Nature::new("SNAPSHOT", true, Reads::Buffered));
+    let others = EngineConfig { server: Some("mongodb://host/lab".into()), ..own };
+    assert_eq!(MongoEngine::MONGODB.nature(&others), Nature::default());
+}
+
+/// Its greeting says that it has them, and it refused the first in the midst of a run.
+#[test]
+fn of_a_replica_set_over_mmapv1_sessions_have_no_transactions() {
+    let of_engine = |engine: &'static str| {
+        let server = scripted::Server::new(move |name, _| {
+            Some(match name {
+                "listCollections" => scripted::batch("firstBatch", 0..0, 0),
+                _ => scripted::ok(|of| of.document("storageEngine", |of| of.text("name", engine))),
+            })
+        });
+        let Address::Socket(socket) = server.target().address else { panic!("it listens at a socket") };
+        let dsn = format!("mongodb:///lab?socket={}", socket.display());
+        let dir = tempfile::tempdir().unwrap();
+        let config = EngineConfig { server: Some(dsn), ..config(Brand::MongoDb) };
+        let instance = MongoEngine::MONGODB.open(dir.path(), &config, Schema::BySession).unwrap();
+        let mut session = documents(&*instance);
+        let has_transactions = session.has_transactions();
+        let has_begun = block_on(session.execute(Command::Begin, &mut |_| {})).is_ok();
+        assert_eq!(has_begun, has_transactions);
+        drop(session);
+        let told = instance.effective_settings().into_iter().find(|(name, _)| name == "transactions").unwrap().1;
+        instance.close().unwrap();
+        (has_transactions, told)
+    };
+    assert_eq!(of_engine("wiredTiger"), (true, "of a replica set".to_owned()));
+    assert_eq!(of_engine("mmapv1"), (false, "none: MMAPv1 has none".to_owned()));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use rumba_core::bson::{Document, Writer};
-use rumba_core::document::{Command, Find, Update};
+use rumba_core::document::{Command, DocumentSession, Find, Update};
 use rumba_core::error::EngineError;
 use rustix::rand::{GetRandomFlags, getrandom};
 
@@ -270,11 +270,11 @@ impl MongoSession {
     }
 
     fn begin(&mut self) -> Result<Pending, EngineError> {
-        if !self.connection.hello.has_transactions() {
+        if !self.has_transactions() {
             return Err(call_failed(
                 "begin",
                 "this server has no transactions; they need a replica set, if only of one (mongod --replSet NAME, then \
-                 rs.initiate()), or a router, of 4.0 or newer",
+                 rs.initiate()), or a router, of 4.0 or newer, and a storage engine that has them",
             ));
         }
         if self.transaction != Transaction::None {

@@ -54,6 +54,9 @@ pub struct SessionOptions {
     pub write_concern: Option<DocumentBuf>,
     /// What a transaction reads: `snapshot`; the server's own choice if absent.
     pub read_concern: Option<String>,
+    /// Whether there may be transactions where the server's greeting says so. It tells nothing of the storage engine,
+    /// which may refuse them.
+    pub transactions: bool,
     /// What happens when the connection is lost.
     pub on_lost: OnLost,
     /// What is counted.
@@ -67,6 +70,7 @@ impl SessionOptions {
             database: database.into(),
             write_concern: None,
             read_concern: None,
+            transactions: true,
             on_lost: OnLost::default(),
             counts: Arc::default(),
         }
@@ -180,7 +184,7 @@ impl MongoSession {
 
 impl DocumentSession for MongoSession {
     fn has_transactions(&self) -> bool {
-        self.connection.hello.has_transactions()
+        self.options.transactions && self.connection.hello.has_transactions()
     }
 
     #[inline]
