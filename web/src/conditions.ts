@@ -82,7 +82,7 @@ function traits(trials: Trial[]): Trait[] {
     of("engine", (trial) => trial.registered),
     of("version", (trial) => trial.version ?? "unknown"),
     of("durability", (trial) => trial.durability, true),
-    of("cache", (trial) => bytes(trial.cache_bytes), true),
+    of("cache", (trial) => (trial.cache_bytes === null ? "not known" : bytes(trial.cache_bytes)), true),
     of("compression", (trial) => trial.compression ?? "the engine's default"),
   ];
   const keys = (get: (trial: Trial) => Record<string, string>) => [...new Set(trials.flatMap((trial) => Object.keys(get(trial))))].sort();

@@ -191,7 +191,8 @@ export interface Trial {
   ended: string | null;
   workload: string;
   version: string | null;
-  cache_bytes: number;
+  /** Of an existing server it is not known. */
+  cache_bytes: number | null;
   durability: string;
   compression: string | null;
   settings: Record<string, string>;

@@ -15,6 +15,7 @@ use crate::memory::MemoryNeed;
 use crate::parity::Nature;
 use crate::setting::{SettingError, SettingInfo, Settings};
 use crate::sql::{Dialect, SqlSession};
+use crate::units::show_bytes;
 
 /// What a commit promises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -92,6 +93,17 @@ impl EngineConfig {
     /// Whether its server runs already, and is others' to start and stop.
     pub fn is_existing(&self) -> bool {
         self.server.as_deref().is_some_and(is_dsn)
+    }
+
+    /// The cache that its database is given, in bytes; `None` of an existing server, which has the one that others gave
+    /// it, whatever `cache` says.
+    pub fn given_cache(&self) -> Option<u64> {
+        (!self.is_existing()).then_some(self.cache)
+    }
+
+    /// The same in words: `64.0 MiB`.
+    pub fn shown_cache(&self) -> String {
+        self.given_cache().map_or_else(|| "not known".to_owned(), |bytes| show_bytes(bytes as f64))
     }
 }
 

@@ -36,6 +36,13 @@ struct Side<'a> {
     has_transactions: bool,
 }
 
+impl Side<'_> {
+    /// The size of its cache, if it has one and its size is known.
+    fn cache(&self) -> Option<u64> {
+        self.config.given_cache().filter(|_| self.has_cache)
+    }
+}
+
 /// `no-sync: a, b; sync: c`, in the order in which they appear; `None` when all that say anything say the same.
 fn differing(sides: &[Side<'_>], what: impl Fn(&Side<'_>) -> Option<String>) -> Option<String> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
@@ -118,7 +125,7 @@ fn no_cache(sides: &[Side<'_>]) -> Option<Warning> {
 }
 
 fn cache(sides: &[Side<'_>]) -> Option<Warning> {
-    let caches = differing(sides, |side| side.has_cache.then(|| show_bytes(side.config.cache as f64)))?;
+    let caches = differing(sides, |side| side.cache().map(|bytes| show_bytes(bytes as f64)))?;
     Some(Warning::new("cache-differs", format!("the engines' caches differ: {caches}"), "set cache in [common]"))
 }
 
@@ -138,12 +145,13 @@ fn reads(sides: &[Side<'_>]) -> Option<Warning> {
 fn unknown(sides: &[Side<'_>]) -> Option<Warning> {
     // Of an engine without the thing, or where it does not matter, nothing is asked.
     type Says = fn(&Side<'_>) -> Option<bool>;
-    let asked: [(&str, Says); 3] = [
+    let asked: [(&str, Says); 4] = [
         ("how transactions are isolated", |side| side.has_transactions.then_some(side.nature.isolation.is_some())),
         ("whether commits go to a log", |side| {
             (side.config.durability == Durability::NoSync).then_some(side.nature.has_log.is_some())
         }),
         ("how files are read", |side| side.has_cache.then_some(side.nature.reads.is_some())),
+        ("how large the cache is", |side| side.has_cache.then_some(side.cache().is_some())),
     ];
     let open = asked.iter().filter_map(|(what, says)| {
         let that = |answer: bool| sides.iter().filter(|side| says(side) == Some(answer)).collect::<Vec<_>>();
@@ -200,6 +208,21 @@ mod tests {
         assert_eq!(codes(&[(&a, LOGGED), (&smaller, LOGGED)]), ["cache-differs"]);
         let synced = config("b", Durability::Sync);
         assert_eq!(codes(&[(&a, LOGGED), (&synced, LOGGED)]), ["durability-differs"]);
+    }
+
+    /// What its experiment has was compared, which nobody had given the server.
+    #[test]
+    fn the_cache_of_an_existing_server_is_not_compared_and_is_told_as_unknown() {
+        let (a, b) = (config("innodb", Durability::NoSync), config("myrocks", Durability::NoSync));
+        let existing = |cache| EngineConfig { cache, server: Some("mysql://me@host/db".to_owned()), ..b.clone() };
+        let (same, smaller) = (existing(a.cache), existing(1 << 20));
+        for other in [&same, &smaller] {
+            assert_eq!(codes(&[(&a, LOGGED), (other, LOGGED)]), ["parity-unknown"]);
+        }
+        assert_eq!(codes(&[(&same, LOGGED), (&smaller, LOGGED)]), [""; 0], "they are alike as far as anybody knows");
+        let large = EngineConfig { cache: 2 << 30, ..a.clone() };
+        let codes = codes(&[(&a, LOGGED), (&large, LOGGED), (&same, LOGGED)]);
+        assert_eq!(codes, ["cache-differs", "parity-unknown"], "the others are compared");
     }
 
     /// Before, an engine that said nothing of itself was taken to be at par with all others.

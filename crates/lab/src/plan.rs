@@ -208,15 +208,18 @@ pub fn data_over_cache(
             if !registry.engine(&engine.engine).is_some_and(|known| known.has_cache(engine)) {
                 return (name, "it has no cache of its own".to_owned());
             }
-            let ratio = data as f64 / engine.cache as f64;
+            let Some(cache) = engine.given_cache() else {
+                return (name, "not known: its server has the cache that others gave it".to_owned());
+            };
+            let ratio = data as f64 / cache as f64;
             (name, format!("{ratio:.1}, {}", label(engine)))
         })
         .collect()
 }
 
-/// The memory that an engine may use: the host's, unless it is limited to less.
+/// The memory that an engine may use: the host's, unless it is limited to less, which an existing server is not.
 fn memory_of(engine: &EngineConfig, host_bytes: Option<u64>) -> Option<u64> {
-    let limit = engine.limits.memory_bytes;
+    let limit = engine.limits.memory_bytes.filter(|_| !engine.is_existing());
     limit.map(|limit| host_bytes.map_or(limit, |host| host.min(limit))).or(host_bytes)
 }
 
@@ -259,13 +262,14 @@ pub fn warnings(experiment: &Experiment, memory_bytes: Option<u64>, registry: &R
     warnings
 }
 
-/// Warns of engines whose own cache is smaller than the data, and their memory is not: the page cache is a second one, but to
-/// those that read past it.
+/// Warns of engines whose own cache is smaller than the data, or not known, and their memory is not smaller: the page
+/// cache is a second one, but to those that read past it.
 fn page_cache(experiment: &Experiment, memory_bytes: Option<u64>, registry: &Registry) -> Option<Warning> {
     let data = experiment.bound.expected_logical_bytes();
     let misses = |engine: &EngineConfig| {
         let has_cache = registry.engine(&engine.engine).is_some_and(|known| known.has_cache(engine));
-        (!has_cache || engine.cache < data) && !reads_directly(engine, registry)
+        let misses = !has_cache || engine.given_cache().is_none_or(|cache| cache < data);
+        misses && !reads_directly(engine, registry)
     };
     let served: Vec<(&str, u64)> = (experiment.engines.iter().filter(|engine| misses(engine)))
         .filter_map(|engine| Some((engine.name.as_str(), memory_of(engine, memory_bytes)?)))

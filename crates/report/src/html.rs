@@ -91,7 +91,8 @@ struct TrialData<'a> {
     source: Option<&'a str>,
     /// The server that was asked for, when the engine runs in one.
     server: Option<&'a str>,
-    cache_bytes: u64,
+    /// Of an existing server it is not known.
+    cache_bytes: Option<u64>,
     durability: &'static str,
     compression: Option<&'a str>,
     settings: BTreeMap<&'a str, String>,
@@ -250,7 +251,7 @@ fn trial_data(trial: &Trial, points: usize) -> TrialData<'_> {
         version: record.version.as_deref(),
         source: record.source.as_deref(),
         server: in_server(record).then(|| engine.server.as_deref().unwrap_or("the usual one")),
-        cache_bytes: engine.cache,
+        cache_bytes: engine.given_cache(),
         durability: engine.durability.name(),
         compression: engine.compression.as_deref(),
         settings: shown(&engine.settings),

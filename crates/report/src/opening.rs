@@ -320,12 +320,12 @@ fn operation(metric: &str) -> Option<&str> {
     metric.strip_suffix(".p99_ms")
 }
 
-/// Whether two engines were given the same of the host and promise the same.
+/// Whether two engines were given the same of the host and promise the same, as far as it is known.
 fn had_alike(results: &Results, engine: &str, other: &str) -> bool {
     let had = |name: &str| {
         let trial = loops_of(results).find(|trial| trial.record.plan.engine.name == name)?;
         let engine = &trial.record.plan.engine;
-        Some((&engine.limits, engine.cache, engine.durability.name()))
+        Some((&engine.limits, engine.given_cache(), engine.durability.name()))
     };
     had(engine) == had(other)
 }
@@ -488,7 +488,7 @@ fn conditions(results: &Results) -> String {
             (None, None) => "a volume, not throttled".to_owned(),
         },
     });
-    let cache = distinct(&|engine| show_bytes(engine.cache as f64));
+    let cache = distinct(&|engine| engine.shown_cache());
     let durability = distinct(&|engine| engine.durability.name().to_owned());
     format!("memory {memory} · storage {storage} · cache {cache} · durability {durability}")
 }

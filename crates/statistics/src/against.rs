@@ -253,7 +253,7 @@ fn named_conditions(results: &Results, engines: &BTreeSet<String>) -> BTreeMap<S
         let mut note = |name: &str, value: String| named.insert(format!("{}: {name}", engine.name), value);
         note("engine", engine.engine.clone());
         note("limits", limits_of(engine));
-        note("cache", show_bytes(engine.cache as f64));
+        note("cache", engine.shown_cache());
         note("durability", engine.durability.name().to_owned());
         note("compression", engine.compression.clone().unwrap_or_else(|| "the engine's default".to_owned()));
         if let Some(version) = &record.version {
@@ -440,6 +440,20 @@ mod tests {
         assert_eq!(comparison.other.alone, ["b with 8 clients"]);
         assert_eq!(comparison.other.unfinished.len(), 1);
         assert!(comparison.rows.iter().all(|row| row.engine == "a"));
+    }
+
+    /// What the experiments have is not what the server had.
+    #[test]
+    fn the_cache_of_an_existing_server_is_no_suspect() {
+        let of = |server: &str, cache| {
+            let mut results = runs(&[100.0, 101.0, 99.0, 100.0]);
+            for engine in results.trials.iter_mut().map(|trial| &mut trial.record.plan.engine) {
+                (engine.server, engine.cache) = (Some(server.to_owned()), cache);
+            }
+            results
+        };
+        let suspects = |server: &str| compare(&of(server, 1 << 20), &of(server, 1 << 30)).conditions.len();
+        assert_eq!((suspects("mariadb@10.11"), suspects("mysql://me@host/db")), (1, 0));
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub fn show_forecast(forecast: &Forecast) {
     }
     for memory in &forecast.memory {
         let limit = memory.limit_bytes.map(|limit| format!(", limited to {}", show_bytes(limit as f64)));
-        let cache = show_bytes(memory.cache_bytes as f64);
+        let cache = memory.cache_bytes.map_or_else(|| "not known".to_owned(), |bytes| show_bytes(bytes as f64));
         say!("memory    {}: cache {cache}{}", memory.engine, limit.unwrap_or_else(|| ", no limit".to_owned()));
     }
     let most = match forecast.measured_most_s > forecast.measured_s {

@@ -46,8 +46,8 @@ pub struct Forecast {
 pub struct Memory {
     /// Its name in the experiment.
     pub engine: String,
-    /// Its own cache, bytes.
-    pub cache_bytes: u64,
+    /// Its own cache, bytes; `null` of an existing server, which others gave its cache.
+    pub cache_bytes: Option<u64>,
     /// The limit of its control group, bytes; `null` for none.
     pub limit_bytes: Option<u64>,
 }
@@ -71,7 +71,7 @@ impl Admitted {
         let disk = OnDisk::of(experiment, trials, registry);
         let memory = experiment.engines.iter().map(|engine| Memory {
             engine: engine.name.clone(),
-            cache_bytes: engine.cache,
+            cache_bytes: engine.given_cache(),
             limit_bytes: engine.limits.memory_bytes,
         });
         let storage = experiment.engines.iter().filter_map(|engine| {
@@ -139,6 +139,17 @@ mod tests {
         assert_eq!((engines, forecast.trials, forecast.loads), (2, 9, 5));
         assert_eq!(forecast.disk_bytes, forecast.data_bytes * forecast.databases * TIMES_DATA);
         assert_eq!(forecast.memory.len(), engines);
+    }
+
+    #[test]
+    fn an_existing_server_is_given_no_cache() {
+        let existing = "[[engine]]\nuse = \"myrocks\"\nserver = \"mysql://me@host/db\"\n";
+        let text = format!("{TEXT}{existing}");
+        let experiment = read_text("a.toml", &text, &Overrides::default(), &registry()).unwrap();
+        let admitted = Admitted::new(experiment, Path::new("/nowhere/at/all"), Allowed::default()).unwrap();
+        let forecast = admitted.forecast(&admitted.plan(&registry()), &registry());
+        let caches: Vec<Option<u64>> = forecast.memory.iter().map(|memory| memory.cache_bytes).collect();
+        assert_eq!(caches, [Some(64 << 20), Some(64 << 20), None]);
     }
 
     /// A dry run once said "0 B for 0 databases" of twelve engines on volumes.

@@ -50,11 +50,12 @@ pub fn of_all(fitted: &[Fitted]) -> (Vec<Shortage>, Vec<(String, String)>) {
 }
 
 /// Derives the cache of an engine with limited memory whose experiment names
-/// none, and compares what it needs with what it has.
+/// none, and compares what it needs with what it has. An existing server is given
+/// no cache.
 pub fn fit(engine: &dyn Engine, config: &mut EngineConfig, table: &Table, work: MemoryUse) -> Fit {
     let Some(memory) = config.limits.memory_bytes else { return Fit::default() };
     let need = engine.memory_need(config);
-    let derived = table.get("cache").is_none() && engine.has_cache(config);
+    let derived = table.get("cache").is_none() && engine.has_cache(config) && config.given_cache().is_some();
     if derived {
         config.cache = derive(need.as_ref(), memory, work);
     }

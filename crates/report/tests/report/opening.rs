@@ -216,6 +216,17 @@ fn one_engine_alone_and_none_are_told_of_as_such() {
     assert_eq!(told(&none).found, "No engine ended a loop: there is nothing to tell.");
 }
 
+/// What the experiment has was told, which nobody had given the server.
+#[test]
+fn the_cache_of_an_existing_server_is_not_known() {
+    let mut results = results(&[BTREE, LSM], FOUR);
+    for engine in results.trials.iter_mut().map(|trial| &mut trial.record.plan.engine) {
+        engine.server = (engine.name == LSM.name).then(|| "mysql://me@host/lab".to_owned());
+    }
+    let conditions = told(&results).conditions;
+    assert!(conditions.contains(" · cache 160.0 MiB / not known · "), "{conditions}");
+}
+
 /// Its last whole loop stands in the tables, and takes nothing from what is known of the others.
 #[test]
 fn an_engine_that_came_to_no_end_is_neither_the_base_nor_the_best_and_is_named() {

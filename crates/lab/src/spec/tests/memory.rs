@@ -76,6 +76,28 @@ fn an_engine_that_has_no_cache_with_its_settings_is_not_said_to_have_one() {
     assert!(warnings.iter().all(|warning| warning.code != "cache-differs"), "{warnings:?}");
 }
 
+/// Its record told a share of a limit that the server was never under, or what the experiment has, as the server's
+/// cache, and where misses of that were served from.
+#[test]
+fn the_cache_of_an_existing_server_is_known_nowhere() {
+    let existing = "[[engine]]\nname = \"theirs\"\nuse = \"myrocks\"\nserver = \"mysql://me@host/db\"\n";
+    let of = |more: &str| with(&(LIMITED.replace("MEMORY", "400MiB") + existing + more), &[]).unwrap();
+    let caches: Vec<u64> = of("").engines.iter().map(|engine| engine.cache >> 20).collect();
+    assert_eq!(caches, [133, 64], "none follows from the limit");
+    for experiment in [of(""), of("cache = \"2GiB\"\n")] {
+        let conditions = crate::plan::data_over_cache(&experiment, Some(16 << 30), &registry());
+        let not_known = "not known: its server has the cache that others gave it";
+        assert_eq!(conditions[1], ("data over cache, theirs".to_owned(), not_known.to_owned()));
+        let warnings = crate::plan::warnings(&experiment, Some(16 << 30), &registry());
+        let told = |code: &str| warnings.iter().find(|warning| warning.code == code).map(|warning| &*warning.message);
+        assert_eq!(told("cache-differs"), None);
+        let unknown = "of some engines it is not known, and of others it is, how large the cache is: theirs";
+        assert_eq!(told("parity-unknown"), Some(unknown));
+        let page_cache = told("page-cache").unwrap();
+        assert!(page_cache.contains("the memory that theirs may use (16.0 GiB)"), "{page_cache}");
+    }
+}
+
 #[test]
 fn more_memory_than_the_host_has_is_no_limit_and_is_refused_at_its_line() {
     for memory in ["4000TiB", "data*1000000000"] {
