@@ -11,7 +11,7 @@ use common::{Place, text};
 
 /// Runs an engine, and gives what was sampled and how the record calls it.
 fn sampled(place: &Place, engine: &str) -> (String, String) {
-    let output = place.short_run(engine, &["--profile", "--set", "loop=2s", "--quiet"]).output().unwrap();
+    let output = place.fast_run(engine, &["--profile", "--set", "loop=2s", "--quiet"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let trial = place.path(&format!("out/trials/001-{engine}-c2-r1"));
     let words = place.report()["trials"][0]["conditions"]["profile"].as_str().unwrap().to_owned();
