@@ -13,7 +13,7 @@ mod existing;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use common::{Place, children, is_alive, kill, phase, text};
+use common::{Place, at_once, children, is_alive, kill, phase, text};
 use existing::{Existing, PASSWORD};
 use rumba_protocol_mysql::Admin;
 
@@ -121,12 +121,7 @@ fn a_server_that_is_restarted_in_the_loops_is_drained_and_given_back_like_any_ot
 #[test]
 #[needs(MariaDb)]
 fn the_twelve_conditions_of_tpcc_hold_over_a_restart_of_the_server() {
-    // Beside each other, so that they take no longer than one.
-    std::thread::scope(|scope| {
-        let grouped = scope.spawn(|| hold_over_a_restart(&["statements=grouped", "innodb.prepared=false"]));
-        hold_over_a_restart(&["statements=plain"]);
-        grouped.join().unwrap();
-    });
+    at_once([&["statements=plain"][..], &["statements=grouped", "innodb.prepared=false"]], hold_over_a_restart);
 }
 
 /// Runs TPC-C in this way on a server of its own that is restarted in the loop, and proves what is there.

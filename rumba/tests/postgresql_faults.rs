@@ -10,7 +10,7 @@ mod common;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{Place, phase};
+use common::{Place, at_once, phase};
 use rumba_protocol_postgresql::{Address, Admin, Secret, Target, Tls};
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 
@@ -54,12 +54,7 @@ fn crash_in_the_loop(place: &Place, server: &PostgreSql, run: &mut Child) {
 #[test]
 #[needs(PostgreSql)]
 fn the_twelve_conditions_of_tpcc_hold_over_a_crash_of_the_server() {
-    // Beside each other, so that they take no longer than one.
-    std::thread::scope(|scope| {
-        let grouped = scope.spawn(|| hold_over_a_crash("grouped"));
-        hold_over_a_crash("plain");
-        grouped.join().unwrap();
-    });
+    at_once(["plain", "grouped"], hold_over_a_crash);
 }
 
 /// Runs TPC-C with such statements on a server of its own that crashes in the loop, and proves what is there.

@@ -242,14 +242,6 @@ pub struct EngineInfo {
     pub settings: &'static [SettingInfo],
 }
 
-impl EngineInfo {
-    /// What of it goes into a record, whatever its settings.
-    pub fn facts(&self) -> EngineFacts {
-        let Self { family, form, keeps_data, has_cache, .. } = *self;
-        EngineFacts { family, form, keeps_data, has_cache }
-    }
-}
-
 /// What a reader of an engine's figures needs to know of it beside its name and
 /// settings; each is told in [`EngineInfo`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -394,6 +386,12 @@ pub trait Engine: Send + Sync {
     /// may have none.
     fn has_cache(&self, _config: &EngineConfig) -> bool {
         self.info().has_cache
+    }
+
+    /// What of it goes into a record, with these settings.
+    fn facts(&self, config: &EngineConfig) -> EngineFacts {
+        let EngineInfo { family, form, keeps_data, .. } = *self.info();
+        EngineFacts { family, form, keeps_data, has_cache: self.has_cache(config) }
     }
 
     /// What is here of the build that is asked for.

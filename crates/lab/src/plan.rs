@@ -2,7 +2,7 @@
 
 mod rest;
 
-use rumba_core::engine::{Engine, EngineConfig, EngineFacts};
+use rumba_core::engine::EngineConfig;
 use rumba_core::engine_name;
 use rumba_core::limits::{Limits, StorageLimit};
 use rumba_core::parity::Reads;
@@ -116,11 +116,6 @@ pub fn is_kept(experiment: &Experiment, engine: &EngineConfig, registry: &Regist
     wanted && registry.engine(&engine.engine).is_some_and(|known| known.reopens(engine))
 }
 
-/// What of an engine goes into a record.
-fn facts(engine: &dyn Engine, config: &EngineConfig) -> EngineFacts {
-    EngineFacts { has_cache: engine.has_cache(config), ..engine.info().facts() }
-}
-
 fn trial(
     experiment: &Experiment,
     engine: &EngineConfig,
@@ -134,7 +129,7 @@ fn trial(
     TrialPlan {
         number: before as u32 + 1,
         engine: engine.clone(),
-        facts: registry.engine(&engine.engine).map(|known| facts(known, engine)),
+        facts: registry.engine(&engine.engine).map(|known| known.facts(engine)),
         workload: experiment.workload.clone(),
         workload_settings: experiment.workload_settings.clone(),
         test: None,
