@@ -9,6 +9,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rumba_core::condition;
 use serde_json::Value;
 
 /// The table.
@@ -336,7 +337,7 @@ fn run(build: Build, shape: Shape) -> Result<Outcome, Box<dyn Error>> {
             ops.zip(seconds).map_or(0.0, |(ops, seconds)| ops / seconds)
         })
     };
-    let processes = trial["conditions"]["memory, peak of the processes"].as_str().and_then(mebibytes);
+    let processes = trial["conditions"][condition::PEAK_OF_PROCESSES].as_str().and_then(mebibytes);
     Ok(Outcome {
         version: trial["version"].as_str().unwrap_or("unknown").to_owned(),
         processes: processes.unwrap_or_default(),

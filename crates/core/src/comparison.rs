@@ -534,7 +534,7 @@ pub struct Side {
 /// A condition that is not the same in both runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionChange {
-    /// Its name; an engine's own are `ENGINE: name`.
+    /// Its name; an engine's own are `ENGINE: name`, or `all engines: name` where each became the same.
     pub name: String,
     /// In the base; `None` when it does not name it.
     pub base: Option<String>,

@@ -13,6 +13,7 @@ pub mod build;
 pub mod check;
 pub mod claim;
 pub mod comparison;
+pub mod condition;
 pub mod conflict;
 pub mod counted;
 pub mod course;

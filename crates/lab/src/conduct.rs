@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
+use rumba_core::condition;
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, Record, RunPlan, Status, TrialPart, TrialPlan};
 use rumba_core::search::Probe;
@@ -247,7 +248,7 @@ impl Conduct<'_> {
             let why = start::cause_of(writer.status());
             return Ok(if is_copied { Attempt::NotOpened(why) } else { Attempt::NoCopy(why) });
         }
-        writer.condition("data", start.words());
+        writer.condition(condition::DATA, start.words());
         if let Some(words) = sampler.and_then(|sampler| sampler.finish(self.stops)) {
             writer.condition(profile::CONDITION, words);
         }
@@ -350,7 +351,7 @@ impl Conduct<'_> {
         let measured = if order.act == Act::Measure { process_bytes } else { 0.0 };
         tell_of_memory(limited, measured, writer);
         if let Some(words) = own_writes.words() {
-            writer.condition(own_writes::CONDITION, words);
+            writer.condition(condition::WRITTEN_BY_RUMBA, words);
         }
         own_writes.warning().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
         if let Some((phase, cause)) = stall.stalled() {
@@ -461,10 +462,10 @@ fn tell_of_memory(limited: &Enforcement, process_bytes: f64, writer: &mut TrialW
         writer.explained(&why);
     }
     if let Some(peak) = limited.memory().and_then(|memory| memory.peak_bytes.value()) {
-        writer.condition("memory, peak of the group", show_bytes(peak));
+        writer.condition(condition::PEAK_OF_GROUP, show_bytes(peak));
     }
     if process_bytes > 0.0 {
-        writer.condition("memory, peak of the processes", show_bytes(process_bytes));
+        writer.condition(condition::PEAK_OF_PROCESSES, show_bytes(process_bytes));
     }
 }
 

@@ -1,19 +1,19 @@
 //! Compare one run with another: ratios of figures, with exact intervals and verdicts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rumba_core::comparison::{
-    CHARGED, Compared, ComparedRow, Comparison, ConditionChange, Figure, Part, PhaseFigures, Row, Side, Summary,
-    Unfinished, Unmatched, metrics_by_rule,
+    CHARGED, Compared, ComparedRow, Comparison, Figure, Part, PhaseFigures, Row, Side, Summary, Unfinished, Unmatched,
+    metrics_by_rule,
 };
-use rumba_core::engine::EngineConfig;
 use rumba_core::metric::METRICS;
 use rumba_core::ratio::{Change, LEVEL, SAME_MARGIN};
 use rumba_core::record::{Status, TrialPart};
 use rumba_core::results::Results;
-use rumba_core::units::{counted, show_bytes};
+use rumba_core::units::counted;
 
 use crate::alike::{called_as, engines};
+use crate::conditions::condition_changes;
 use crate::ratios::{discover, ratio};
 use crate::relative::{headline_names, is_main, p99s};
 use crate::summary::summarise;
@@ -207,83 +207,6 @@ fn compared_metrics(part: Part, base: &PhaseFigures, other: &PhaseFigures) -> Ve
         push(&format!("{op}.p99_ms"), "ms", main, base_p99, other_p99);
     }
     all
-}
-
-/// The conditions of the host and of each engine that are not the same.
-///
-/// An engine that only one run has is named as such, not condition by condition.
-pub fn condition_changes(base: &Results, other: &Results) -> Vec<ConditionChange> {
-    let engines = |results: &Results| -> BTreeSet<String> {
-        results.trials.iter().map(|trial| trial.record.plan.engine.name.clone()).collect()
-    };
-    let both = engines(base).intersection(&engines(other)).cloned().collect();
-    let (base, other) = (named_conditions(base, &both), named_conditions(other, &both));
-    let mut names: Vec<&String> = base.keys().chain(other.keys()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let nameless = |named: &BTreeMap<String, String>, name: &str| named.get(name).map(|value| without_nodes(value));
-    let changed = names.into_iter().filter(|name| nameless(&base, name) != nameless(&other, name));
-    changed
-        .map(|name| ConditionChange {
-            name: name.clone(),
-            base: base.get(name).cloned(),
-            other: other.get(name).cloned(),
-        })
-        .collect()
-}
-
-/// A condition without the numbers of loop devices: which node a volume was
-/// given is chance and no difference.
-fn without_nodes(value: &str) -> String {
-    let mut parts = value.split("/dev/loop");
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        text.push_str("/dev/loop");
-        text.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
-    }
-    text
-}
-
-/// The host's conditions, and of each of these engines what decides its figures.
-fn named_conditions(results: &Results, engines: &BTreeSet<String>) -> BTreeMap<String, String> {
-    let mut named = results.conditions.clone();
-    named.insert("rumba".to_owned(), results.rumba.clone());
-    for trial in results.trials.iter().filter(|trial| engines.contains(&trial.record.plan.engine.name)) {
-        let (engine, record) = (&trial.record.plan.engine, &trial.record);
-        let mut note = |name: &str, value: String| named.insert(format!("{}: {name}", engine.name), value);
-        note("engine", engine.engine.clone());
-        note("limits", limits_of(engine));
-        note("cache", engine.shown_cache());
-        note("durability", engine.durability.name().to_owned());
-        note("compression", engine.compression.clone().unwrap_or_else(|| "the engine's default".to_owned()));
-        if let Some(version) = &record.version {
-            note("version", version.clone());
-        }
-        let run = &record.plan.run;
-        note("warmup", format!("{} s", run.warmup_s));
-        note("loops", format!("{} of {} s", run.loops, run.loop_s));
-        note("loaders", run.load_clients.to_string());
-        note("rate", run.pace());
-        if let Some(percent) = run.active_percent {
-            note("active clients", format!("{percent}%"));
-        }
-        note("seed", run.seed.to_string());
-        for (name, value) in &engine.settings.0 {
-            note(name, value.to_string());
-        }
-        for (name, value) in &record.plan.workload_settings.0 {
-            named.insert(format!("{}: {name}", record.plan.workload), value.to_string());
-        }
-    }
-    named
-}
-
-/// What of the host an engine may use, in words.
-fn limits_of(engine: &EngineConfig) -> String {
-    let memory = engine.limits.memory_bytes.map(|bytes| format!("{} of memory", show_bytes(bytes as f64)));
-    let storage = engine.limits.storage.as_ref().map(ToString::to_string);
-    let all: Vec<String> = memory.into_iter().chain(storage).collect();
-    if all.is_empty() { "none".to_owned() } else { all.join("; ") }
 }
 
 #[cfg(test)]

@@ -14,8 +14,9 @@ use rumba_core::ratio::{Change, LEVEL, Ratio, SAME_MARGIN};
 use rumba_core::record::Status;
 use rumba_core::results::Results;
 
-use crate::against::{compare_summed, condition_changes};
+use crate::against::compare_summed;
 use crate::alike::{called_as, engines};
+use crate::conditions::condition_changes;
 use crate::ratios::ratio;
 use crate::relative::{self, Headline};
 use crate::summary::summarise;

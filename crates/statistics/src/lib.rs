@@ -6,6 +6,7 @@ mod against;
 mod alike;
 mod charge;
 pub mod claims;
+mod conditions;
 mod exact;
 mod gate;
 mod history;

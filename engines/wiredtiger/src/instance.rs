@@ -18,7 +18,8 @@ use crate::statistics::{CACHE_BYTES_MAX, COUNTED, DIRTY_BYTES, WAITED};
 const CHECKPOINTS_MAX: usize = 8;
 
 /// What the library keeps about a table beside its settings.
-const BOOKKEEPING: [&str; 7] = ["app_metadata", "assert", "checkpoint", "id", "log", "version", "columns"];
+const BOOKKEEPING: [&str; 8] =
+    ["app_metadata", "assert", "checkpoint", "checkpoint_lsn", "id", "log", "version", "columns"];
 
 /// An open database and its tables.
 pub struct WiredTigerInstance {

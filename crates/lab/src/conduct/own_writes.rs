@@ -13,8 +13,6 @@ use crate::host::block::device_of;
 use crate::meter::IoMeter;
 use crate::trial::child::Order;
 
-/// The condition that tells it.
-pub(super) const CONDITION: &str = "written by rumba, warmup to drain";
 /// From this share of what the device wrote on it is worth a warning.
 const SHARE: f64 = 0.01;
 /// Below this the figures show no difference, KB per operation.

@@ -97,6 +97,8 @@ fn or_unknown(text: Option<String>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::block::{Device, DeviceFacts};
+    use super::super::diskstats::DeviceNumber;
     use super::*;
 
     #[test]
@@ -122,6 +124,28 @@ mod tests {
         assert_eq!(conditions["cpus"], "16, of which 4 may be used");
         assert_eq!(conditions["memory"], "64.0 GiB, limited to 480.0 MiB");
         assert_eq!(conditions["swap"], "2.00 GiB, swappiness 60");
+    }
+
+    /// A disk that says that it turns, and what is read ahead on it, decide what engines read that map their files.
+    #[test]
+    fn the_device_of_a_plain_directory_tells_whether_it_turns_and_what_is_read_ahead() {
+        let of = |device_facts: DeviceFacts| {
+            let device = Device { number: DeviceNumber { major: 254, minor: 0 }, name: "vda".to_owned() };
+            let storage = Storage {
+                dir: "/data".into(),
+                device: Ok(device),
+                device_facts,
+                mount: None,
+                total_bytes: None,
+                free_bytes: None,
+                others_bytes_per_s: None,
+            };
+            let conditions: BTreeMap<_, _> = storage_conditions(&storage).into_iter().collect();
+            ["device_rotational", "device_read_ahead"].map(|name| conditions[name].clone())
+        };
+        let told = DeviceFacts { rotational: Some(true), read_ahead_bytes: Some(2560 << 10), ..DeviceFacts::default() };
+        assert_eq!(of(told), ["yes", "2.50 MiB"]);
+        assert_eq!(of(DeviceFacts::default()), ["not exposed", "not exposed"]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rumba_core::build::Build;
+use rumba_core::condition;
 use rumba_core::event::Event;
 use rumba_core::looks::Look;
 use rumba_core::record::{PhaseKind, Record, Status, TrialPlan};
@@ -212,7 +213,7 @@ impl TrialWriter {
     /// Says what rumba itself costs per operation on this host.
     pub fn harness(&mut self, harness: &Harness) {
         self.record.harness_cpu_us_per_op = harness.cpu_us_per_op.clone();
-        self.record.conditions.insert("harness, CPU per operation".to_owned(), harness.to_string());
+        self.record.conditions.insert(condition::HARNESS.to_owned(), harness.to_string());
     }
 
     /// Adds a condition that is known only at the end.

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use rumba_core::condition;
 use rumba_core::event::Event;
 use rumba_core::warning::Warning;
 
@@ -21,7 +22,7 @@ pub fn prepare(job: &mut Job<'_>) -> Vec<(String, String)> {
     let warning = match limits::calibrate(job.data_dir, storage) {
         Ok(points) => {
             let words: Vec<String> = points.iter().map(ToString::to_string).collect();
-            conditions.push(("storage, measured before the trial".to_owned(), words.join("; ")));
+            conditions.push((condition::STORAGE_MEASURED.to_owned(), words.join("; ")));
             limits::slower_than_asked(storage, &points)
         }
         Err(error) => Some(Warning::new(

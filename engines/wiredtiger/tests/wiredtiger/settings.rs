@@ -139,6 +139,8 @@ fn settings_in_force_are_those_asked_for() {
         let found: Vec<&str> = in_force.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str()).collect();
         assert_eq!(found, [value], "{name}");
     }
+    let is_state = in_force.iter().any(|(name, _)| name == "checkpoint_lsn");
+    assert!(!is_state, "where its last checkpoint lies in the log is no setting, and no two databases have it alike");
     assert_eq!(database.gauge("cache: maximum bytes configured"), (32 << 20) as f64);
 }
 

@@ -1,0 +1,252 @@
+//! The conditions that are not the same in two runs: the first suspects of whatever else is not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rumba_core::comparison::ConditionChange;
+use rumba_core::condition;
+use rumba_core::engine::EngineConfig;
+use rumba_core::record::Record;
+use rumba_core::results::Results;
+use rumba_core::units::show_bytes;
+
+use crate::alike::engines;
+
+/// What a condition is called, and of which engine it is; of none where it is the host's, the run's or the workload's.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Name {
+    engine: Option<String>,
+    condition: String,
+}
+
+/// The conditions of a run; of one in which its trials differ all values, in an order that is not that of the trials.
+type Named = BTreeMap<Name, BTreeSet<String>>;
+/// The values of a condition in the base and in the other.
+type Values = (Option<String>, Option<String>);
+
+/// The conditions of the host and of each engine that are not the same: what was asked for, under what the trials ran,
+/// and the settings that the engines had in force.
+///
+/// An engine that only one run has is named as such, not condition by condition.
+pub fn condition_changes(base: &Results, other: &Results) -> Vec<ConditionChange> {
+    let both: BTreeSet<String> = engines(base).intersection(&engines(other)).cloned().collect();
+    let (mut in_base, mut in_other) = (named(base, &both), named(other, &both));
+    add_in_force((base, &mut in_base), (other, &mut in_other), &both);
+    told_once(&differing(&in_base, &in_other), both.len())
+}
+
+/// The conditions of the host, and of each of these engines what decides its figures.
+fn named(results: &Results, both: &BTreeSet<String>) -> Named {
+    let mut named = Named::new();
+    for (name, value) in &results.conditions {
+        note(&mut named, None, name, value.clone());
+    }
+    note(&mut named, None, "rumba", results.rumba.clone());
+    for record in records(results, both) {
+        let engine = Some(record.plan.engine.name.as_str());
+        for (name, value) in asked_for(record) {
+            note(&mut named, engine, name, value);
+        }
+        for (name, value) in record.conditions.iter().filter(|(name, _)| condition::is_given(name)) {
+            note(&mut named, engine, name, value.clone());
+        }
+        for (name, value) in &record.plan.workload_settings.0 {
+            note(&mut named, None, &format!("{}: {name}", record.plan.workload), value.to_string());
+        }
+    }
+    named
+}
+
+/// What an engine and its clients were asked for, and the version that came.
+fn asked_for(record: &Record) -> Vec<(&str, String)> {
+    let (engine, run) = (&record.plan.engine, &record.plan.run);
+    let seconds = |seconds: f64| format!("{seconds} s");
+    let mut asked = vec![
+        ("engine", engine.engine.clone()),
+        ("limits", limits_of(engine)),
+        ("cache", engine.shown_cache()),
+        ("durability", engine.durability.name().to_owned()),
+        ("compression", engine.compression.clone().unwrap_or_else(|| "the engine's default".to_owned())),
+        ("warmup", seconds(run.warmup_s)),
+        ("loops", format!("{} of {}", run.loops, seconds(run.loop_s))),
+        ("backlog", seconds(run.backlog_s)),
+        ("loaders", run.load_clients.to_string()),
+        ("rate", run.pace()),
+        ("seed", run.seed.to_string()),
+    ];
+    asked.extend(run.age_s.map(|most| ("age", seconds(most))));
+    asked.extend(run.warmup_most_s.map(|most| ("warmup_most", seconds(most))));
+    asked.extend(record.version.clone().map(|version| ("version", version)));
+    asked.extend(engine.settings.0.iter().map(|(name, value)| (name.as_str(), value.to_string())));
+    asked
+}
+
+/// What of the host an engine may use, in words.
+fn limits_of(engine: &EngineConfig) -> String {
+    let memory = engine.limits.memory_bytes.map(|bytes| format!("{} of memory", show_bytes(bytes as f64)));
+    let storage = engine.limits.storage.as_ref().map(ToString::to_string);
+    let all: Vec<String> = memory.into_iter().chain(storage).collect();
+    if all.is_empty() { "none".to_owned() } else { all.join("; ") }
+}
+
+/// Adds the settings that engines told to be in force, where both runs have them and neither asked for them: a default
+/// that another release has otherwise, a server that somebody else has configured.
+fn add_in_force(base: (&Results, &mut Named), other: (&Results, &mut Named), both: &BTreeSet<String>) {
+    let in_force = |results: &Results| {
+        let mut named = Named::new();
+        for record in records(results, both) {
+            for (setting, value) in &record.effective_settings {
+                note(&mut named, Some(record.plan.engine.name.as_str()), setting, value.clone());
+            }
+        }
+        named
+    };
+    let ((base, base_named), (other, other_named)) = (base, other);
+    let in_other = in_force(other);
+    for (name, values) in in_force(base) {
+        let is_asked = base_named.contains_key(&name) || other_named.contains_key(&name);
+        if let Some(others) = in_other.get(&name).filter(|_| !is_asked) {
+            other_named.insert(name.clone(), others.clone());
+            base_named.insert(name, values);
+        }
+    }
+}
+
+fn records<'a>(results: &'a Results, engines: &'a BTreeSet<String>) -> impl Iterator<Item = &'a Record> {
+    let all = results.trials.iter().map(|trial| &trial.record);
+    all.filter(move |record| engines.contains(&record.plan.engine.name))
+}
+
+fn note(named: &mut Named, engine: Option<&str>, condition: &str, value: String) {
+    let name = Name { engine: engine.map(str::to_owned), condition: condition.to_owned() };
+    named.entry(name).or_default().insert(value);
+}
+
+/// The conditions with other values in the other than in the base.
+fn differing<'a>(base: &'a Named, other: &'a Named) -> Vec<(&'a Name, Values)> {
+    let names: BTreeSet<&Name> = base.keys().chain(other.keys()).collect();
+    let told = |named: &Named, name: &Name| {
+        let values: Vec<&str> = named.get(name)?.iter().map(String::as_str).collect();
+        Some(values.join("; "))
+    };
+    let nameless = |value: &Option<String>| value.as_deref().map(without_nodes);
+    let of_both = names.into_iter().map(|name| (name, (told(base, name), told(other, name))));
+    of_both.filter(|(_, (base, other))| nameless(base) != nameless(other)).collect()
+}
+
+/// A condition without the numbers of loop devices: which node a volume was
+/// given is chance and no difference.
+fn without_nodes(value: &str) -> String {
+    let mut parts = value.split("/dev/loop");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text.push_str("/dev/loop");
+        text.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    text
+}
+
+/// The same by their names, of which those that became the same for all of several engines are told once.
+fn told_once(differing: &[(&Name, Values)], engines: usize) -> Vec<ConditionChange> {
+    let mut alike: BTreeMap<(&str, &Values), usize> = BTreeMap::new();
+    for (name, values) in differing.iter().filter(|(name, _)| name.engine.is_some()) {
+        *alike.entry((name.condition.as_str(), values)).or_default() += 1;
+    }
+    let mut told: BTreeMap<String, &Values> = BTreeMap::new();
+    for (name, values) in differing {
+        let condition = &name.condition;
+        let is_of_all = engines > 1 && alike.get(&(condition.as_str(), values)) == Some(&engines);
+        let name = match &name.engine {
+            None => condition.clone(),
+            Some(_) if is_of_all => format!("all engines: {condition}"),
+            Some(engine) => format!("{engine}: {condition}"),
+        };
+        told.insert(name, values);
+    }
+    let change = |(name, values): (String, &Values)| {
+        let (base, other) = values.clone();
+        ConditionChange { name, base, other }
+    };
+    told.into_iter().map(change).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{record, results};
+
+    use super::*;
+
+    /// The engines with one repeat each, of which the record was changed so.
+    fn run(engines: &[&str], change: impl Fn(&mut Record)) -> Results {
+        let mut records: Vec<Record> = engines.iter().map(|engine| record(engine, 8, 1)).collect();
+        records.iter_mut().for_each(change);
+        results(records)
+    }
+
+    fn given(record: &mut Record, name: &str, value: &str) {
+        record.conditions.insert(name.to_owned(), value.to_owned());
+    }
+
+    fn told(base: &Results, other: &Results) -> Vec<String> {
+        let changes = condition_changes(base, other).into_iter();
+        let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+        changes.map(|change| format!("{}: {} | {}", change.name, shown(change.base), shown(change.other))).collect()
+    }
+
+    /// A queue for each client or one for all, a load that was aged or not: nothing of it was told.
+    #[test]
+    fn what_a_trial_ran_under_is_told_and_what_it_came_to_is_not() {
+        let queued = |queue: &'static str, peak: &'static str| {
+            run(&["a"], move |record| {
+                given(record, "queue", queue);
+                given(record, condition::PEAK_OF_GROUP, peak);
+            })
+        };
+        let (client, shared) = (queued("client", "90 MiB"), queued("shared", "91 MiB"));
+        assert_eq!(told(&client, &shared), ["a: queue: client | shared"]);
+        let aged = run(&["a"], |record| record.plan.run.age_s = Some(360.0));
+        assert_eq!(told(&run(&["a"], |_| ()), &aged), ["a: age: - | 360 s"]);
+    }
+
+    /// PostgreSQL 18 computes checksums of its pages where 15 does not, and `compare` said nothing of it.
+    #[test]
+    fn a_setting_that_nobody_asked_for_is_told_where_two_have_it_otherwise() {
+        let of = |checksums: &'static str, more: &'static str| {
+            run(&["a"], move |record| {
+                let read = [("data_checksums", checksums), (more, "1")];
+                record.effective_settings = read.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+            })
+        };
+        let (old, new) = (of("off", "removed"), of("on", "added"));
+        assert_eq!(told(&old, &new), ["a: data_checksums: off | on"], "what one of them lacks is its release's");
+    }
+
+    #[test]
+    fn what_changed_alike_for_all_engines_is_told_once() {
+        let of = |read_ahead: &'static str, queue: &'static str| {
+            run(&["a", "b"], move |record| {
+                given(record, "limit 1", read_ahead);
+                if record.plan.engine.name == "b" {
+                    given(record, "queue", queue);
+                }
+            })
+        };
+        let (base, other) = (of("read-ahead 2.50 MiB", "client"), of("read-ahead 128.0 KiB", "shared"));
+        let limit = "all engines: limit 1: read-ahead 2.50 MiB | read-ahead 128.0 KiB";
+        assert_eq!(told(&base, &other), [limit, "b: queue: client | shared"]);
+    }
+
+    #[test]
+    fn all_values_of_an_engines_trials_are_told_in_whichever_order_they_ran() {
+        let of = |drivers: &[&str]| {
+            let trial = |driver: &&str| {
+                let mut record = record("a", 8, 1);
+                given(&mut record, "driver", driver);
+                record
+            };
+            results(drivers.iter().map(trial).collect())
+        };
+        let both = of(&["threads", "loops"]);
+        assert_eq!(told(&both, &of(&["loops", "threads"])), [""; 0]);
+        assert_eq!(told(&both, &of(&["threads"])), ["a: driver: loops; threads | threads"]);
+    }
+}
