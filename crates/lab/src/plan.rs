@@ -212,9 +212,9 @@ pub fn data_over_cache(
         .collect()
 }
 
-/// The memory that an engine may use: the host's, unless it is limited to less, which an existing server is not.
+/// The memory that an engine may use: the host's, unless it is limited to less.
 fn memory_of(engine: &EngineConfig, host_bytes: Option<u64>) -> Option<u64> {
-    let limit = engine.limits.memory_bytes.filter(|_| !engine.is_existing());
+    let limit = engine.limits.memory_bytes;
     limit.map(|limit| host_bytes.map_or(limit, |host| host.min(limit))).or(host_bytes)
 }
 

@@ -23,14 +23,14 @@ use rumba_core::warning::Warning;
 
 pub(crate) use control_group::tree_of;
 pub use control_group::{MemoryPressure, MemoryReading, Version};
-pub use error::LimitError;
+pub use error::{LimitError, MEMORY, STORAGE};
 pub use evict::{Evicted, evict};
 pub use means::{Means, MemoryMeans, ThrottleMeans};
 pub use volume::{LoopDevice, THROTTLES, Throttled, VolumeDir};
 
 use crate::provision::{Kind, Ledger, Owner};
 use control_group::{Group, Scope};
-use error::{MEMORY, STORAGE, refused};
+use error::refused;
 use volume::{Share, Throttle, Volume};
 
 /// What of the ledger's kinds is made here.

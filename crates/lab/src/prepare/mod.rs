@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use rumba_core::build::Build;
 use rumba_core::engine::EngineConfig;
+use rumba_core::limits::Limits;
 use rumba_core::record::TrialPlan;
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
@@ -25,6 +26,7 @@ pub use forecast::{Forecast, Memory, Storage};
 pub use room::TIMES_DATA;
 
 use crate::builds::Builds;
+use crate::limits::LimitError;
 use crate::registry::Registry;
 use crate::spec::{Experiment, Shortage, SpecError};
 use crate::{host, limits, plan, provision};
@@ -198,7 +200,7 @@ fn enforced(
 ) -> Result<(Vec<EngineConfig>, Vec<Warning>), Refusal> {
     let (mut limited, mut unlimited) = (Vec::new(), Vec::new());
     for engine in engines {
-        let (limits, warnings) = limits::enforceable(&engine.limits, data_base)?;
+        let (limits, warnings) = enforceable(engine, data_base)?;
         if let Some(warning) = warnings.first().filter(|_| !allowed.unlimited) {
             return Err(Refusal::Unenforceable {
                 engine: engine.name.clone(),
@@ -215,4 +217,20 @@ fn enforced(
         }
     }
     Ok((limited, unlimited))
+}
+
+/// What of an engine's limits can be enforced, and a warning of each that cannot: of an existing server none.
+fn enforceable(engine: &EngineConfig, data_base: &Path) -> Result<(Limits, Vec<Warning>), LimitError> {
+    if !engine.is_existing() {
+        return limits::enforceable(&engine.limits, data_base);
+    }
+    let asked = [
+        engine.limits.memory_bytes.map(|_| limits::MEMORY),
+        engine.limits.storage.as_ref().map(|_| limits::STORAGE),
+    ];
+    let outside = |limit: &str| {
+        let message = format!("{limit} is not in force: the server of {} runs already, where others put it", engine.name);
+        Warning::new("limit-not-enforced", message, "give `limits` to the [[engine]]s alone that rumba starts")
+    };
+    Ok((Limits::default(), asked.into_iter().flatten().map(outside).collect()))
 }

@@ -92,3 +92,22 @@ fn memory_in_which_an_engine_cannot_run_is_refused_at_its_line_or_told_where_it_
     let told = prepared.warnings().iter().find(|warning| warning.code == "memory-tight").unwrap();
     assert!(told.message.starts_with("limits.memory"), "a reader of the results has no file: {told:?}");
 }
+
+/// The dry run, the first lines of a report and `compare` told the limit as if the server were under it.
+#[test]
+fn an_existing_server_is_under_no_limit_and_that_is_refused_or_told() {
+    let (base, registry) = (tempfile::tempdir().unwrap(), registry());
+    let theirs = "[[engine]]\nname = \"theirs\"\nuse = \"myrocks\"\nserver = \"mysql://me@host/db\"\n\
+                  limits = { memory = \"64MiB\", storage = \"slow-ssd\" }\n";
+    let words = refusal(Admitted::new(read(theirs, &registry), base.path(), Allowed::default()));
+    let why = "theirs: limits.memory is not in force: the server of theirs runs already, where others put it";
+    assert!(words.starts_with(why), "{words}");
+    let admitted = Admitted::new(read(theirs, &registry), base.path(), ANY).unwrap();
+    assert!(admitted.experiment().engines[1].limits.is_none(), "{:?}", admitted.experiment().engines[1]);
+    let forecast = admitted.forecast(&[], &registry);
+    assert!(forecast.memory[1].limit_bytes.is_none() && forecast.storage.is_empty(), "{forecast:?}");
+    let prepared = admitted.prepare(Vec::new(), &registry).unwrap();
+    let told = prepared.warnings().iter().filter(|warning| warning.code == "limit-not-enforced");
+    let limits: Vec<&str> = told.filter_map(|warning| warning.message.split(' ').next()).collect();
+    assert_eq!(limits, ["limits.memory", "limits.storage"]);
+}

@@ -50,12 +50,11 @@ pub fn of_all(fitted: &[Fitted]) -> (Vec<Shortage>, Vec<(String, String)>) {
 }
 
 /// Derives the cache of an engine with limited memory whose experiment names
-/// none, and compares what it needs with what it has. An existing server is given
-/// no cache.
+/// none, and compares what it needs with what it has. An existing server is under no limit, and given no cache.
 pub fn fit(engine: &dyn Engine, config: &mut EngineConfig, table: &Table, work: MemoryUse) -> Fit {
-    let Some(memory) = config.limits.memory_bytes else { return Fit::default() };
+    let Some(memory) = config.limits.memory_bytes.filter(|_| !config.is_existing()) else { return Fit::default() };
     let need = engine.memory_need(config);
-    let derived = table.get("cache").is_none() && engine.has_cache(config) && config.given_cache().is_some();
+    let derived = table.get("cache").is_none() && engine.has_cache(config);
     if derived {
         config.cache = derive(need.as_ref(), memory, work);
     }

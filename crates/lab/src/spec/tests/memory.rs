@@ -1,6 +1,7 @@
 //! A limit of memory: what is too little for an engine, and the cache that follows from it.
 
 use super::*;
+use crate::prepare::{Admitted, Allowed};
 
 const LIMITED: &str = r#"name = "memory"
 [workload.linkbench]
@@ -84,7 +85,11 @@ fn the_cache_of_an_existing_server_is_known_nowhere() {
     let of = |more: &str| with(&(LIMITED.replace("MEMORY", "400MiB") + existing + more), &[]).unwrap();
     let caches: Vec<u64> = of("").engines.iter().map(|engine| engine.cache >> 20).collect();
     assert_eq!(caches, [133, 64], "none follows from the limit");
+    let place = tempfile::tempdir().unwrap();
+    let allowed = Allowed { unlimited: true, ..Allowed::default() };
     for experiment in [of(""), of("cache = \"2GiB\"\n")] {
+        let admitted = Admitted::new(experiment, place.path(), allowed).unwrap();
+        let experiment = admitted.experiment().clone();
         let conditions = crate::plan::data_over_cache(&experiment, Some(16 << 30), &registry());
         let not_known = "not known: its server has the cache that others gave it";
         assert_eq!(conditions[1], ("data over cache, theirs".to_owned(), not_known.to_owned()));
