@@ -224,12 +224,11 @@ fn enforceable(engine: &EngineConfig, data_base: &Path) -> Result<(Limits, Vec<W
     if !engine.is_existing() {
         return limits::enforceable(&engine.limits, data_base);
     }
-    let asked = [
-        engine.limits.memory_bytes.map(|_| limits::MEMORY),
-        engine.limits.storage.as_ref().map(|_| limits::STORAGE),
-    ];
+    let asked =
+        [engine.limits.memory_bytes.map(|_| limits::MEMORY), engine.limits.storage.as_ref().map(|_| limits::STORAGE)];
     let outside = |limit: &str| {
-        let message = format!("{limit} is not in force: the server of {} runs already, where others put it", engine.name);
+        let message =
+            format!("{limit} is not in force: the server of {} runs already, where others put it", engine.name);
         Warning::new("limit-not-enforced", message, "give `limits` to the [[engine]]s alone that rumba starts")
     };
     Ok((Limits::default(), asked.into_iter().flatten().map(outside).collect()))
