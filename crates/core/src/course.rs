@@ -26,9 +26,9 @@ pub enum Settled {
 pub struct ChangePoint {
     /// When, in seconds since the loops' start.
     pub at_s: f64,
-    /// The mean in the metric's unit before it, from the change point before or the loops' start.
+    /// The metric of the seconds before it, from the change point before or the loops' start.
     pub before: f64,
-    /// The mean after it, until the next change point.
+    /// That of the seconds after it, until the next change point.
     pub after: f64,
 }
 

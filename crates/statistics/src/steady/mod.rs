@@ -18,6 +18,7 @@ pub(crate) mod simulated;
 mod trend;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rumba_core::comparison::{Remark, Steadiness};
 use rumba_core::course::{ChangePoint, Course, Settled};
@@ -61,13 +62,17 @@ pub fn courses_of(served: &[Served]) -> BTreeMap<String, Course> {
 }
 
 fn courses(series: &Series) -> BTreeMap<String, Course> {
-    let course = |values: Result<Vec<f64>, String>| match values {
-        Ok(values) => course(&series.times(), &values, series.step_s),
+    let course = |values: Result<Vec<f64>, String>, of: fn(&[series::Second]) -> Option<f64>| match values {
+        Ok(values) => {
+            // Where a level has nothing to be divided by, its values have a mean all the same.
+            let level = |steps: Range<usize>| of(&series.seconds[steps.clone()]).or_else(|| mean(&values[steps]));
+            course(&series.times(), &values, series.step_s, level)
+        }
         Err(reason) => unknown(Metric::absent(reason.as_str()), &reason),
     };
     BTreeMap::from([
-        ("ops_per_s".to_owned(), course(series.ops_per_s())),
-        (WRITTEN.to_owned(), course(series.wkb_per_op())),
+        ("ops_per_s".to_owned(), course(series.ops_per_s(), series::ops_per_s)),
+        (WRITTEN.to_owned(), course(series.wkb_per_op(), series::wkb_per_op)),
     ])
 }
 
@@ -78,7 +83,8 @@ fn unknown(mean: Metric, reason: &str) -> Course {
     Course { mean, n_eff, trend, low, high, settled: Settled::Undecided, halves, changes: Vec::new() }
 }
 
-fn course(at: &[f64], values: &[f64], step_s: f64) -> Course {
+/// A course of these values at these times; `level_of` has the figure of a part of its steps.
+fn course(at: &[f64], values: &[f64], step_s: f64, level_of: impl Fn(Range<usize>) -> Option<f64>) -> Course {
     let Some(level) = mean(values).filter(|level| *level > 0.0) else {
         return unknown(Metric::from(mean(values).unwrap_or(f64::NAN)), "nothing was served or written in the loops");
     };
@@ -100,7 +106,8 @@ fn course(at: &[f64], values: &[f64], step_s: f64) -> Course {
     };
     let (low, high) = (bound(-1.0), bound(1.0));
     let settled = settled(change / level, low.value().zip(high.value()));
-    let changes = change_points(at, values, &found, step_s);
+    let mut changes = change_points(at, &found, step_s, level_of);
+    changes.retain(|change| (change.after - change.before).abs() > LEAST * level);
     Course {
         mean: Metric::from(level),
         n_eff: Metric::from(n_eff),
@@ -133,9 +140,16 @@ fn settled(trend: f64, interval: Option<(f64, f64)>) -> Settled {
     }
 }
 
-fn change_points(at: &[f64], values: &[f64], found: &[usize], step_s: f64) -> Vec<ChangePoint> {
-    let bounds: Vec<usize> = [0].into_iter().chain(found.iter().copied()).chain([values.len()]).collect();
-    let levels: Vec<f64> = bounds.windows(2).filter_map(|bounds| mean(&values[bounds[0]..bounds[1]])).collect();
+/// The change points at these steps, with the levels on both sides. A level is the figure of its own steps: of a ratio
+/// that of their sums, which is not the mean of what each adds to the ratio of all.
+fn change_points(
+    at: &[f64],
+    found: &[usize],
+    step_s: f64,
+    level_of: impl Fn(Range<usize>) -> Option<f64>,
+) -> Vec<ChangePoint> {
+    let bounds: Vec<usize> = [0].into_iter().chain(found.iter().copied()).chain([at.len()]).collect();
+    let levels: Vec<f64> = bounds.windows(2).filter_map(|bounds| level_of(bounds[0]..bounds[1])).collect();
     let point = |(split, levels): (&usize, &[f64])| ChangePoint {
         at_s: at[*split] - step_s / 2.0,
         before: levels[0],

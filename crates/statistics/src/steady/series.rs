@@ -84,6 +84,20 @@ pub fn series(served: &[Served]) -> Option<Series> {
     Some(Series { start_s, step_s, seconds, unwritten: unwritten.map(str::to_owned) })
 }
 
+/// Operations per second of these steps.
+pub fn ops_per_s(steps: &[Second]) -> Option<f64> {
+    let seconds: f64 = steps.iter().map(|step| step.seconds).sum();
+    let ops: f64 = steps.iter().map(|step| step.ops).sum();
+    (seconds > 0.0).then(|| ops / seconds)
+}
+
+/// KB written per operation of these steps; `None` where none ended.
+pub fn wkb_per_op(steps: &[Second]) -> Option<f64> {
+    let bytes: f64 = steps.iter().map(|step| step.written_bytes).sum();
+    let ops: f64 = steps.iter().map(|step| step.ops).sum();
+    (ops > 0.0).then(|| bytes / 1024.0 / ops)
+}
+
 fn share_out(served: &Served, from_s: f64, step_s: f64, seconds: &mut [Second]) {
     let until_s = from_s + served.seconds;
     let written = served.written_bytes.value().unwrap_or_default();

@@ -18,6 +18,11 @@ fn times(n: usize) -> Vec<f64> {
     (0..n).map(|second| second as f64 + 0.5).collect()
 }
 
+/// A course whose levels are the means of its values.
+fn course(at: &[f64], values: &[f64], step_s: f64) -> Course {
+    super::course(at, values, step_s, |steps| mean(&values[steps]))
+}
+
 /// The share of courses of noise alone in which a trend is sure, and in which there is a change point.
 fn false_alarms(n: usize, phi: f64) -> (f64, f64) {
     let mut noise = Noise::new(7, phi);
@@ -144,6 +149,22 @@ fn the_summary_tells_what_was_not_steady_with_its_figures_and_its_seconds() {
     assert_eq!((steadiness.start_s, steadiness.steps, steadiness.name.engine.as_str()), (100.0, 60, "a"));
     let read: Steadiness = serde_json::from_value(serde_json::to_value(steadiness).unwrap()).unwrap();
     assert_eq!(&read, steadiness);
+}
+
+/// By what steps add to the ratio of all, the first level was 9.31 and the second 17.3.
+#[test]
+fn a_level_of_bytes_written_is_its_bytes_over_its_operations_where_throughput_changes_too() {
+    let levels = |ops: &dyn Fn(usize) -> f64, kb_per_op: &dyn Fn(usize) -> f64, n| {
+        let ops = |second| ops(second) + wobble(second);
+        let found = courses(&seconds(n, ops, |second| kb_per_op(second) * ops(second)));
+        let changes = &found["wkb_per_op"].changes;
+        changes.iter().map(|change| [change.at_s, change.before, change.after].map(f64::round)).collect::<Vec<_>>()
+    };
+    let slower = |second: usize| if second < 35 { 2000.0 } else { 1000.0 };
+    assert_eq!(levels(&slower, &|second| if second < 35 { 10.0 } else { 20.0 }, 60), [[35.0, 10.0, 20.0]]);
+    // Ten times as fast with as much for each is no change of it.
+    let faster = |second: usize| if second < 25 { 200.0 } else { 2000.0 };
+    assert_eq!(levels(&faster, &|second| if second < 50 { 20.0 } else { 5.0 }, 80), [[50.0, 20.0, 5.0]]);
 }
 
 #[test]
