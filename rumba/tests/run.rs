@@ -29,6 +29,8 @@ fn every_engine_runs_from_load_to_verify_and_every_metric_is_there_or_absent_wit
         let loops = phase(trial, "loops").unwrap();
         assert!(loops["ops"].as_u64().unwrap() > 0, "{engine}");
         assert!(loops["cpu_us_per_op"].as_f64().unwrap() > 0.0, "{engine}");
+        let harness = &trial["harness_cpu_us_per_op"];
+        assert!(harness.as_f64().is_some_and(|us| us > 0.0), "{engine}: rumba's own part of a figure is {harness}");
         if engine == "null" {
             continue;
         }

@@ -1,7 +1,7 @@
 //! What both drivers owe their clients.
 #![allow(clippy::unwrap_used)]
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,12 @@ use proptest::prelude::*;
 use rumba_core::arrivals::{Arrivals, RateShape};
 use rumba_core::error::EngineError;
 
+use super::buckets::BUCKETS;
 use super::choice::Driving;
-use super::driver::Waited;
+use super::driver::{Made, Make, Plan, Schedule, Waited};
 use super::queue::{Queue, seed_of};
 use super::testing::{Action, ScriptedClient, drivers, made, run, wait_for_end};
+use crate::meter::CpuRoll;
 
 const SHORT: Duration = Duration::from_micros(300);
 
@@ -198,6 +200,43 @@ fn clients_that_are_never_started_let_go_of_what_they_hold() {
         });
         made.unwrap().abandon();
         assert_eq!(Arc::strong_count(&held), 1, "{driving:?}");
+    }
+}
+
+/// Pages that the kernel has given this thread: field 10 of its `stat`; see proc(5).
+fn pages_given() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+    let (_, after_name) = stat.rsplit_once(')').unwrap();
+    after_name.split_ascii_whitespace().nth(7).unwrap().parse().unwrap()
+}
+
+/// A page given in the middle of a run is time of the operation that first reaches it, and memory that seems to grow:
+/// by a fifth in four minutes.
+#[test]
+fn a_thread_has_the_memory_of_all_its_counts_before_its_first_operation() {
+    const KINDS: usize = 20;
+    // Page by page, so that they can be counted.
+    let [yes, none]: [libc::c_ulong; 2] = [1, 0];
+    // SAFETY: it sets a flag of this process from values.
+    assert_eq!(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, yes, none, none, none) }, 0);
+    let pages = (2 * KINDS * BUCKETS * size_of::<u32>() / 4096) as u64;
+    for driving in [Driving::Threads { threads: 1 }, Driving::Loops { threads: 1 }] {
+        let [made_at, first_at] = [(); 2].map(|()| Arc::<AtomicU64>::default());
+        let (at_making, at_first) = (made_at.clone(), first_at.clone());
+        let make: Make = Arc::new(move |_| {
+            let at_first = at_first.clone();
+            let log = Box::new(move || at_first.store(pages_given(), Ordering::Relaxed));
+            let client = ScriptedClient { log, ..ScriptedClient::new(&[Action::Nothing], 1) }.boxed();
+            at_making.store(pages_given(), Ordering::Relaxed);
+            Ok(client)
+        });
+        let plan = Plan { clients: 1, kinds: KINDS, schedule: Schedule::closed(7), driving };
+        let mut running = Made::new(&plan, &make, &CpuRoll::new()).unwrap().start();
+        wait_for_end(&mut running);
+        running.join();
+        let given = first_at.load(Ordering::Relaxed) - made_at.load(Ordering::Relaxed);
+        // What else a thread reaches between these two are a dozen.
+        assert!(given >= pages / 2, "{driving:?}: {given} pages of {pages}");
     }
 }
 
