@@ -123,7 +123,7 @@ fn repeats_start_from_a_load_that_was_aged_once() {
 fn every_rung_of_a_ladder_of_clients_starts_from_a_copy_of_one_load() {
     let place = Place::new();
     let mut command = place.rumba(&["run", "linkbench", "--engine", "rocksdb,sqlite", "--out", "out"]);
-    for set in ["maxid1=2000", "clients=[1,2,4]", "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms"] {
+    for set in ["maxid1=2000", "clients=[1,2,4]", CALM, "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms"] {
         command.args(["--set", set]);
     }
     let output = command.output().unwrap();

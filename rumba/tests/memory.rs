@@ -12,7 +12,7 @@ mod embedded;
 
 use std::process::Output;
 
-use common::{Place, children, kill, phase, start_long_run, text};
+use common::{CALM, Place, children, kill, phase, start_long_run, text};
 use serde_json::Value;
 
 const EXPERIMENT: &str = r#"name = "memory"
@@ -57,7 +57,7 @@ fn too_little_memory_is_refused_before_anything_is_made_and_by_a_dry_run() {
 fn a_load_of_hashed_keys_fits_a_small_cache() {
     let place = Place::new();
     let mut command = place.rumba(&["run", "ycsb", "--engine", "wiredtiger", "--out", "out", "--quiet"]);
-    for set in ["recordcount=60000", "cache=16MiB", "limits.memory=80MiB", "load_clients=4"] {
+    for set in ["recordcount=60000", "cache=16MiB", "limits.memory=80MiB", "load_clients=4", CALM] {
         command.args(["--set", set]);
     }
     let output = command.args(["--set", "warmup=0s", "--set", "loops=1", "--set", "loop=1s"]).output().unwrap();

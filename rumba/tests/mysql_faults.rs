@@ -13,7 +13,7 @@ mod existing;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use common::{Place, at_once, children, is_alive, kill, phase, text};
+use common::{CALM, Place, at_once, children, is_alive, kill, phase, text};
 use existing::{Existing, PASSWORD};
 use rumba_protocol_mysql::Admin;
 
@@ -94,7 +94,7 @@ fn a_run_that_is_killed_in_its_drain_leaves_an_existing_server_as_it_was() {
 fn a_server_that_is_restarted_in_the_loops_is_drained_and_given_back_like_any_other() {
     let place = Place::new();
     let mut server = Existing::start(&[]);
-    let mut run = command(&place, &server, 12, &["innodb.on_lost=reconnect"]).spawn().unwrap();
+    let mut run = command(&place, &server, 12, &["innodb.on_lost=reconnect", CALM]).spawn().unwrap();
     await_phase(&place, &mut run, "loop 1");
     server.restart();
     run.wait().unwrap();

@@ -9,7 +9,7 @@ mod common;
 
 use std::process::{Command, Output};
 
-use common::{Place, compile_lua_module, phase, text};
+use common::{CALM, Place, compile_lua_module, phase, text};
 use rumba_core::workload::SCRIPT_TEXT;
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ fn run(place: &Place, engine: &str, more: &[&str]) -> Command {
 
 fn run_into(place: &Place, out: &str, engine: &str, more: &[&str]) -> Command {
     let mut command = place.rumba(&["run", "sysbench", "--engine", engine, "--out", out, "--quiet"]);
-    for set in ["clients=2", "load_clients=2", "warmup=100ms", "loops=1", "loop=400ms"] {
+    for set in ["clients=2", CALM, "load_clients=2", "warmup=100ms", "loops=1", "loop=400ms"] {
         command.args(["--set", set]);
     }
     for set in more {
