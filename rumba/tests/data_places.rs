@@ -34,20 +34,22 @@ const THEIRS: [&str; 9] = [
     "data/wal",
 ];
 
-/// An engine, and the server that it is to start.
+/// An engine, and what is asked for beside it.
 struct Over {
     engine: &'static str,
-    server: Option<String>,
+    sets: Vec<String>,
 }
 
 impl Over {
     fn library(engine: &'static str) -> Self {
-        Self { engine, server: None }
+        Self { engine, sets: Vec::new() }
     }
 
     fn secantusdb() -> Self {
         let program = rumba_testkit::secantusdb::program().canonicalize().unwrap();
-        Self { engine: "secantusdb", server: Some(format!("server={}", program.display())) }
+        // It takes a millisecond and more for each record, and it does not matter here how many there are.
+        let sets = vec![format!("server={}", program.display()), "maxid1=200".to_owned(), "rate=100".to_owned()];
+        Self { engine: "secantusdb", sets }
     }
 
     fn place(&self) -> Place {
@@ -56,8 +58,8 @@ impl Over {
 
     fn run(&self, place: &Place, data: &str) -> Command {
         let mut command = place.short_run(self.engine, &["--quiet", "--set", &format!("data_dir={data}")]);
-        if let Some(server) = &self.server {
-            command.args(["--set", server]);
+        for set in &self.sets {
+            command.args(["--set", set]);
         }
         command
     }
@@ -88,7 +90,7 @@ impl Over {
 
     fn of_two_runs_at_once_one_has_it(&self) {
         let place = self.place();
-        let more: Vec<&str> = ["data_dir=shared"].into_iter().chain(self.server.as_deref()).collect();
+        let more: Vec<&str> = ["data_dir=shared"].into_iter().chain(self.sets.iter().map(String::as_str)).collect();
         let mut first = start_long_run(&place, self.engine, &place.path("first"), &more);
         let second = self.run(&place, "shared").output().unwrap();
         kill("-INT", first.id());
