@@ -105,6 +105,12 @@ impl EngineConfig {
     pub fn shown_cache(&self) -> String {
         self.given_cache().map_or_else(|| "not known".to_owned(), |bytes| show_bytes(bytes as f64))
     }
+
+    /// What a commit promises; `None` of an existing server, which promises what others have it promise, whatever
+    /// `durability` says, unless clients ask for it ([`Engine::clients_ask_durability`]).
+    pub fn given_durability(&self, clients_ask: bool) -> Option<Durability> {
+        (clients_ask || !self.is_existing()).then_some(self.durability)
+    }
 }
 
 /// Whether a server is named by a DSN: it runs already.
@@ -254,6 +260,9 @@ pub struct EngineFacts {
     pub keeps_data: bool,
     /// Whether it has a cache of its own.
     pub has_cache: bool,
+    /// Whether its clients ask for the durability with each write, so that an existing server keeps it too.
+    #[serde(default)]
+    pub clients_ask_durability: bool,
 }
 
 /// What an instance is to hold, in the terms of its engine's family.
@@ -388,10 +397,17 @@ pub trait Engine: Send + Sync {
         self.info().has_cache
     }
 
+    /// Whether its clients ask for `durability` with each write: an existing server then promises that too. Otherwise a
+    /// server is told it as it is started, and of an existing one it is not known.
+    fn clients_ask_durability(&self) -> bool {
+        false
+    }
+
     /// What of it goes into a record, with these settings.
     fn facts(&self, config: &EngineConfig) -> EngineFacts {
         let EngineInfo { family, form, keeps_data, .. } = *self.info();
-        EngineFacts { family, form, keeps_data, has_cache: self.has_cache(config) }
+        let (has_cache, clients_ask_durability) = (self.has_cache(config), self.clients_ask_durability());
+        EngineFacts { family, form, keeps_data, has_cache, clients_ask_durability }
     }
 
     /// What is here of the build that is asked for.

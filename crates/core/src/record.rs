@@ -9,7 +9,7 @@ use crate::acid::{Promise, Recovery};
 use crate::arrivals::Arrivals;
 use crate::build::Build;
 use crate::check::Check;
-use crate::engine::{EngineConfig, EngineFacts, Gauge};
+use crate::engine::{Durability, EngineConfig, EngineFacts, Gauge};
 use crate::metric::{Metric, Metrics};
 pub use crate::phase::PhaseKind;
 use crate::rate::Rate;
@@ -347,6 +347,18 @@ pub struct TrialPlan {
     pub probe: Option<u32>,
     /// Times, loops, driver and rate: `[run]` with its defaults filled in.
     pub run: RunPlan,
+}
+
+impl TrialPlan {
+    /// What a commit of its engine promises, where that is known ([`EngineConfig::given_durability`]).
+    pub fn given_durability(&self) -> Option<Durability> {
+        self.engine.given_durability(self.facts.is_some_and(|facts| facts.clients_ask_durability))
+    }
+
+    /// The same in words: `no-sync`.
+    pub fn shown_durability(&self) -> &'static str {
+        self.given_durability().map_or("not known", Durability::name)
+    }
 }
 
 /// How clients are executed.

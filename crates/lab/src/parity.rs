@@ -13,9 +13,10 @@ pub fn warnings(engines: &[EngineConfig], registry: &Registry) -> Vec<Warning> {
     let kept = engines.iter().filter_map(|config| {
         let engine = registry.engine(&config.engine)?;
         let info = engine.info();
-        // What keeps no data promises nothing.
         let (has_cache, has_transactions) = (engine.has_cache(config), engine.has_transactions(config));
-        info.keeps_data.then(|| Side { config, nature: engine.nature(config), has_cache, has_transactions })
+        let (nature, durability) = (engine.nature(config), config.given_durability(engine.clients_ask_durability()));
+        // What keeps no data promises nothing.
+        info.keeps_data.then_some(Side { config, nature, durability, has_cache, has_transactions })
     });
     let sides: Vec<Side> = kept.collect();
     all(&sides).collect()
@@ -32,6 +33,8 @@ fn all(sides: &[Side<'_>]) -> impl Iterator<Item = Warning> {
 struct Side<'a> {
     config: &'a EngineConfig,
     nature: Nature,
+    /// What a commit promises, where that is known.
+    durability: Option<Durability>,
     has_cache: bool,
     has_transactions: bool,
 }
@@ -62,7 +65,7 @@ fn names(sides: &[&Side<'_>]) -> String {
 }
 
 fn durability(sides: &[Side<'_>]) -> Option<Warning> {
-    let promises = differing(sides, |side| Some(side.config.durability.name().to_owned()))?;
+    let promises = differing(sides, |side| Some(side.durability?.name().to_owned()))?;
     Some(Warning::new(
         "durability-differs",
         format!("the engines promise different things at commit: {promises}"),
@@ -72,7 +75,7 @@ fn durability(sides: &[Side<'_>]) -> Option<Warning> {
 
 /// Where commits are synced, all survive a crash, each in its way. Where they are not, a log decides what is left.
 fn log(sides: &[Side<'_>]) -> Option<Warning> {
-    let unsynced: Vec<&Side> = sides.iter().filter(|side| side.config.durability == Durability::NoSync).collect();
+    let unsynced: Vec<&Side> = sides.iter().filter(|side| side.durability == Some(Durability::NoSync)).collect();
     let with = |log: bool| unsynced.iter().copied().filter(|side| side.nature.has_log == Some(log)).collect::<Vec<_>>();
     let (logged, not) = (with(true), with(false));
     (!logged.is_empty() && !not.is_empty()).then(|| {
@@ -145,10 +148,12 @@ fn reads(sides: &[Side<'_>]) -> Option<Warning> {
 fn unknown(sides: &[Side<'_>]) -> Option<Warning> {
     // Of an engine without the thing, or where it does not matter, nothing is asked.
     type Says = fn(&Side<'_>) -> Option<bool>;
-    let asked: [(&str, Says); 4] = [
+    let asked: [(&str, Says); 5] = [
+        ("what a commit promises", |side| Some(side.durability.is_some())),
         ("how transactions are isolated", |side| side.has_transactions.then_some(side.nature.isolation.is_some())),
         ("whether commits go to a log", |side| {
-            (side.config.durability == Durability::NoSync).then_some(side.nature.has_log.is_some())
+            let matters = side.durability.is_none_or(|durability| durability == Durability::NoSync);
+            matters.then_some(side.nature.has_log.is_some())
         }),
         ("how files are read", |side| side.has_cache.then_some(side.nature.reads.is_some())),
         ("how large the cache is", |side| side.has_cache.then_some(side.cache().is_some())),
@@ -177,16 +182,23 @@ mod tests {
     }
 
     const LOGGED: (&str, bool, Reads) = ("REPEATABLE READ", true, Reads::Direct);
+    const UNLOGGED: (&str, bool, Reads) = ("REPEATABLE READ", false, Reads::Direct);
+
+    /// An engine whose clients do not ask for the durability.
+    fn side(config: &EngineConfig, nature: Nature) -> Side<'_> {
+        let durability = config.given_durability(false);
+        Side { config, nature, durability, has_cache: true, has_transactions: true }
+    }
 
     fn codes(sides: &[(&EngineConfig, (&str, bool, Reads))]) -> Vec<String> {
-        let side = |(config, (isolation, log, reads)): &(&EngineConfig, (&str, bool, Reads))| {
+        let of = |(config, (isolation, log, reads)): &(&EngineConfig, (&str, bool, Reads))| {
             let config: &EngineConfig = config;
             // The tests' engines live for as long as the process.
             let config: &'static EngineConfig = Box::leak(Box::new(config.clone()));
             let nature = Nature::new(isolation, *log, *reads);
-            Side { config, nature, has_cache: *reads != Reads::Mapped, has_transactions: true }
+            Side { has_cache: *reads != Reads::Mapped, ..side(config, nature) }
         };
-        let sides: Vec<Side> = sides.iter().map(side).collect();
+        let sides: Vec<Side> = sides.iter().map(of).collect();
         all(&sides).map(|warning| warning.code).collect()
     }
 
@@ -201,7 +213,7 @@ mod tests {
         let (a, b) = (config("innodb", Durability::NoSync), config("myrocks", Durability::NoSync));
         let against = |other| codes(&[(&a, LOGGED), (&b, other)]);
         assert_eq!(against(("READ COMMITTED", true, Reads::Direct)), ["isolation-differs"]);
-        assert_eq!(against(("REPEATABLE READ", false, Reads::Direct)), ["log-differs"]);
+        assert_eq!(against(UNLOGGED), ["log-differs"]);
         assert_eq!(against(("REPEATABLE READ", true, Reads::Buffered)), ["page-cache-differs"]);
         assert_eq!(against(("REPEATABLE READ", true, Reads::Mapped)), ["no-cache"]);
         let smaller = EngineConfig { cache: 1 << 20, ..b.clone() };
@@ -225,12 +237,34 @@ mod tests {
         assert_eq!(codes, ["cache-differs", "parity-unknown"], "the others are compared");
     }
 
+    /// What its experiment has was compared, which no existing server is told but those whose clients ask for it.
+    #[test]
+    fn the_durability_of_an_existing_server_is_not_compared_and_is_told_as_unknown() {
+        let (own, no_sync) = (config("innodb", Durability::Sync), config("rocksdb", Durability::NoSync));
+        let server = Some("mysql://me@host/db".to_owned());
+        let theirs = EngineConfig { server, ..config("myrocks", Durability::NoSync) };
+        assert_eq!(codes(&[(&own, LOGGED), (&theirs, LOGGED)]), ["parity-unknown"]);
+        assert_eq!(codes(&[(&no_sync, UNLOGGED), (&theirs, LOGGED)]), ["parity-unknown"]);
+        let all_three = codes(&[(&own, LOGGED), (&no_sync, LOGGED), (&theirs, LOGGED)]);
+        assert_eq!(all_three, ["durability-differs", "parity-unknown"], "the others are compared");
+        let another = EngineConfig { durability: Durability::Sync, ..theirs.clone() };
+        assert_eq!(codes(&[(&another, LOGGED), (&theirs, LOGGED)]), [""; 0], "they are alike as far as anybody knows");
+        let says = || Nature::new("SNAPSHOT", true, Reads::Buffered);
+        let told = "of some engines it is not known, and of others it is, what a commit promises: myrocks; how large \
+                    the cache is: myrocks";
+        assert_eq!(unknown(&[side(&own, says()), side(&theirs, says())]).unwrap().message, told);
+        let silent = unknown(&[side(&no_sync, says()), side(&theirs, Nature { has_log: None, ..says() })]).unwrap();
+        assert!(silent.message.contains("; whether commits go to a log: myrocks; "), "{}", silent.message);
+        let asked = Side { durability: theirs.given_durability(true), ..side(&theirs, says()) };
+        let told = "the engines promise different things at commit: sync: innodb; no-sync: myrocks";
+        assert_eq!(durability(&[side(&own, says()), asked]).unwrap().message, told);
+    }
+
     /// Before, an engine that said nothing of itself was taken to be at par with all others.
     #[test]
     fn what_an_engine_does_not_say_is_told_where_another_does() {
         let configs = ["a", "b", "c"].map(|name| config(name, Durability::NoSync));
         let [a, b, c] = &configs;
-        let side = |config, nature| Side { config, nature, has_cache: true, has_transactions: true };
         let says = || Nature::new("SNAPSHOT", true, Reads::Buffered);
         let silent = || side(b, Nature::default());
         let warning = unknown(&[side(a, says()), silent(), side(c, Nature { reads: None, ..says() })]).unwrap();
@@ -250,7 +284,7 @@ mod tests {
     #[test]
     fn a_store_without_a_log_that_syncs_every_commit_promises_the_same() {
         let (a, b) = (config("a", Durability::Sync), config("b", Durability::Sync));
-        assert_eq!(codes(&[(&a, LOGGED), (&b, ("REPEATABLE READ", false, Reads::Direct))]), [""; 0]);
+        assert_eq!(codes(&[(&a, LOGGED), (&b, UNLOGGED)]), [""; 0]);
     }
 
     #[test]
@@ -261,10 +295,7 @@ mod tests {
         let sides: Vec<Side> = configs
             .iter()
             .zip(levels)
-            .map(|(config, level)| {
-                let nature = Nature::new(level, true, Reads::Buffered);
-                Side { config, nature, has_cache: true, has_transactions: true }
-            })
+            .map(|(config, level)| side(config, Nature::new(level, true, Reads::Buffered)))
             .collect();
         let message = isolation(&sides).unwrap().message;
         assert_eq!(message, "transactions see different things: SNAPSHOT: a, c; SERIALIZABLE: b");
@@ -273,14 +304,13 @@ mod tests {
     #[test]
     fn an_engine_without_transactions_is_told_beside_those_that_have_them() {
         let configs = ["a", "b"].map(|name| config(name, Durability::NoSync));
-        let side =
-            |config, has_transactions| Side { config, nature: Nature::default(), has_cache: true, has_transactions };
+        let with = |config, has_transactions| Side { has_transactions, ..side(config, Nature::default()) };
         let [a, b] = &configs;
-        let warning = no_transactions(&[side(a, true), side(b, false)]).unwrap();
+        let warning = no_transactions(&[with(a, true), with(b, false)]).unwrap();
         assert!(warning.message.starts_with("b has no transactions"), "{}", warning.message);
         assert!(warning.rank() == rumba_core::warning::Rank::Misleading);
         for alike in [true, false] {
-            assert_eq!(no_transactions(&[side(a, alike), side(b, alike)]), None);
+            assert_eq!(no_transactions(&[with(a, alike), with(b, alike)]), None);
         }
     }
 }

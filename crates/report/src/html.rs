@@ -93,6 +93,7 @@ struct TrialData<'a> {
     server: Option<&'a str>,
     /// Of an existing server it is not known.
     cache_bytes: Option<u64>,
+    /// Of an existing server it may not be known, which it then says.
     durability: &'static str,
     compression: Option<&'a str>,
     settings: BTreeMap<&'a str, String>,
@@ -252,7 +253,7 @@ fn trial_data(trial: &Trial, points: usize) -> TrialData<'_> {
         source: record.source.as_deref(),
         server: in_server(record).then(|| engine.server.as_deref().unwrap_or("the usual one")),
         cache_bytes: engine.given_cache(),
-        durability: engine.durability.name(),
+        durability: plan.shown_durability(),
         compression: engine.compression.as_deref(),
         settings: shown(&engine.settings),
         effective_settings: &record.effective_settings,

@@ -4,7 +4,7 @@
 use rumba_core::comparison::{Figure, Part, Row, Summary};
 use rumba_core::metric::Metric;
 use rumba_core::ratio::{Change, HEADLINE_RUN, Ratio, discoveries};
-use rumba_core::record::{Status, TrialPart};
+use rumba_core::record::{Status, TrialPart, TrialPlan};
 use rumba_core::results::{Results, Trial};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::{Rank, WARNINGS, Warning};
@@ -324,8 +324,8 @@ fn operation(metric: &str) -> Option<&str> {
 fn had_alike(results: &Results, engine: &str, other: &str) -> bool {
     let had = |name: &str| {
         let trial = loops_of(results).find(|trial| trial.record.plan.engine.name == name)?;
-        let engine = &trial.record.plan.engine;
-        Some((&engine.limits, engine.given_cache(), engine.durability.name()))
+        let plan = &trial.record.plan;
+        Some((&plan.engine.limits, plan.engine.given_cache(), plan.given_durability()))
     };
     had(engine) == had(other)
 }
@@ -462,10 +462,10 @@ fn shortened(text: &str, longest: usize) -> String {
 
 /// `memory 371.0 MiB · storage fast-ssd · cache 160.0 MiB · durability sync`; what differs between engines stands side by side.
 fn conditions(results: &Results) -> String {
-    let distinct = |of: &dyn Fn(&rumba_core::engine::EngineConfig) -> String| {
+    let distinct = |of: &dyn Fn(&TrialPlan) -> String| {
         let mut values: Vec<String> = Vec::new();
         for trial in loops_of(results) {
-            let value = of(&trial.record.plan.engine);
+            let value = of(&trial.record.plan);
             if !values.contains(&value) {
                 values.push(value);
             }
@@ -476,11 +476,11 @@ fn conditions(results: &Results) -> String {
         return String::new();
     }
     let host = |name: &str| results.conditions.get(name).map_or(String::new(), |value| format!(" ({value})"));
-    let memory = distinct(&|engine| {
-        let limit = engine.limits.memory_bytes.map(|bytes| show_bytes(bytes as f64));
+    let memory = distinct(&|plan| {
+        let limit = plan.engine.limits.memory_bytes.map(|bytes| show_bytes(bytes as f64));
         limit.unwrap_or_else(|| format!("the host's{}", host("memory")))
     });
-    let storage = distinct(&|engine| match &engine.limits.storage {
+    let storage = distinct(&|plan| match &plan.engine.limits.storage {
         None => format!("the host's{}", host("filesystem")),
         Some(limit) => match (&limit.tier, limit.iops.or(limit.read_iops)) {
             (Some(tier), _) => tier.clone(),
@@ -488,8 +488,8 @@ fn conditions(results: &Results) -> String {
             (None, None) => "a volume, not throttled".to_owned(),
         },
     });
-    let cache = distinct(&|engine| engine.shown_cache());
-    let durability = distinct(&|engine| engine.durability.name().to_owned());
+    let cache = distinct(&|plan| plan.engine.shown_cache());
+    let durability = distinct(&|plan| plan.shown_durability().to_owned());
     format!("memory {memory} · storage {storage} · cache {cache} · durability {durability}")
 }
 

@@ -64,7 +64,7 @@ fn asked_for(record: &Record) -> Vec<(&str, String)> {
         ("engine", engine.engine.clone()),
         ("limits", limits_of(engine)),
         ("cache", engine.shown_cache()),
-        ("durability", engine.durability.name().to_owned()),
+        ("durability", record.plan.shown_durability().to_owned()),
         ("compression", engine.compression.clone().unwrap_or_else(|| "the engine's default".to_owned())),
         ("warmup", seconds(run.warmup_s)),
         ("loops", format!("{} of {}", run.loops, seconds(run.loop_s))),
@@ -171,6 +171,8 @@ fn told_once(differing: &[(&Name, Values)], engines: usize) -> Vec<ConditionChan
 
 #[cfg(test)]
 mod tests {
+    use rumba_core::engine::{Durability, EngineFacts, Family, Form};
+
     use crate::testing::{record, results};
 
     use super::*;
@@ -218,6 +220,26 @@ mod tests {
         };
         let (old, new) = (of("off", "removed"), of("on", "added"));
         assert_eq!(told(&old, &new), ["a: data_checksums: off | on"], "what one of them lacks is its release's");
+    }
+
+    /// What the experiments have is not what the server had, but where its clients ask for it.
+    #[test]
+    fn the_durability_of_an_existing_server_is_told_where_its_clients_ask_for_it() {
+        let changed = |server: &str, clients_ask_durability: bool| {
+            let of = |durability: Durability| {
+                run(&["a"], |record| {
+                    let (family, form) = (Family::KeyValue, Form::Server);
+                    let facts = EngineFacts { family, form, keeps_data: true, has_cache: true, clients_ask_durability };
+                    record.plan.facts = Some(facts);
+                    (record.plan.engine.server, record.plan.engine.durability) = (Some(server.to_owned()), durability);
+                })
+            };
+            told(&of(Durability::NoSync), &of(Durability::Sync))
+        };
+        let change = ["a: durability: no-sync | sync"];
+        assert_eq!(changed("mariadb@10.11", false), change);
+        assert_eq!(changed("mongodb://host/lab", true), change);
+        assert_eq!(changed("mysql://me@host/lab", false), [""; 0]);
     }
 
     #[test]

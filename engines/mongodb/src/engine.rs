@@ -150,6 +150,11 @@ impl Engine for MongoEngine {
         !is_mapped(&Options::read(self.brand, config).unwrap_or_default())
     }
 
+    /// By the write concern. SecantusDB syncs if it was started so, whatever is asked for.
+    fn clients_ask_durability(&self) -> bool {
+        self.brand == Brand::MongoDb
+    }
+
     /// A snapshot is what a transaction reads of WiredTiger, whatever its read concern. Without transactions nothing is
     /// isolated but each document. Of a server that others run nothing is known before it is asked: its storage engine
     /// may be any, and it may keep no log.

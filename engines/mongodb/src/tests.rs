@@ -192,6 +192,13 @@ fn of_a_server_of_others_nothing_is_known_before_it_is_asked() {
     assert_eq!(MongoEngine::MONGODB.nature(&others), Nature::default());
 }
 
+#[test]
+fn what_a_commit_of_a_server_of_others_promises_is_known_where_its_clients_ask_for_it() {
+    for (engine, is_asked) in [(MongoEngine::MONGODB, true), (MongoEngine::SECANTUSDB, false)] {
+        assert_eq!(engine.facts(&EngineConfig::new(engine.info().name)).clients_ask_durability, is_asked);
+    }
+}
+
 /// Its greeting says that it has them, and it refused the first in the midst of a run.
 #[test]
 fn of_a_replica_set_over_mmapv1_sessions_have_no_transactions() {

@@ -12,7 +12,7 @@ use crate::counters::Kind;
 use crate::plan::{Line, Plan};
 
 /// Variables that decide what a server's figures mean, whoever has set them.
-const TELLING: [&str; 15] = [
+const TELLING: [&str; 18] = [
     "innodb_buffer_pool_size",
     "innodb_flush_log_at_trx_commit",
     "innodb_doublewrite",
@@ -25,6 +25,9 @@ const TELLING: [&str; 15] = [
     "rocksdb_flush_log_at_trx_commit",
     "rocksdb_use_direct_reads",
     "rocksdb_default_cf_options",
+    "tokudb_cache_size",
+    "tokudb_commit_sync",
+    "tokudb_fsync_log_period",
     "log_bin",
     "sync_binlog",
     "performance_schema",

@@ -69,7 +69,7 @@ fn engines(results: &Results) -> Vec<Kept<'_>> {
         match engines.iter_mut().find(|kept| (kept.engine, kept.clients) == (engine, clients)) {
             Some(kept) => kept.records.push(record),
             None => {
-                let durability = record.plan.engine.durability.name();
+                let durability = record.plan.shown_durability();
                 engines.push(Kept { engine, durability, clients, records: vec![record] });
             }
         }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::support::compare::{Gate, Run, compare, history, summarise};
 use crate::support::synthetic::{in_turns, sample, servers};
 use rumba_core::comparison::Comparison;
+use rumba_core::record::TrialPlan;
 use rumba_report::{comparison_json, comparison_schema, history_json, history_schema, json, schema};
 
 /// The published schemas, by the document that each is of.
@@ -43,6 +44,17 @@ fn regenerate_schema() {
 fn each_schema_has_an_id_of_its_own_that_names_the_format_and_no_place() {
     let ids: Vec<Value> = schemas().into_iter().map(|(_, schema)| schema["$id"].clone()).collect();
     assert_eq!(ids, ["report", "compare", "history"].map(|name| format!("urn:rumba:schema:{name}:1")));
+}
+
+/// Of an existing server nobody knows what a commit promised then.
+#[test]
+fn records_that_do_not_say_whether_clients_ask_for_the_durability_are_read() {
+    let mut plan = serde_json::to_value(&sample().trials[0].record.plan).unwrap();
+    assert_eq!(plan["facts"].as_object_mut().unwrap().remove("clients_ask_durability"), Some(false.into()));
+    let mut plan: TrialPlan = serde_json::from_value(plan).unwrap();
+    assert_eq!(plan.shown_durability(), plan.engine.durability.name());
+    plan.engine.server = Some("mongodb://host/lab".to_owned());
+    assert_eq!(plan.shown_durability(), "not known");
 }
 
 #[test]

@@ -3,12 +3,13 @@
 use crate::support::compare::summarise;
 use crate::support::ladder::suite;
 use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, Plan, Shape, results, sample};
+use rumba_core::engine::EngineFacts;
 use rumba_core::metric::Metric;
 use rumba_core::ratio::Change;
 use rumba_core::record::{PhaseKind, Status};
 use rumba_core::results::Results;
 use rumba_core::warning::Warning;
-use rumba_report::{Opening, opening};
+use rumba_report::{Opening, html, opening};
 
 const FOUR: Plan = Plan { clients: &[16], repeats: 4, loops: 2, loop_s: 10 };
 
@@ -163,6 +164,12 @@ fn engines_that_had_the_same_go_before_one_that_had_not() {
     let Opening { found, conditions, .. } = with_memory_of_far(64);
     assert!(found.starts_with("rocksdb.none writes "), "{found}");
     assert!(conditions.starts_with("memory 512.0 MiB / 64.0 MiB · "), "{conditions}");
+    let mut existing = results(&[BTREE, LSM, FAR], FOUR);
+    for engine in existing.trials.iter_mut().map(|trial| &mut trial.record.plan.engine) {
+        engine.server = Some("mysql://me@host/lab".to_owned());
+    }
+    let found = told(&existing).found;
+    assert!(found.starts_with("lmdb.slow writes "), "no server has the experiment's durability: {found}");
 }
 
 #[test]
@@ -225,6 +232,24 @@ fn the_cache_of_an_existing_server_is_not_known() {
     }
     let conditions = told(&results).conditions;
     assert!(conditions.contains(" · cache 160.0 MiB / not known · "), "{conditions}");
+}
+
+/// What the experiment has was told, and engines were taken to promise the same or not by it.
+#[test]
+fn the_durability_of_an_existing_server_is_known_where_its_clients_ask_for_it() {
+    let of = |clients_ask_durability: bool| {
+        let mut results = results(&[BTREE, LSM], FOUR);
+        for plan in results.trials.iter_mut().map(|trial| &mut trial.record.plan) {
+            plan.engine.server = (plan.engine.name == LSM.name).then(|| "mysql://me@host/lab".to_owned());
+            plan.facts = plan.facts.map(|facts| EngineFacts { clients_ask_durability, ..facts });
+        }
+        results
+    };
+    let (asked, not) = (told(&of(true)).conditions, told(&of(false)).conditions);
+    assert!(asked.ends_with(" · durability no-sync"), "{asked}");
+    assert!(not.ends_with(" · durability no-sync / not known"), "{not}");
+    let page = html(&of(false), &summarise(&of(false)));
+    assert!(page.contains(r#""durability":"not known""#) && page.contains(r#""durability":"no-sync""#));
 }
 
 /// Its last whole loop stands in the tables, and takes nothing from what is known of the others.

@@ -44,6 +44,20 @@ fn what_a_kill_left_has_a_row_for_each_durability() {
     assert_eq!(rows[3], cells("none", "800", "4", "rocksdb.none"));
 }
 
+/// Its transactions are made to meet, though nobody kills it.
+#[test]
+fn beside_the_promises_of_an_existing_server_its_durability_is_not_known() {
+    let mut results = proof();
+    for record in results.trials.iter_mut().map(|trial| &mut trial.record) {
+        record.plan.engine.server = Some("mysql://me@host/lab".to_owned());
+        record.phases.retain(|phase| phase.phase != PhaseKind::Recovery);
+    }
+    let text = printed(&results);
+    let (_, of_promises) = text.split_once("what is left of acknowledged ones after a kill\n").unwrap();
+    let row: Vec<&str> = of_promises.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row, ["non-repeatable", "not", "known", "-", "-", "-", "-", "rocksdb.sync"]);
+}
+
 /// Results whose repeats of each engine started from one load.
 fn many_starts() -> Results {
     let mut results = results(&[LSM, BTREE], Plan { repeats: 4, ..SHORT });

@@ -96,7 +96,8 @@ fn the_cache_of_an_existing_server_is_known_nowhere() {
         let warnings = crate::plan::warnings(&experiment, Some(16 << 30), &registry());
         let told = |code: &str| warnings.iter().find(|warning| warning.code == code).map(|warning| &*warning.message);
         assert_eq!(told("cache-differs"), None);
-        let unknown = "of some engines it is not known, and of others it is, how large the cache is: theirs";
+        let unknown = "of some engines it is not known, and of others it is, what a commit promises: theirs; how large \
+                       the cache is: theirs";
         assert_eq!(told("parity-unknown"), Some(unknown));
         let page_cache = told("page-cache").unwrap();
         assert!(page_cache.contains("the memory that theirs may use (16.0 GiB)"), "{page_cache}");

@@ -271,6 +271,7 @@ fn facts(s: &Shape) -> EngineFacts {
         form: if s.server.is_some() { Form::Server } else { Form::BuiltIn },
         keeps_data: s.engine != "null",
         has_cache: s.engine != "lmdb",
+        clients_ask_durability: false,
     }
 }
 
