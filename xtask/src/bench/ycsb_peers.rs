@@ -6,6 +6,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use rumba_core::units::counted;
+
 use super::floor::OverTcp;
 use super::measure::{Bench, Spread, number, phase};
 use super::peers::{behind, free_port, named, spent};
@@ -204,10 +206,10 @@ impl<'a> Contest<'a> {
             format!("a query of a minimal loop {:.1} µs; ", Spread::of(floors).median)
         });
         let (_, driver, is_gated) = store.drivers[nth];
-        let counted = if *clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") };
         Line {
             what: format!(
-                "YCSB {profile}, {counted}{driver}, {}: client CPU per operation, ratio to go-ycsb",
+                "YCSB {profile}, {}{driver}, {}: client CPU per operation, ratio to go-ycsb",
+                counted(*clients as usize, "client"),
                 store.name
             ),
             goal: if is_gated { format!("≤ {MOST_CPU}") } else { "reported".into() },
