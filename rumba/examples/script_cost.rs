@@ -38,7 +38,7 @@ impl Host for Socket {
         Some(0)
     }
 
-    fn connect(&self, _driver: usize, _client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+    fn connect(&self, _driver: usize, _client: u32, _turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
         let target = Target {
             address: Address::Socket(self.path.clone().into()),
             user: "root".into(),

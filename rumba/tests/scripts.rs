@@ -43,6 +43,8 @@ static ALLOCATOR: Counting = Counting;
 struct Sqlite {
     file: PathBuf,
     log: Mutex<Vec<String>>,
+    /// Of each connection that was made.
+    turns: Mutex<Vec<u32>>,
 }
 
 impl Host for Sqlite {
@@ -54,7 +56,8 @@ impl Host for Sqlite {
         Some(0)
     }
 
-    fn connect(&self, _driver: usize, _client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+    fn connect(&self, _driver: usize, _client: u32, turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+        self.turns.lock().unwrap().push(turn);
         rumba_engine_sqlite::session(&self.file, "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF", 1000)
     }
 
@@ -100,7 +103,7 @@ struct Run {
 impl Run {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let host = Arc::new(Sqlite { file: dir.path().join("db"), log: Mutex::default() });
+        let host = Arc::new(Sqlite { file: dir.path().join("db"), log: Mutex::default(), turns: Mutex::default() });
         Self { dir, host, options: vec![("percentile".into(), OptionValue::Number(95.0))] }
     }
 

@@ -6,6 +6,8 @@
 extern crate rumba_testkit;
 rumba_testkit::main!();
 
+#[path = "sysbench/apart.rs"]
+mod apart;
 mod common;
 #[path = "common/existing.rs"]
 mod existing;

@@ -120,8 +120,9 @@ fn scripts_run_over_postgresql() {
     runs_over("postgresql", "postgresql@15");
 }
 
+/// One of its options is called as one of sysbench's own that takes other values.
 const OWN: &str = "
-sysbench.cmdline.options = { rows = {'How many', 10} }
+sysbench.cmdline.options = { rows = {'How many', 10}, rand_type = {'Which', 'none'} }
 function prepare()
    local con = sysbench.sql.driver():connect()
    con:query('CREATE TABLE own (id INTEGER PRIMARY KEY, word VARCHAR(20))')
@@ -130,7 +131,7 @@ function prepare()
    con:bulk_insert_done()
    print('done')
 end
-function thread_init() con = sysbench.sql.driver():connect() end
+function thread_init() con = sysbench.sql.driver():connect() assert(sysbench.opt.rand_type == 'none') end
 function event()
    assert(sysbench.opt.threads == 2)
    assert(con:query_row('SELECT word FROM own WHERE id = ' .. sysbench.rand.uniform(1, sysbench.opt.rows)) == 'word')

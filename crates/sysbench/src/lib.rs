@@ -4,12 +4,12 @@
 //!
 //! ```text
 //! argv ─► command_line::parse ─► CommandLine
-//!            │ apply, to OptionSet::general()          what sysbench itself knows
+//!            │ apply, to OptionSet::general() ─► Settings::read      what sysbench itself knows
 //!            ▼
-//!         Unresolved ─ the script declares its options ─ resolve ─► OptionSet
-//!            │                                                       │ Settings::read
-//!            ▼ Command::choose                                       ▼
-//!         Command                                                 Settings
+//!         Unresolved ─ the script declares its options ─ resolve ─► OptionSet, as scripts see it
+//!            │
+//!            ▼ Command::choose
+//!         Command
 //!                  Snapshots of a run ─► report ─► text, a JSON document
 //! ```
 //!

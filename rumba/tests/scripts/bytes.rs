@@ -49,7 +49,7 @@ impl Host for Recorder {
         Some(0)
     }
 
-    fn connect(&self, _driver: usize, _client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+    fn connect(&self, _driver: usize, _client: u32, _turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
         let (dialect, given, is_late) = (self.dialect, self.given.clone(), self.is_late);
         Ok(Box::new(Recording { dialect, given, prepared: 0, is_late, was_asked: false }))
     }

@@ -10,6 +10,16 @@ use super::bytes::{Given, Recorder};
 use super::{Run, TABLE};
 
 #[test]
+fn a_connection_that_is_made_anew_keeps_its_turn() {
+    let run = Run::new();
+    let script = "local drv = sysbench.sql.driver()
+        local first, second = drv:connect(), drv:connect()
+        first:reconnect() second:reconnect() drv:connect()";
+    run.load(script).unwrap();
+    assert_eq!(*run.host.turns.lock().unwrap(), [0, 1, 0, 1, 2]);
+}
+
+#[test]
 fn a_closed_statement_stays_closed_whatever_is_prepared_after_it() {
     let script = format!(
         r"{TABLE}

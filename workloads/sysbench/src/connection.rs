@@ -71,6 +71,8 @@ pub(crate) struct Connection {
     // What follows is hidden from scripts.
     client: *const Client,
     driver_number: usize,
+    /// How many connections the client had made before it.
+    turn: u32,
     /// The script still has it.
     is_held: bool,
     /// Nobody's: it waits to be made again.
@@ -115,6 +117,7 @@ impl Connection {
             failed_as: NONE,
             client,
             driver_number: 0,
+            turn: 0,
             is_held: false,
             is_spare: false,
             has_given_rows: false,
@@ -144,8 +147,8 @@ impl Connection {
     }
 
     /// Makes it for the script, by a driver.
-    pub(crate) fn open(&mut self, driver: *const DriverHead, number: usize) -> Outcome {
-        (self.driver, self.driver_number) = (driver, number);
+    pub(crate) fn open(&mut self, driver: *const DriverHead, number: usize, turn: u32) -> Outcome {
+        (self.driver, self.driver_number, self.turn) = (driver, number, turn);
         (self.is_held, self.is_spare) = (true, false);
         self.connect()
     }
@@ -201,7 +204,7 @@ impl Connection {
         (self.session, self.withheld, self.load) = (None, None, None);
         self.statements().for_each(|statement| statement.statement = None);
         self.forget_rows();
-        match self.client().host().connect(self.driver_number, self.client().number()) {
+        match self.client().host().connect(self.driver_number, self.client().number(), self.turn) {
             Ok(session) => {
                 self.session = Some(session);
                 self.error = NONE;

@@ -54,11 +54,12 @@ pub trait Host: Send + Sync {
     /// The driver of a script that names none; `None` where what was asked for is none, which has been told.
     fn default_driver(&self) -> Option<usize>;
 
-    /// A connection for a client.
+    /// A connection for a client, which has made `turn` others before: where there are several servers, each turn is the
+    /// next one's. One that is made anew keeps its turn.
     ///
     /// # Errors
     /// The server's or the system's words.
-    fn connect(&self, driver: usize, client: u32) -> Result<Box<dyn SqlSession>, EngineError>;
+    fn connect(&self, driver: usize, client: u32, turn: u32) -> Result<Box<dyn SqlSession>, EngineError>;
 
     /// A client has ended: a connection that was kept for it and that it never asked for is nobody's.
     fn leaves(&self, _client: u32) {}

@@ -40,6 +40,8 @@ pub(crate) struct Client {
     random: UnsafeCell<Random>,
     drivers: Vec<Driver>,
     connections: RefCell<Places<Connection>>,
+    /// How many connections the script has made.
+    connected: Cell<u32>,
     /// Those of them that the script has let go of.
     spare: RefCell<Vec<*mut Connection>>,
     histograms: RefCell<Histograms>,
@@ -142,10 +144,11 @@ impl Client {
     pub(crate) fn connect(&self, driver: *const DriverHead) -> *mut Connection {
         let number =
             self.drivers.iter().position(|known| std::ptr::eq(&raw const *known.head, driver)).unwrap_or_default();
+        let turn = self.connected.replace(self.connected.get().wrapping_add(1));
         let spare = self.spare.borrow_mut().pop();
         let connection = spare.unwrap_or_else(|| Connection::put(&mut self.connections.borrow_mut(), self));
         // SAFETY: connections are there until the client ends, and nobody has this one.
-        unsafe { (*connection).open(driver, number) };
+        unsafe { (*connection).open(driver, number, turn) };
         connection
     }
 
@@ -332,6 +335,7 @@ impl Interpreter {
             random: UnsafeCell::new(Random::new(setup.seed, number, setup.shapes)),
             drivers: drivers.collect(),
             connections: RefCell::default(),
+            connected: Cell::new(0),
             spare: RefCell::default(),
             histograms: RefCell::default(),
             waits: Cell::new(null()),
@@ -414,14 +418,12 @@ impl Interpreter {
         }
     }
 
-    /// Takes on what is known once all options are: their values, the seed, the shapes of what is drawn.
+    /// Takes on what is known once all options are: their values. What is drawn goes on from where it was.
     ///
     /// # Errors
     /// The interpreter has no memory.
     pub fn adopt(&self, setup: &Arc<Setup>) -> Result<(), ScriptError> {
         self.client.setup.replace(setup.clone());
-        // SAFETY: no function of the interpreter is being called.
-        unsafe { *self.client.random() = Random::new(setup.seed, self.client.number, setup.shapes) };
         self.set_options().map_err(unexpected)
     }
 

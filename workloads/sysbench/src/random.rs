@@ -1,5 +1,6 @@
 //! Random numbers as scripts draw them: sysbench's distributions, over whole numbers from `a` to `b`, both included.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rand::{Rng, RngExt, SeedableRng};
@@ -343,11 +344,11 @@ fn exp_less_one_by(x: f64) -> f64 {
     if x.abs() > 1e-8 { x.exp_m1() / x } else { 1.0 + x * (0.5 + x / 6.0) }
 }
 
-/// Numbers of 32 bits that do not come again before all have come, shared by all clients of a run. Squares modulo a
-/// prime p of the form 4k + 3 that are folded at p / 2 are a permutation of what is below p.
-#[derive(Debug)]
+/// Numbers of 32 bits that do not come again before all have come, shared by all clients of a run; clones draw from the
+/// same. Squares modulo a prime p of the form 4k + 3 that are folded at p / 2 are a permutation of what is below p.
+#[derive(Clone, Debug)]
 pub struct Unique {
-    next: AtomicU32,
+    next: Arc<AtomicU32>,
     offset: u32,
 }
 
@@ -355,7 +356,7 @@ impl Unique {
     /// A sequence of its own for each seed.
     pub fn new(seed: u64) -> Self {
         let mut seeded = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Self { next: AtomicU32::new(seeded.next_u32()), offset: seeded.next_u32() }
+        Self { next: Arc::new(AtomicU32::new(seeded.next_u32())), offset: seeded.next_u32() }
     }
 
     /// The next number.

@@ -82,6 +82,7 @@ impl Events {
 }
 
 /// A run of a script.
+#[derive(Clone)]
 pub struct Setup {
     /// What is run.
     pub script: Script,

@@ -84,13 +84,14 @@ pub enum ClientDriver {
 }
 
 impl Settings {
-    /// Reads and checks the options. 1.0's names for `--threads`, `--time`, `--events` and `--rate` are copied there
-    /// first, so that scripts find them. What files of options have and nobody has declared is warned of.
+    /// Reads and checks the options; as in sysbench that is done before a script declares its own, which may be called as
+    /// some of these are. 1.0's names for `--threads`, `--time`, `--events` and `--rate` are copied there first, so that
+    /// scripts find them. The texts are warnings.
     ///
     /// # Errors
     /// The first value that cannot be, in the order in which sysbench looks at them.
     pub fn read(options: &mut OptionSet) -> Result<(Self, Vec<String>), Refusal> {
-        let mut warnings = options.unclaimed_words();
+        let mut warnings = Vec::new();
         let threads = threads(options, &mut warnings)?;
         let thread_init_timeout = seconds(options, "thread-init-timeout")?;
         take_alias(options, Alias { old: "max-requests", new: "events", without: 0 }, &mut warnings)?;

@@ -145,14 +145,16 @@ fn names_of_1_0_count_and_are_warned_of() {
     assert_eq!(warnings, Vec::<String>::new());
 }
 
+/// A script that is still to be loaded may know them.
 #[test]
-fn lines_of_a_file_that_nobody_knows_are_warned_of() {
+fn lines_of_a_file_that_nobody_knows_are_warned_of_apart_from_the_settings() {
     let mut options = OptionSet::general();
     let entry = crate::options::ConfigEntry { name: "thraeds".to_owned(), values: vec!["8".to_owned()], line: 2 };
     options.take_config("x.cnf", vec![entry]);
     let words = "Global option 'thraeds' will not be exported, because the type is unknown: line 2 of x.cnf; did you \
                  mean threads?";
-    assert_eq!(Settings::read(&mut options).unwrap().1, [words]);
+    assert_eq!(Settings::read(&mut options).unwrap().1, Vec::<String>::new());
+    assert_eq!(options.unclaimed_words(), [words]);
 }
 
 #[test]

@@ -44,12 +44,12 @@ enum Way {
 }
 
 impl Way {
-    /// A session of a client.
-    fn session(&self, client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+    /// A session of a client, which has had `turn` others.
+    fn session(&self, client: u32, turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
         let session: Box<dyn SqlSession> = match self {
             Way::MySql { targets, options } => {
-                // Several hosts or ports are taken in turns.
-                let target = &targets[client as usize % targets.len()];
+                // Several hosts or ports are taken in turns, by clients and by the connections of each.
+                let target = &targets[client.wrapping_add(turn) as usize % targets.len()];
                 Box::new(mysql::WireSession::connect(target, options)?)
             }
             Way::PostgreSql { target, otherwise, options } => {
@@ -72,6 +72,9 @@ impl Way {
 
 /// What scripts ask of this program.
 pub struct Drivers {
+    /// The options before the script has declared its own: it may connect where it is loaded.
+    before: OptionSet,
+    /// All of them.
     options: OnceLock<OptionSet>,
     log: Mutex<Log>,
     /// A script has asked for a driver.
@@ -82,28 +85,27 @@ pub struct Drivers {
 }
 
 impl Drivers {
-    /// Nothing is known of options yet.
-    pub fn new() -> Self {
-        let log = Mutex::new(Log::new(Rank::Notice));
+    /// With the options that are known by now.
+    pub fn new(options: &OptionSet, verbosity: Rank) -> Self {
         Self {
+            before: options.clone(),
             options: OnceLock::new(),
-            log,
+            log: Mutex::new(Log::new(verbosity)),
             is_asked: AtomicBool::new(false),
             stopwatch: Stopwatch::default(),
             end_failure: OnceLock::new(),
         }
     }
 
-    /// Takes the options on.
-    pub fn adopt(&self, options: &OptionSet, verbosity: Rank) {
+    /// Takes all options on.
+    pub fn adopt(&self, options: &OptionSet) {
         // They are set once, here.
         let _ = self.options.set(options.clone());
-        *self.log.lock().unwrap_or_else(PoisonError::into_inner) = Log::new(verbosity);
     }
 
     /// Whether the driver that is used where none is named runs within this process.
     pub fn is_embedded(&self) -> bool {
-        self.options.get().and_then(|options| options.text("db-driver")) == Some("sqlite")
+        self.options().text("db-driver") == Some("sqlite")
     }
 
     /// Whether a script has asked for a driver so far.
@@ -164,13 +166,13 @@ impl Drivers {
         settings.debug && self.log.lock().unwrap_or_else(PoisonError::into_inner).tells(Rank::Debug)
     }
 
-    fn options(&self) -> Result<&OptionSet, EngineError> {
-        self.options.get().ok_or_else(|| EngineError::failed("connect", "the options are not known yet"))
+    fn options(&self) -> &OptionSet {
+        self.options.get().unwrap_or(&self.before)
     }
 
     /// The way of a driver, and whether statements are timed on it.
     fn way(&self, driver: usize) -> Result<(Way, bool), EngineError> {
-        let options = self.options()?;
+        let options = self.options();
         let name = DRIVERS[driver].name;
         let settings = DatabaseSettings::read(options, Some(name)).map_err(|refusal| refused(&refusal))?;
         let text = settings.statements == StatementMode::Disable;
@@ -195,8 +197,7 @@ impl Host for Drivers {
 
     /// What `--db-driver` names. Its other options are checked with it, as sysbench does when a script first asks.
     fn default_driver(&self) -> Option<usize> {
-        let settings = DatabaseSettings::read(self.options.get()?, None);
-        match settings {
+        match DatabaseSettings::read(self.options(), None) {
             Ok(settings) => DRIVERS.iter().position(|driver| driver.name == settings.driver),
             Err(refusal) => {
                 print(&format!("{refusal}\n"));
@@ -205,15 +206,14 @@ impl Host for Drivers {
         }
     }
 
-    fn connect(&self, driver: usize, client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+    fn connect(&self, driver: usize, client: u32, turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
         let (way, is_timed) = self.way(driver)?;
-        let session = way.session(client)?;
+        let session = way.session(client, turn)?;
         Ok(if is_timed { self.stopwatch.over(session) } else { session })
     }
 
     fn remedy(&self, driver: usize, error: &EngineError) -> Remedy {
-        let Some(options) = self.options.get() else { return Remedy::Fatal };
-        Ignored::of(options, DRIVERS[driver].name).remedy(error)
+        Ignored::of(self.options(), DRIVERS[driver].name).remedy(error)
     }
 
     fn log(&self, level: Level, words: &str) {

@@ -101,24 +101,50 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
         print(&format!("{}\n", version::line()));
         return Ok(());
     }
-    // What is wrong with the verbosity is told later.
-    if options.int("verbosity").is_ok_and(|most| most >= Rank::Notice as i32) || options.flag("debug") {
+    // As in sysbench: what a script declares under the name of one of these is its own, and not what the run goes by.
+    let (settings, warnings) = Settings::read(&mut options).map_err(|refusal| Ended::refused(&refusal))?;
+    if settings.verbosity >= Rank::Notice {
         print(&version::banner(script::LUA));
     }
-    if let Some(built_in) = line.test.as_deref().and_then(BuiltIn::find) {
-        return ask_built_in(built_in, line, options, applied.unresolved);
+    let general = General { settings, warnings };
+    match line.test.as_deref().and_then(BuiltIn::find) {
+        Some(built_in) => ask_built_in(built_in, line, &general, options, applied.unresolved),
+        None => ask_script(line, &general, options, applied.unresolved),
     }
-    let script = script::Script::load(line, &options)?;
+}
+
+/// What the general options ask for.
+struct General {
+    settings: Settings,
+    warnings: Vec<String>,
+}
+
+impl General {
+    /// All that is to be warned of, now that the options of the test or script are known.
+    fn warnings(&self, options: &OptionSet) -> Vec<String> {
+        options.unclaimed_words().into_iter().chain(self.warnings.iter().cloned()).collect()
+    }
+}
+
+/// Does what is asked of a script.
+fn ask_script(
+    line: &CommandLine,
+    general: &General,
+    mut options: OptionSet,
+    unresolved: Unresolved,
+) -> Result<(), Ended> {
+    let settings = &general.settings;
+    let script = script::Script::load(line, &options, settings)?;
     script.declare(&mut options)?;
     let unknown = if script.keeps_unknown() { Unknown::Keep } else { Unknown::Refuse };
-    let resolved = applied.unresolved.resolve(&mut options, unknown, &mut read, &mut |given| script.takes(given));
+    let mut read = |path: &str| std::fs::read_to_string(path);
+    let resolved = unresolved.resolve(&mut options, unknown, &mut read, &mut |given| script.takes(given));
     let notices = resolved.map_err(|refusal| Ended::refused(&refusal))?;
     notices.iter().for_each(note);
-    let (settings, warnings) = Settings::read(&mut options).map_err(|refusal| Ended::refused(&refusal))?;
     // Whichever driver the script asks for: it does so when threads are there.
     SqliteSettings::read(&options).map_err(|refusal| Ended::refused(&refusal))?;
-    let script = script.adopt(line, &options, &settings)?;
-    warnings.iter().for_each(|warning| script.warn(warning));
+    let script = script.adopt(&options)?;
+    general.warnings(&options).iter().for_each(|warning| script.warn(warning));
     let Some(word) = line.command.as_deref() else {
         // Loading it was all: a script that is run as it is.
         return Ok(());
@@ -133,8 +159,8 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
             print(&help::test(command_line::short_name(test), script.options(&options)));
             Ok(())
         }
-        Command::Own(own) => script.own_command(&own, &settings),
-        Command::Run => run::run(&Test::Script(&script), &settings, &options),
+        Command::Own(own) => script.own_command(&own, settings),
+        Command::Run => run::run(&Test::Script(&script), settings, &options),
     }
 }
 
@@ -142,9 +168,11 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
 fn ask_built_in(
     built_in: &BuiltIn,
     line: &CommandLine,
+    general: &General,
     mut options: OptionSet,
     unresolved: Unresolved,
 ) -> Result<(), Ended> {
+    let settings = &general.settings;
     let refused = |refusal: Refusal| Ended::refused(&refusal);
     for info in built_in.options {
         options.declare(info.clone()).map_err(|error| Ended::refused(&Refusal::Fatal(error.to_string())))?;
@@ -153,10 +181,8 @@ fn ask_built_in(
     let resolved = unresolved.resolve(&mut options, Unknown::Refuse, &mut read, &mut |_| Ok(true));
     let notices = resolved.map_err(refused)?;
     notices.iter().for_each(note);
-    let (settings, warnings) = Settings::read(&mut options).map_err(refused)?;
-    let drivers = host::Drivers::new();
-    drivers.adopt(&options, settings.verbosity);
-    warnings.iter().for_each(|warning| drivers.log(Level::Warning, warning));
+    let drivers = host::Drivers::new(&options, settings.verbosity);
+    general.warnings(&options).iter().for_each(|warning| drivers.log(Level::Warning, warning));
     let test = built_in.name;
     let required = || Ended::refused(&Refusal::CommandRequired { test: test.to_owned() });
     let word = line.command.as_deref().ok_or_else(required)?;
@@ -164,19 +190,19 @@ fn ask_built_in(
     let available = Available { prepare: has_files, cleanup: has_files, help: true, ..Available::default() };
     let command = Command::choose(test, word, &available).map_err(refused)?;
     let purpose = if command == Command::Run { Purpose::Run } else { Purpose::Files };
-    let of = |purpose| BuiltInTest::of(test, purpose, &options, &settings).map_err(refused);
+    let of = |purpose| BuiltInTest::of(test, purpose, &options, settings).map_err(refused);
     let mut tell = |text: &str| drivers.report(text);
     match command {
         Command::Prepare => {
-            of(purpose)?.prepare(script::seed(&settings), &mut tell).map_err(|failure| drivers.failed(&failure))
+            of(purpose)?.prepare(script::seed(settings), &mut tell).map_err(|failure| drivers.failed(&failure))
         }
         Command::Cleanup => {
             of(purpose)?.cleanup(&mut tell);
             Ok(())
         }
         Command::Run => {
-            let (asked, seed) = (of(purpose)?, script::seed(&settings));
-            run::run(&Test::BuiltIn { name: test, test: &asked, seed, drivers: &drivers }, &settings, &options)
+            let (asked, seed) = (of(purpose)?, script::seed(settings));
+            run::run(&Test::BuiltIn { name: test, test: &asked, seed, drivers: &drivers }, settings, &options)
         }
         Command::Help | Command::Own(_) => {
             print(&help::test(test, built_in.options));

@@ -39,26 +39,28 @@ pub struct Script {
 }
 
 impl Script {
-    /// Loads the script that a command line names, or that standard input holds.
-    pub fn load(line: &CommandLine, options: &OptionSet) -> Result<Self, Ended> {
-        let drivers = Arc::new(Drivers::new());
+    /// Loads the script that a command line names, or that standard input holds. What it does there may be anything: it may
+    /// connect, and draw random numbers.
+    pub fn load(line: &CommandLine, options: &OptionSet, settings: &Settings) -> Result<Self, Ended> {
+        let drivers = Arc::new(Drivers::new(options, settings.verbosity));
         let script = match &line.test {
             Some(name) if !line.reads_stdin() => setup::Script::Named(name.clone()),
             _ => setup::Script::Text { name: "stdin".to_owned(), text: standard_input() },
         };
+        let seed = seed(settings);
         let setup = Arc::new(Setup {
             script,
-            options: options::values(options).map_err(|refusal| Ended::refused(&refusal))?,
+            options: values(options)?,
             argv: line.argv.clone(),
             command: line.command.clone(),
             version: version::SYSBENCH.to_owned(),
-            luajit_command: options.text("luajit-cmd").map(str::to_owned),
+            luajit_command: settings.luajit_command.clone(),
             is_quiet: false,
             host: drivers.clone(),
-            seed: 0,
-            shapes: Shapes::default(),
-            unique: Unique::new(0),
-            events: Events::at_most(0),
+            seed,
+            shapes: Shapes::from(&settings.random),
+            unique: Unique::new(seed),
+            events: Events::at_most(settings.events.unwrap_or(0)),
         });
         let main = Interpreter::new(&setup, 0, Arc::default()).map_err(|error| Ended::script(&error))?;
         Ok(Self { setup, drivers, main, declares: line.reads_stdin() })
@@ -87,27 +89,9 @@ impl Script {
     }
 
     /// Takes the options on, now that all are known.
-    pub fn adopt(mut self, line: &CommandLine, options: &OptionSet, settings: &Settings) -> Result<Self, Ended> {
-        self.drivers.adopt(options, settings.verbosity);
-        let seed = seed(settings);
-        let script = match &self.setup.script {
-            setup::Script::Named(name) => setup::Script::Named(name.clone()),
-            setup::Script::Text { name, text } => setup::Script::Text { name: name.clone(), text: text.clone() },
-        };
-        self.setup = Arc::new(Setup {
-            script,
-            options: options::values(options).map_err(|refusal| Ended::refused(&refusal))?,
-            argv: line.argv.clone(),
-            command: line.command.clone(),
-            version: version::SYSBENCH.to_owned(),
-            luajit_command: settings.luajit_command.clone(),
-            is_quiet: false,
-            host: self.drivers.clone(),
-            seed,
-            shapes: Shapes::from(&settings.random),
-            unique: Unique::new(seed),
-            events: Events::at_most(settings.events.unwrap_or(0)),
-        });
+    pub fn adopt(mut self, options: &OptionSet) -> Result<Self, Ended> {
+        self.drivers.adopt(options);
+        self.setup = Arc::new(Setup { options: values(options)?, ..Setup::clone(&self.setup) });
         let described = help::table(self.options(options));
         let adopted = self.main.adopt(&self.setup).and_then(|()| self.main.describe_options(&described));
         adopted.map_err(|error| Ended::script(&error))?;
@@ -166,6 +150,11 @@ impl Script {
         running.join();
         failure.map_or(Ok(()), |error| Err(self.drivers.client_failed(&error)))
     }
+}
+
+/// The options' values, as the script finds them.
+fn values(options: &OptionSet) -> Result<Vec<(String, setup::OptionValue)>, Ended> {
+    options::values(options).map_err(|refusal| Ended::refused(&refusal))
 }
 
 /// The seed that is asked for, or one of the time of day.

@@ -61,6 +61,8 @@ impl Asked {
         let mut set = OptionSet::general();
         let mut read = |path: &str| std::fs::read_to_string(path);
         let applied = line.apply(&mut set, &mut read);
+        // Before the script's own, some of which may be called as these are; what is wrong with them is told below.
+        let general = General::read(&mut set.clone());
         let setup = Arc::new(shared(&line, &set, "run", 0, None).map_err(|refusal| refused(&refusal))?);
         let main = Interpreter::new(&setup, 0, Arc::default()).map_err(|error| unread(error.to_string()))?;
         options::declare(&main, &mut set).map_err(|error| unread(error.to_string()))?;
@@ -70,7 +72,7 @@ impl Asked {
             applied.unresolved.resolve(&mut set, unknown, &mut read, &mut |given| options::takes(&main, given));
         resolved.map_err(|refusal| refused(&refusal))?;
         set.iter().try_for_each(|(key, info)| refuse_what_the_experiment_says(&set, &key, info))?;
-        let (general, _) = General::read(&mut set).map_err(|refusal| refused(&refusal))?;
+        let (general, _) = general.map_err(|refusal| refused(&refusal))?;
         if !main.has("event") {
             return Err(unread(format!("cannot find the event() function in {script}")));
         }

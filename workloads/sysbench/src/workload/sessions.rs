@@ -53,7 +53,7 @@ impl Host for Sessions {
         Some(self.driver)
     }
 
-    fn connect(&self, driver: usize, client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+    fn connect(&self, driver: usize, client: u32, _turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
         if driver != self.driver {
             let words =
                 format!("this engine speaks to the driver {}, not {}", DRIVERS[self.driver].name, DRIVERS[driver].name);

@@ -1,0 +1,53 @@
+//! What a run goes by is said on the command line. What a script does where it is loaded, what it declares and how long its
+//! hooks take is the script's own.
+
+use super::{Place, figure, succeeds};
+
+/// It was refused any driver there, and drew the same numbers whatever the seed was.
+#[test]
+fn a_script_may_connect_and_draw_where_it_is_loaded() {
+    let place = Place::new();
+    let script = "con = sysbench.sql.driver():connect()
+        first = sysbench.rand.uniform(1, 4294967294)
+        function init() print('drew ' .. first) assert(sysbench.rand.uniform(1, 4294967294) ~= first) end
+        function event() assert(con:query_row('SELECT ' .. sysbench.tid + 1) == tostring(sysbench.tid + 1)) end";
+    std::fs::write(place.path("own.lua"), script).unwrap();
+    let drew = |seed: &str| {
+        let words = ["own.lua", "--db-driver=sqlite", "--threads=2", "--events=6", "--time=0", seed, "run"];
+        let said = succeeds(&place, &words);
+        assert_eq!(figure(&said, "read:"), 6.0, "{said}");
+        figure(&said, "drew")
+    };
+    assert_ne!(drew("--rand-seed=1"), drew("--rand-seed=2"));
+    assert_eq!(drew("--rand-seed=1"), drew("--rand-seed=1"));
+}
+
+/// What a run goes by is read before its script is: three threads ran, and `off` as a text was on.
+#[test]
+fn what_a_script_declares_by_the_name_of_an_option_of_sysbench_is_its_own() {
+    let place = Place::new();
+    let script = "sysbench.cmdline.options =
+            { threads = {'How many', 3}, events = {'How many', 9}, histogram = {'Whether', 'off'} }
+        function event() end
+        function done() print(sysbench.opt.threads, sysbench.opt.events, sysbench.opt.histogram) end";
+    std::fs::write(place.path("own.lua"), script).unwrap();
+    let said = succeeds(&place, &["own.lua", "--events=4", "--histogram=off", "--time=0", "run"]);
+    assert!(said.contains("Number of threads: 1\n") && !said.contains("Latency histogram"), "{said}");
+    assert_eq!(figure(&said, "total number of events:"), 4.0, "{said}");
+    assert!(said.ends_with("3\t4\toff\n"), "{said}");
+}
+
+/// All of a client's went to the same one. Nobody listens here.
+#[test]
+fn connections_take_the_servers_in_turn() {
+    let place = Place::new();
+    let script = "function prepare()
+            local drv = sysbench.sql.driver()
+            for _ = 1, 3 do print(select(2, pcall(drv.connect, drv))) end
+        end";
+    std::fs::write(place.path("own.lua"), script).unwrap();
+    let said = succeeds(&place, &["own.lua", "--mysql-host=127.0.0.1", "--mysql-port=1,2", "prepare"]);
+    let failed = said.lines().filter(|line| line.starts_with("connection creation failed: "));
+    let ports: Vec<&str> = failed.filter_map(|line| line.split("127.0.0.1:").nth(1)?.split(':').next()).collect();
+    assert_eq!(ports, ["1", "2", "1"], "{said}");
+}
