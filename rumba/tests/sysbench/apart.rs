@@ -51,3 +51,16 @@ fn connections_take_the_servers_in_turn() {
     let ports: Vec<&str> = failed.filter_map(|line| line.split("127.0.0.1:").nth(1)?.split(':').next()).collect();
     assert_eq!(ports, ["1", "2", "1"], "{said}");
 }
+
+/// The run went on for as long.
+#[test]
+fn a_hook_that_takes_long_keeps_no_client_from_its_end() {
+    let place = Place::new();
+    let script = "ffi.cdef[[int usleep(unsigned int);]]
+        function event() ffi.C.usleep(1000) end
+        function sysbench.hooks.report_intermediate() os.execute('sleep 4') end";
+    std::fs::write(place.path("own.lua"), script).unwrap();
+    let said = succeeds(&place, &["own.lua", "--threads=2", "--time=2", "--report-interval=1", "run"]);
+    // The hook is at it until the fifth second.
+    assert!((2.0..4.0).contains(&figure(&said, "time elapsed:")), "{said}");
+}

@@ -119,7 +119,7 @@ pub type Make = Arc<dyn Fn(ClientAddress) -> Result<Box<dyn Client>, EngineError
 /// Clients that are running.
 pub struct Running {
     stop: Arc<Stop>,
-    ends: Receiver<Result<(), EngineError>>,
+    ends: Receiver<(Instant, Result<(), EngineError>)>,
     threads: Vec<JoinHandle<()>>,
     active: usize,
     failure: Option<EngineError>,
@@ -129,6 +129,8 @@ pub struct Running {
     queues: Vec<Arc<Queue>>,
     /// When nothing more became due, by the clients' clock.
     end_ns: Option<u64>,
+    /// When the last of those ended that have.
+    last_end: Option<Instant>,
 }
 
 /// Why a wait ended.
@@ -203,8 +205,19 @@ impl Made {
         }
         let collector = Collector::new(cells, plan.kinds);
         let (active, clock) = (plan.clients as usize, RunClock::start());
-        let running =
-            Running { stop, ends, threads, active, failure: None, collector, clock, in_flight, queues, end_ns: None };
+        let running = Running {
+            stop,
+            ends,
+            threads,
+            active,
+            failure: None,
+            collector,
+            clock,
+            in_flight,
+            queues,
+            end_ns: None,
+            last_end: None,
+        };
         match failure {
             None => Ok(Self { running, starts }),
             Some(error) => {
@@ -244,8 +257,9 @@ impl Running {
         while self.active > 0 {
             let timeout = until.saturating_duration_since(Instant::now());
             match self.ends.recv_timeout(timeout) {
-                Ok(end) => {
+                Ok((at, end)) => {
                     self.active -= 1;
+                    self.last_end = self.last_end.max(Some(at));
                     if let Err(error) = end {
                         self.stop();
                         self.failure.get_or_insert(error);
@@ -289,6 +303,18 @@ impl Running {
         let end_ns = self.clock.now_ns();
         self.stop.set_at(end_ns);
         self.end_ns.get_or_insert(end_ns);
+    }
+
+    /// Asks the clients of a closed loop to begin nothing from this time on, whether or not anybody is there then to end
+    /// them.
+    pub fn end_by(&self, at: Instant) {
+        let left_ns = at.saturating_duration_since(Instant::now()).as_nanos() as u64;
+        self.stop.set_at(self.clock.now_ns().saturating_add(left_ns));
+    }
+
+    /// When the last client ended, once all have.
+    pub fn ended_at(&self) -> Option<Instant> {
+        self.last_end.filter(|_| self.active == 0)
     }
 
     /// When [`Running::finish`] was called, by the clients' clock.
@@ -353,7 +379,7 @@ struct Thread {
     stop: Arc<Stop>,
     tell_made: Sender<Result<(), EngineError>>,
     started: Receiver<RunClock>,
-    tell_end: Sender<Result<(), EngineError>>,
+    tell_end: Sender<(Instant, Result<(), EngineError>)>,
 }
 
 impl Thread {
@@ -385,11 +411,14 @@ impl Thread {
         match waits {
             Some(waits) => waits
                 .run(paced.map(|(client, pace)| (client, pace.sharing(turns.clone()))).collect(), |end| {
-                    tell(&tell_end, end)
+                    tell(&tell_end, (Instant::now(), end))
                 }),
             None => {
                 stop.wakes(unparker());
-                paced.for_each(|(client, pace)| tell(&tell_end, run_alone(client, pace)));
+                paced.for_each(|(client, pace)| {
+                    let end = run_alone(client, pace);
+                    tell(&tell_end, (Instant::now(), end));
+                });
             }
         }
     }
@@ -419,9 +448,9 @@ impl Thread {
 /// Clients with their addresses.
 type Clients = Vec<(ClientAddress, Box<dyn Client>)>;
 
-fn tell(whom: &Sender<Result<(), EngineError>>, end: Result<(), EngineError>) {
+fn tell<T>(whom: &Sender<T>, what: T) {
     // The receiver outlives every client unless the trial is being torn down.
-    let _ = whom.send(end);
+    let _ = whom.send(what);
 }
 
 /// Has the kernel wake this thread when its wait is over and not up to 50 µs

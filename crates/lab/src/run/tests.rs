@@ -121,6 +121,22 @@ fn a_stop_ends_clients_after_the_operation_in_flight() {
 }
 
 #[test]
+fn clients_of_a_closed_loop_end_by_their_time_when_nobody_ends_them() {
+    for driving in drivers(4) {
+        let endless = |_| Ok(ScriptedClient::new(&[Action::Pause(SHORT), Action::Nothing], u64::MAX).boxed());
+        let mut running = made(driving, 4, None, endless).unwrap().start();
+        let end = Instant::now() + Duration::from_millis(20);
+        running.end_by(end);
+        assert_eq!(running.ended_at(), None);
+        wait_for_end(&mut running);
+        let ended = running.ended_at().unwrap();
+        // The clients' clock is another one.
+        assert!(ended + Duration::from_millis(2) >= end && ended <= Instant::now(), "{driving:?}");
+        running.join();
+    }
+}
+
+#[test]
 fn arrivals_keep_their_times_and_their_order_and_none_is_skipped() {
     const OPS: usize = 40;
     for driving in drivers(3) {

@@ -65,6 +65,9 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
         is_over: false,
         record,
     };
+    if run.is_warm {
+        run.limit();
+    }
     let end = run.conduct();
     run.close(end)
 }
@@ -212,6 +215,19 @@ impl Run<'_> {
         }
     }
 
+    /// Has the clients come to their end by themselves, a little after this thread would end them: it may be in a hook of the
+    /// script's then. Those of a rate wait for what arrives after the end, and would be gone before it.
+    fn limit(&self) {
+        if let (Some(time), None) = (self.settings.time, self.settings.rate_per_s) {
+            self.running.end_by(self.started + time + LOOK);
+        }
+    }
+
+    /// Since the start, up to when the last client has ended.
+    fn elapsed(&self) -> Duration {
+        self.running.ended_at().unwrap_or_else(Instant::now).saturating_duration_since(self.started)
+    }
+
     /// Waits; how the clients ended, if they did.
     fn wait(&mut self, until: Instant) -> Option<End> {
         loop {
@@ -276,6 +292,7 @@ impl Run<'_> {
         self.is_warm = true;
         let from_now = || Since::now(&self.counters, Duration::ZERO);
         (self.interval, self.all) = (from_now(), from_now());
+        self.limit();
     }
 
     /// Takes what was counted since the last time.
@@ -293,7 +310,7 @@ impl Run<'_> {
 
     fn report_interval(&mut self) {
         self.collect();
-        let (elapsed, running) = (self.started.elapsed(), self.running.active() as u32);
+        let (elapsed, running) = (self.elapsed(), self.running.active() as u32);
         let queue = self.queue();
         let told = self.interval.tell(Kind::Intermediate, self.settings, &self.counters, running, elapsed);
         let snapshot = Snapshot { queue, ..told };
@@ -314,7 +331,7 @@ impl Run<'_> {
 
     /// What happened since the last checkpoint, or since the start.
     fn cumulative(&mut self, unfinished: u32) -> Snapshot {
-        let (elapsed, running) = (self.started.elapsed(), self.running.active() as u32);
+        let (elapsed, running) = (self.elapsed(), self.running.active() as u32);
         let mut snapshot = self.all.tell(Kind::Cumulative, self.settings, &self.counters, running, elapsed);
         snapshot.unfinished_events = unfinished;
         snapshot.statements = self.test.drivers().statement_times();
