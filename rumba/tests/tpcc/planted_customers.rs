@@ -1,0 +1,47 @@
+//! Faults of customers: there are as many as the scale has, one of them under another number, so that orders and payments are
+//! nobody's.
+
+use rumba_engine_lmdb::Lmdb;
+use rumba_engine_sqlite::Sqlite;
+
+use super::{C_BALANCE, C_YTD_PAYMENT, CUSTOMER, Worked, key};
+
+/// What breaks a clause, and how often.
+fn broken(worked: &Worked) -> Vec<String> {
+    let broken = worked.checks().into_iter().filter(|check| check.wrong > 0);
+    broken.map(|check| format!("{} of {}", check.wrong, check.name.split(':').next().unwrap())).collect()
+}
+
+/// What holds no more over SQL and over keys and values when the first customer of a district has gone to a number beyond the
+/// scale: with what was paid and is owed, or as one of whom nothing is known yet.
+fn broken_by_another_number(is_new: bool) -> [Vec<String>; 2] {
+    let sql = Worked::loaded(&Sqlite, "plain", 1);
+    sql.run("UPDATE customer SET c_id = 5000 WHERE c_d_id = 1 AND c_id = 1");
+    if is_new {
+        sql.run("UPDATE customer SET c_balance = 0, c_ytd_payment = 0 WHERE c_id = 5000");
+    }
+    let keys = Worked::loaded(&Lmdb, "plain", 1);
+    let mut rows = keys.keys();
+    rows.0.begin().unwrap();
+    let row = rows.row(CUSTOMER, &key(&[1, 1, 1]));
+    rows.delete(CUSTOMER, &key(&[1, 1, 1]));
+    rows.put(CUSTOMER, &key(&[1, 1, 5000]), &row);
+    if is_new {
+        [C_BALANCE, C_YTD_PAYMENT].into_iter().for_each(|nth| rows.set(CUSTOMER, &key(&[1, 1, 5000]), nth, 0));
+    }
+    rows.0.commit().unwrap();
+    drop(rows);
+    [broken(&sql), broken(&keys)]
+}
+
+/// The other is the one that is missed.
+#[test]
+fn a_customer_beyond_the_scale_is_held_to_its_orders_and_payments_too() {
+    assert_eq!(broken_by_another_number(false), [["2 of 3.3.2.10"]; 2]);
+}
+
+/// There are as many as before, and no row of a customer is wrong: nothing was found.
+#[test]
+fn a_customer_of_the_scale_who_is_gone_is_missed_by_orders_and_payments() {
+    assert_eq!(broken_by_another_number(true), [["1 of 3.3.2.10"]; 2]);
+}
