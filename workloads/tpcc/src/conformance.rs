@@ -23,7 +23,7 @@ use crate::scale::Scale;
 use crate::settings::{Config, Style};
 use crate::sql::{SqlInspector, SqlLoader, SqlStore, Texts, create_tables};
 use crate::store::Store;
-use crate::tables::{Table, Type};
+use crate::tables::Table;
 
 const ONLY: DataSet = DataSet { number: 0, of: 1 };
 /// Few of everything, so that inputs meet.
@@ -46,12 +46,7 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
         Config { scale: SCALE, sets: 1, constants: Constants::drawn(seed), style: Style::Plain, thinks: false };
     let mut oracle = Oracle::default();
     every_row(&config, seed, &mut |table, row| {
-        let values = table.columns().iter().zip(row).map(|((_, kind), value)| match (kind, value) {
-            (_, value) if value.is_null() => Value::None,
-            (Type::Time, _) => Value::Time,
-            (kind, value) if kind.is_text() => Value::text(value.bytes()),
-            (_, value) => Value::Number(value.int()),
-        });
+        let values = table.columns().iter().zip(row).map(|((_, kind), value)| Value::of(*kind, value));
         oracle.insert(table, values.collect());
     });
     match open() {
@@ -68,6 +63,7 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
             SqlLoader::new(conformance::sql(open())?, 1)
                 .and_then(|mut loader| (0..loader.indexes()).try_for_each(|index| block_on(loader.build_index(index))))
                 .map_err(wrong)?;
+            oracle.folds_case = SqlInspector::new(conformance::sql(open())?, ONLY).folds_case().map_err(wrong)?;
             let (mut stores, texts) = (Vec::new(), Arc::new(Texts::new(ONLY)));
             let groups = conformance::sql(open())?.group_statements();
             for style in [Style::Plain, Style::Batched, Style::Grouped] {

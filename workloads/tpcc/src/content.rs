@@ -1,5 +1,9 @@
 //! What is in the tables, in one form whatever keeps them.
 
+use rumba_core::sql::Param;
+
+use crate::tables::Type;
+
 /// What a column holds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
@@ -14,6 +18,16 @@ pub enum Value {
 }
 
 impl Value {
+    /// What is loaded into a column of this type, exact numbers in their smallest unit.
+    pub fn of(kind: Type, value: &Param<'_>) -> Self {
+        match kind {
+            _ if value.is_null() => Value::None,
+            Type::Time => Value::Time,
+            kind if kind.is_text() => Value::text(value.bytes()),
+            _ => Value::Number(value.int()),
+        }
+    }
+
     /// A text.
     pub fn text(bytes: &[u8]) -> Self {
         Value::Text(bytes.trim_ascii_end().to_vec())

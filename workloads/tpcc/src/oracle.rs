@@ -15,7 +15,11 @@ type Key = Vec<i64>;
 
 /// The tables.
 #[derive(Default)]
-pub struct Oracle([BTreeMap<Key, Row>; Table::ALL.len()]);
+pub struct Oracle {
+    tables: [BTreeMap<Key, Row>; Table::ALL.len()],
+    /// Whether the database that is held against it sorts texts as if all of their letters were capitals.
+    pub folds_case: bool,
+}
 
 fn place(table: Table, column: &str) -> usize {
     table.columns().iter().position(|(name, _)| *name == column).expect("a column of the table")
@@ -28,7 +32,7 @@ fn keys(parts: &[u32]) -> Key {
 impl Oracle {
     /// Adds a row.
     pub fn insert(&mut self, table: Table, row: Row) {
-        let rows = &mut self.0[table as usize];
+        let rows = &mut self.tables[table as usize];
         let of_key = table.columns().iter().zip(&row).filter(|((_, kind), _)| *kind == Type::Key);
         let mut key: Key =
             of_key.map(|(_, value)| if let Value::Number(number) = value { *number } else { -1 }).collect();
@@ -41,11 +45,11 @@ impl Oracle {
 
     /// All rows of a table.
     pub fn rows(&self, table: Table) -> Vec<Row> {
-        self.0[table as usize].values().cloned().collect()
+        self.tables[table as usize].values().cloned().collect()
     }
 
     fn value(&self, table: Table, key: &Key, column: &str) -> &Value {
-        &self.0[table as usize][key][place(table, column)]
+        &self.tables[table as usize][key][place(table, column)]
     }
 
     fn number(&self, table: Table, key: &Key, column: &str) -> i64 {
@@ -63,7 +67,7 @@ impl Oracle {
     }
 
     fn set(&mut self, table: Table, key: &Key, column: &str, value: Value) {
-        let row = self.0[table as usize].get_mut(key).expect("a row that is changed");
+        let row = self.tables[table as usize].get_mut(key).expect("a row that is changed");
         row[place(table, column)] = value;
     }
 
@@ -74,7 +78,7 @@ impl Oracle {
 
     /// The keys of a table that begin so, in order.
     fn below<'a>(&'a self, table: Table, prefix: &'a [i64]) -> impl DoubleEndedIterator<Item = &'a Key> {
-        self.0[table as usize].keys().filter(move |key| key.starts_with(prefix))
+        self.tables[table as usize].keys().filter(move |key| key.starts_with(prefix))
     }
 
     /// 2.5.2.2, 2.6.2.2: by number, or of those with the name, by their first names, the one in the middle, rounded up.
@@ -88,14 +92,17 @@ impl Oracle {
         let all = self.below(Table::Customer, &prefix);
         let mut named: Vec<&Key> =
             all.filter(|key| self.text(Table::Customer, key, "c_last") == &name[..length]).collect();
-        named.sort_by_key(|key| self.text(Table::Customer, key, "c_first"));
+        named.sort_by_key(|key| {
+            let first = self.text(Table::Customer, key, "c_first");
+            if self.folds_case { first.to_ascii_uppercase() } else { first.to_vec() }
+        });
         named[named.len().div_ceil(2) - 1][2]
     }
 
     /// 2.4.2.
     pub fn new_order(&mut self, order: &NewOrder) -> Ordered {
         let NewOrder { warehouse, district, customer, .. } = *order;
-        if order.lines().iter().any(|line| !self.0[Table::Item as usize].contains_key(&keys(&[line.item]))) {
+        if order.lines().iter().any(|line| !self.tables[Table::Item as usize].contains_key(&keys(&[line.item]))) {
             return Ordered::RolledBack;
         }
         let (home, place) = (keys(&[warehouse]), keys(&[warehouse, district]));
@@ -187,7 +194,7 @@ impl Oracle {
         for district in 1..=DISTRICTS {
             let place = keys(&[delivery.warehouse, district]);
             let Some(order) = self.below(Table::NewOrder, &place).next().cloned() else { continue };
-            self.0[Table::NewOrder as usize].remove(&order);
+            self.tables[Table::NewOrder as usize].remove(&order);
             self.set(Table::Orders, &order, "o_carrier_id", Value::Number(i64::from(delivery.carrier)));
             let lines: Vec<Key> = self.below(Table::OrderLine, &order).cloned().collect();
             let mut amount = 0;

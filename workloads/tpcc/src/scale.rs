@@ -67,9 +67,10 @@ impl Scale {
         self.first_undelivered() - 1
     }
 
-    /// Last names in use: each of the first customers of a district has one of its own.
+    /// Last names in use: a third as many as customers of a district, as the specification has it, so that several bear each
+    /// at any scale. With one to each, nobody would have to find the customer in the middle.
     pub fn names(&self) -> u32 {
-        self.customers.min(crate::names::NAMES)
+        (self.customers / 3).clamp(1, crate::names::NAMES)
     }
 
     /// About how many rows the load writes.
@@ -107,5 +108,11 @@ mod tests {
         // 1 + 10 + 100k items + 100k stock + 30k customers, history, orders each + 300k lines + 9k new orders.
         assert_eq!(scale.rows(), 599_011);
         assert!(scale.is_specified());
+    }
+
+    #[test]
+    fn at_any_scale_three_customers_of_a_district_at_least_share_a_last_name() {
+        let names = |customers| Scale { warehouses: 1, customers, items: ITEMS }.names();
+        assert_eq!([10, 30, 3000, 100_000].map(names), [3, 10, 1000, 1000]);
     }
 }

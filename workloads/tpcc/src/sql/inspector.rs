@@ -42,6 +42,12 @@ impl SqlInspector {
         self.looks.cents(&self.set.sql(sql), name)
     }
 
+    /// Whether texts are compared as if all of their letters were capitals, as tables of MySQL's family do where they are
+    /// not told otherwise: last names have no others.
+    pub fn folds_case(&mut self) -> Result<bool, EngineError> {
+        Ok(self.number("SELECT COUNT(*) FROM customer WHERE c_last = 'barbarbar'")? > 0)
+    }
+
     /// Statements, all or none.
     fn change(&mut self, statements: impl IntoIterator<Item = String>) -> Result<(), EngineError> {
         let session = &mut self.looks.session;
