@@ -245,6 +245,13 @@ pub struct Home {
     pub district: u32,
 }
 
+impl Home {
+    /// That of the terminal in this place, from 0, among those of its data set: a warehouse has ten, one for each district.
+    pub fn of_terminal(place: u32) -> Self {
+        Self { warehouse: place / DISTRICTS + 1, district: place % DISTRICTS + 1 }
+    }
+}
+
 impl Inputs {
     /// Inputs of a stream of random numbers.
     pub fn new(random: Random, scale: Scale, constants: Constants, home: Option<Home>) -> Self {
@@ -383,6 +390,57 @@ mod tests {
         assert!((share(&|payment| matches!(payment.who, Who::Name(_))) - 0.6).abs() < 0.006);
         let mean = payments.iter().map(|payment| payment.cents as f64).sum::<f64>() / payments.len() as f64;
         assert!((mean - 250_050.0).abs() < 2_500.0, "{mean}");
+    }
+
+    #[test]
+    fn each_warehouse_has_a_terminal_for_each_district() {
+        let homes: Vec<Home> = (0..30).map(Home::of_terminal).collect();
+        let expected = (1..=3).flat_map(|warehouse| (1..=10).map(move |district| Home { warehouse, district }));
+        assert_eq!(homes, expected.collect::<Vec<Home>>());
+    }
+
+    const CARDS: [Card; 5] = [Card::NewOrder, Card::Payment, Card::OrderStatus, Card::Delivery, Card::StockLevel];
+
+    /// What transactions of a type are drawn with, each once and in order: warehouses, districts (a delivery has none), and of
+    /// deliveries the carriers, of stock levels the thresholds.
+    fn places(inputs: &mut Inputs, card: Card) -> [Vec<u32>; 3] {
+        let mut drawn: [Vec<u32>; 3] = Default::default();
+        for _ in 0..2_000 {
+            let of_one = match inputs.draw(card) {
+                Input::NewOrder(order) => [order.warehouse, order.district, 0],
+                Input::Payment(payment) => [payment.warehouse, payment.district, 0],
+                Input::OrderStatus(asked) => [asked.warehouse, asked.district, 0],
+                Input::Delivery(delivery) => [delivery.warehouse, 0, delivery.carrier],
+                Input::StockLevel(asked) => [asked.warehouse, asked.district, asked.threshold],
+            };
+            drawn.iter_mut().zip(of_one).for_each(|(all, one)| all.push(one));
+        }
+        for all in &mut drawn {
+            all.sort_unstable();
+            all.dedup();
+        }
+        drawn
+    }
+
+    #[test]
+    fn a_terminal_stays_at_home_and_asks_the_stock_level_of_its_district_and_others_go_everywhere() {
+        let mut terminal = inputs(10);
+        terminal.home = Some(Home { warehouse: 3, district: 7 });
+        let mut other = inputs(10);
+        let all: Vec<u32> = (1..=10).collect();
+        for card in CARDS {
+            let [home, districts, besides] = places(&mut terminal, card);
+            assert_eq!(home, [3], "{card:?}");
+            let [everywhere, all_districts, as_besides] = places(&mut other, card);
+            assert_eq!(everywhere, all, "{card:?}");
+            let (of_terminal, of_other, expected) = match card {
+                Card::Delivery => (vec![0], vec![0], all.clone()),
+                Card::StockLevel => (vec![7], all.clone(), (10..=20).collect()),
+                _ => (all.clone(), all.clone(), vec![0]),
+            };
+            assert_eq!((districts, all_districts), (of_terminal, of_other), "{card:?}");
+            assert_eq!((besides, as_besides), (expected.clone(), expected), "{card:?}");
+        }
     }
 
     #[test]

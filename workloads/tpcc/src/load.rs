@@ -419,4 +419,6 @@ pub const PAID: i64 = 1_000;
 const CREDIT_LIMIT: i64 = 5_000_000;
 
 #[cfg(test)]
+mod population;
+#[cfg(test)]
 mod tests;

@@ -10,7 +10,6 @@ use rumba_workload_kit::{Random, Retry, client_seed, stream_seed};
 use crate::actor::Actor;
 use crate::deck::Deck;
 use crate::draw::{Home, Input, Inputs, now};
-use crate::scale::DISTRICTS;
 use crate::settings::Config;
 use crate::store::Store;
 use crate::tally::Tally;
@@ -43,9 +42,8 @@ impl<S: Store> Terminal<S> {
     pub fn new(store: S, config: &Config, tally: Tally, at: ClientAddress, seed: u64) -> Self {
         let seed = client_seed(seed, at);
         let random = |stream| Random::seed_from_u64(stream_seed(seed, stream));
-        // Its place among those of its data set.
-        let place = at.client / config.sets;
-        let home = Home { warehouse: place / DISTRICTS + 1, district: place % DISTRICTS + 1 };
+        // Clients take turns at the data sets.
+        let home = Home::of_terminal(at.client / config.sets);
         let mut deck = Deck::new();
         let thoughts = config.thinks.then(|| Thoughts::met(random(2), &mut deck));
         Self {
