@@ -152,6 +152,7 @@ fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<Work, Spe
             format!("{} (`rumba workloads` lists them)", Registry::suggest(name, &known)),
         )
     })?;
+    let origin = &body.key_origin;
     let body = body.table(&format!("workload.{name}"))?;
     let settings = take::settings(body)?.as_described(workload.settings());
     let known = Known::of(workload, &settings).map_err(|error| take::at_setting(error, body, root))?;
@@ -169,5 +170,18 @@ fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<Work, Spe
         Ok((bound, tests, least))
     });
     let (bound, tests, least) = checked.map_err(|error| take::at_setting(error, body, root))?;
+    each_once(&tests, origin)?;
     Ok(Work { workload: name.clone(), settings, bound: BoundWorkload(Arc::from(bound)), tests, least })
+}
+
+/// Tests are told apart by their names alone: two of one, such as scripts of two directories, would be repeats of each other.
+fn each_once(tests: &[Test], origin: &Origin) -> Result<(), SpecError> {
+    let is_again = |(nth, test): &(usize, &Test)| tests[..*nth].iter().any(|before| before.name == test.name);
+    tests.iter().enumerate().find(is_again).map_or(Ok(()), |(_, test)| {
+        Err(SpecError::new(
+            origin,
+            format!("two of its tests are called `{}`, and would be told as repeats of one", test.name),
+            "give each test once, and scripts file names of their own; repeats = 2 or more runs a test again",
+        ))
+    })
 }

@@ -73,6 +73,7 @@ pub struct PaperLoad {
 const WORKLOAD_SETTINGS: &[SettingInfo] = &[
     SettingInfo { name: "maxid1", kind: Kind::Int(1, 1_000_000_000), default: "1000", help: "" },
     SettingInfo { name: "suite", kind: Kind::Bool, default: "false", help: "" },
+    SettingInfo { name: "suite_again", kind: Kind::Bool, default: "false", help: "" },
 ];
 
 impl Workload for PaperLoad {
@@ -90,7 +91,13 @@ impl Workload for PaperLoad {
     }
     fn tests(&self, settings: &Settings) -> Result<Vec<Test>, SettingError> {
         let test = |name: &str| Test { name: name.to_owned(), settings: settings.clone(), loads: false };
-        Ok(if settings.bool("suite") == Some(true) { vec![test("reads"), test("writes")] } else { Vec::new() })
+        let is_set = |setting: &str| settings.bool(setting) == Some(true);
+        let names: &[&str] = match (is_set("suite"), is_set("suite_again")) {
+            (true, _) => &["reads", "writes"],
+            (_, true) => &["reads", "reads"],
+            _ => &[],
+        };
+        Ok(names.iter().map(|name| test(name)).collect())
     }
     fn bind(&self, _: &Settings) -> Result<Box<dyn Bound>, SettingError> {
         self.bound.fetch_add(1, Relaxed);

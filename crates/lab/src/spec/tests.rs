@@ -413,6 +413,18 @@ fn a_claim_about_an_optional_engine_in_a_test_of_a_suite_is_left_out_with_it_but
     assert!(read(&[&suite, OPTIONAL, &claim("newer/others")].concat()).unwrap_err().problem.contains("newer/others"));
 }
 
+/// Of two scripts of one name one median was told, of twice as many repeats.
+#[test]
+fn two_tests_of_one_name_are_refused() {
+    let (place, problem, remedy) = mistake("maxid1 = 1_000", "suite_again = true");
+    assert_eq!(
+        (place.as_str(), problem.as_str()),
+        ("e.toml:3:11", "two of its tests are called `reads`, and would be told as repeats of one")
+    );
+    assert!(remedy.contains("repeats = 2"), "{remedy}");
+    assert!(read(&GOOD.replace("maxid1 = 1_000", "suite = true")).is_ok());
+}
+
 #[test]
 fn what_is_not_optional_or_alone_is_refused_when_it_is_not_here() {
     let needed = OPTIONAL.replace("optional = true", "optional = false");
