@@ -18,7 +18,7 @@ pub enum CopyError {
     },
     /// There is no room for the copy.
     #[error(
-        "a copy of the kept data takes {} and {path} has {} free; lower maxid1, or use a larger volume (run.data_dir, \
+        "a copy of the kept data takes {} and {path} has {} free; use less data, or a larger volume (run.data_dir, \
          limits.storage.size)", show_bytes(*needed as f64), show_bytes(*free as f64)
     )]
     NoRoom {

@@ -145,9 +145,9 @@ fn check_disk(data_base: &Path, logical: u64, disk: &OnDisk) -> Result<(), Refus
                 show_bytes(logical as f64)
             ),
             remedy: if kept > 0 {
-                "lower maxid1, set run.data_dir to a larger volume, or repeats_from = \"load\", which keeps nothing"
+                "use less data, set run.data_dir to a larger volume, or repeats_from = \"load\", which keeps nothing"
             } else {
-                "lower maxid1, or set run.data_dir to a larger volume"
+                "use less data, or set run.data_dir to a larger volume"
             },
         }),
         // Unknown free space is no reason to refuse: the engine will say when it is full.
