@@ -1,8 +1,9 @@
 //! Waiting without holding the thread: what a client waits for is told to the
 //! driver that runs it.
 //!
-//! Where no driver listens (a schema being created, a check after the run), the
-//! thread itself waits: [`wait_for`] says so, and its caller blocks.
+//! Where no driver listens (a schema being created, a check after the run), or the
+//! thread is this client's alone, the thread itself waits: [`wait_for`] says so, and its
+//! caller blocks, in one call with what it waits for where it can.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -27,8 +28,10 @@ pub enum Wait {
 pub trait Driver {
     /// The client being polled is to be polled again when this has come; a
     /// later wait of the same poll replaces an earlier one. A client may be
-    /// polled too early and then waits again.
-    fn wait(&self, wait: Wait);
+    /// polled too early and then waits again. False where the thread has nothing else to do
+    /// meanwhile: the client blocks by itself.
+    #[must_use = "who is not polled again has to block"]
+    fn wait(&self, wait: Wait) -> bool;
 
     /// A connection is about to be closed; its number may come back as another's.
     fn forget(&self, fd: RawFd);
@@ -63,10 +66,10 @@ impl Drop for Driven {
 }
 
 /// Tells the thread's driver what the client being polled waits for; false when
-/// there is no driver, and the caller must block by itself.
+/// there is no driver, or none that waits for it, and the caller must block by itself.
 #[inline]
 pub fn wait_for(wait: Wait) -> bool {
-    DRIVER.with_borrow(|driver| driver.as_ref().inspect(|driver| driver.wait(wait)).is_some())
+    DRIVER.with_borrow(|driver| driver.as_ref().is_some_and(|driver| driver.wait(wait)))
 }
 
 /// Tells the thread's driver that a connection is about to be closed.
@@ -115,8 +118,9 @@ mod tests {
     struct Heard(RefCell<Vec<Wait>>);
 
     impl Driver for Heard {
-        fn wait(&self, wait: Wait) {
+        fn wait(&self, wait: Wait) -> bool {
             self.0.borrow_mut().push(wait);
+            true
         }
 
         fn forget(&self, _fd: RawFd) {}

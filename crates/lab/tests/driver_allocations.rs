@@ -64,13 +64,20 @@ impl Asker {
     async fn ask(&mut self) {
         let socket = &mut self.socket;
         socket.write_all(b"?").unwrap();
-        poll_fn(|_| match socket.read(&mut [0]) {
-            Ok(1) => Poll::Ready(()),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                assert!(wait_for(Wait::Readable(socket.as_raw_fd())));
-                Poll::Pending
+        poll_fn(|_| {
+            loop {
+                match socket.read(&mut [0]) {
+                    Ok(1) => return Poll::Ready(()),
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                        if wait_for(Wait::Readable(socket.as_raw_fd())) {
+                            return Poll::Pending;
+                        }
+                        // The thread is this client's alone, and so its own calls may block.
+                        socket.set_nonblocking(false).unwrap();
+                    }
+                    other => panic!("{other:?}"),
+                }
             }
-            other => panic!("{other:?}"),
         })
         .await;
     }

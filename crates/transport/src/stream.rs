@@ -1,4 +1,4 @@
-//! The way to a server: a socket that never blocks, encrypted or not.
+//! The way to a server: a socket that blocks only where its thread has nothing else to do, encrypted or not.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -27,6 +27,8 @@ pub enum Ready {
 pub struct Stream {
     socket: OwnedFd,
     tls: Option<Box<ClientConnection>>,
+    /// Whether the next read is to wait until something is there.
+    blocks: bool,
     /// How many bytes were last taken to be encrypted.
     taken: usize,
 }
@@ -43,7 +45,7 @@ impl Stream {
             Address::Tcp { host, port } => connect_tcp(host, *port, deadline)
                 .map_err(|cause| TransportError::io(format!("connecting to {host}:{port}"), cause))?,
         };
-        Ok(Self { socket, tls: None, taken: 0 })
+        Ok(Self { socket, tls: None, blocks: false, taken: 0 })
     }
 
     /// From here on, everything is encrypted.
@@ -62,14 +64,18 @@ impl Stream {
         self.socket.as_raw_fd()
     }
 
-    /// Takes what is there; 0 is the end.
+    /// Takes what is there, after a wait if [`Stream::wait`] left it to this; 0 is the end.
     ///
     /// # Errors
     /// `WouldBlock` when nothing is there, and the system's own.
     #[inline]
     pub fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         match &mut self.tls {
-            None => receive(self.socket.as_fd(), room),
+            None => {
+                let flags = if self.blocks { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
+                self.blocks = false;
+                receive(self.socket.as_fd(), room, flags)
+            }
             Some(tls) => read_encrypted(self.socket.as_fd(), tls, room),
         }
     }
@@ -101,9 +107,10 @@ impl Stream {
     }
 
     /// Waits until the socket is ready, as a session that is polled does; true when a driver does the waiting, and whoever
-    /// polls is to come back.
+    /// polls is to come back. Else the next [`Stream::read`] finds it ready, or waits itself: what is waited for and taken
+    /// in one system call costs one less.
     #[inline]
-    pub fn wait(&self, ready: Ready) -> bool {
+    pub fn wait(&mut self, ready: Ready) -> bool {
         let socket = self.raw();
         let wait = match ready {
             Ready::ToRead => wait::Wait::Readable(socket),
@@ -112,8 +119,12 @@ impl Stream {
         if wait::wait_for(wait) {
             return true;
         }
-        // What is wrong with the socket shows when it is read.
-        let _ = self.block(ready, None);
+        // Of what is encrypted, something may come that holds nothing to be read.
+        self.blocks = ready == Ready::ToRead && !self.is_encrypted();
+        if !self.blocks {
+            // What is wrong with the socket shows when it is read.
+            let _ = self.block(ready, None);
+        }
         false
     }
 
@@ -153,7 +164,10 @@ fn connect_socket(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     loop {
         match rustix::net::connect(&socket, &address) {
-            Ok(()) => return Ok(socket),
+            Ok(()) => {
+                rustix::io::ioctl_fionbio(&socket, false)?;
+                return Ok(socket);
+            }
             // The queue of those who want to connect is full: a thousand clients do that.
             Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
             Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
@@ -173,7 +187,6 @@ fn connect_tcp(host: &str, port: u16, deadline: Instant) -> io::Result<OwnedFd> 
         match TcpStream::connect_timeout(&address, left) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
-                stream.set_nonblocking(true)?;
                 return Ok(stream.into());
             }
             Err(cause) => last = cause,
@@ -183,9 +196,9 @@ fn connect_tcp(host: &str, port: u16, deadline: Instant) -> io::Result<OwnedFd> 
 }
 
 #[inline]
-fn receive(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<usize> {
+fn receive(socket: BorrowedFd<'_>, room: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
     loop {
-        match rustix::net::recv(socket, &mut *room, RecvFlags::DONTWAIT) {
+        match rustix::net::recv(socket, &mut *room, flags) {
             Ok((taken, _)) => return Ok(taken),
             Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
@@ -208,7 +221,7 @@ struct Below<'a>(BorrowedFd<'a>);
 
 impl Read for Below<'_> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        receive(self.0, room)
+        receive(self.0, room, RecvFlags::DONTWAIT)
     }
 }
 
@@ -255,4 +268,52 @@ fn send_encrypted(socket: BorrowedFd<'_>, tls: &mut ClientConnection) -> io::Res
         tls.write_tls(&mut Below(socket))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::net::UnixListener;
+    use std::rc::Rc;
+
+    use super::*;
+
+    /// Takes over no wait, as a driver whose threads have one client each.
+    struct Alone;
+
+    impl wait::Driver for Alone {
+        fn wait(&self, _wait: wait::Wait) -> bool {
+            false
+        }
+
+        fn forget(&self, _fd: RawFd) {}
+    }
+
+    #[test]
+    fn a_thread_with_nothing_else_to_do_waits_in_its_read_and_only_in_that_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        let mut stream = Stream::connect(&Address::Socket(path), Instant::now() + Duration::from_secs(10)).unwrap();
+        let (mut theirs, _) = listener.accept().unwrap();
+        let _driven = wait::drive_with(Rc::new(Alone));
+        let (mut room, pause) = ([0; 8], Duration::from_millis(20));
+        for _ in 0..2 {
+            let told = stream.read(&mut room).unwrap_err();
+            assert_eq!(told.kind(), io::ErrorKind::WouldBlock, "nobody has waited");
+            let before = Instant::now();
+            assert!(!stream.wait(Ready::ToRead), "nobody is polled again");
+            let answer = std::thread::spawn(move || {
+                std::thread::sleep(pause);
+                theirs.write_all(b"told").unwrap();
+                theirs
+            });
+            assert_eq!(stream.read(&mut room).unwrap(), 4);
+            assert!(before.elapsed() >= pause);
+            theirs = answer.join().unwrap();
+        }
+        drop(theirs);
+        assert!(!stream.wait(Ready::ToRead));
+        assert_eq!(stream.read(&mut room).unwrap(), 0, "the end wakes it, too");
+    }
 }

@@ -379,8 +379,9 @@ fn an_answer_to_something_else_ends_the_session() {
 struct Heard(RefCell<Vec<Wait>>);
 
 impl Driver for Heard {
-    fn wait(&self, wait: Wait) {
+    fn wait(&self, wait: Wait) -> bool {
         self.0.borrow_mut().push(wait);
+        true
     }
 
     fn forget(&self, _fd: RawFd) {}

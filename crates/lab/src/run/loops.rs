@@ -59,8 +59,9 @@ struct Heard {
 }
 
 impl Driver for Heard {
-    fn wait(&self, wait: Wait) {
+    fn wait(&self, wait: Wait) -> bool {
         self.wait.set(Some(wait));
+        true
     }
 
     fn forget(&self, fd: RawFd) {

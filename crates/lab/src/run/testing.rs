@@ -100,9 +100,13 @@ impl Connection {
             if told {
                 return Poll::Ready(());
             }
-            assert!(wait_for(wait), "a driver runs this client");
             told = true;
-            Poll::Pending
+            if wait_for(wait) {
+                return Poll::Pending;
+            }
+            // The thread is this client's alone, and so its own calls may block.
+            self.0.set_nonblocking(false).unwrap();
+            Poll::Ready(())
         })
         .await;
     }

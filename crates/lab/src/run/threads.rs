@@ -1,10 +1,10 @@
-//! The driver `threads`: a client has its thread, which waits for what the
-//! client waits for.
+//! The driver `threads`: a client has its thread, and waits for its connections with it.
 
 use std::cell::Cell;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use rumba_core::error::EngineError;
 use rumba_core::wait::{Driver, Wait, drive_with};
@@ -31,13 +31,18 @@ pub fn allow(threads: u32, kinds: usize) -> Result<(), EngineError> {
     }
 }
 
-/// What the thread's client has said that it waits for.
+/// The time that the thread's client has said that it waits for.
 #[derive(Default)]
-struct Heard(Cell<Option<Wait>>);
+struct Heard(Cell<Option<Instant>>);
 
 impl Driver for Heard {
-    fn wait(&self, wait: Wait) {
-        self.0.set(Some(wait));
+    /// For its connection a client waits in the call that reads, one for each answer: nobody else has the thread.
+    fn wait(&self, wait: Wait) -> bool {
+        match wait {
+            Wait::Until(time) => self.0.set(Some(time)),
+            Wait::Readable(_) | Wait::Writable(_) => return false,
+        }
+        true
     }
 
     fn forget(&self, _fd: RawFd) {}
@@ -56,23 +61,11 @@ pub fn run(client: &mut dyn Client, mut pace: ClientPace) -> Result<(), EngineEr
             return end;
         }
         match heard.0.get() {
-            Some(Wait::Readable(fd)) => wait_at(fd, libc::POLLIN),
-            Some(Wait::Writable(fd)) => wait_at(fd, libc::POLLOUT),
             // In naps: polled too early, the client looks whether it is to stop and waits again. Who has something to tell
             // it at once unparks its thread.
-            Some(Wait::Until(time)) => std::thread::park_timeout(until(time).min(NAP)),
+            Some(time) => std::thread::park_timeout(until(time).min(NAP)),
             None => std::thread::park(),
         }
-    }
-}
-
-/// Waits at one connection. A signal, or anything else that ends the wait too
-/// early, has the client look for itself: its own call finds the error.
-fn wait_at(fd: RawFd, events: i16) {
-    let mut one = libc::pollfd { fd, events, revents: 0 };
-    // SAFETY: one descriptor in a list of one that lives through the call; the kernel checks its number.
-    unsafe {
-        libc::poll(&mut one, 1, -1);
     }
 }
 

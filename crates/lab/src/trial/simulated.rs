@@ -90,8 +90,9 @@ impl Worker for MockEngine {
 struct Heard(Cell<Option<Wait>>);
 
 impl Driver for Heard {
-    fn wait(&self, wait: Wait) {
+    fn wait(&self, wait: Wait) -> bool {
         self.0.set(Some(wait));
+        true
     }
 
     fn forget(&self, _: RawFd) {}

@@ -13,7 +13,9 @@ use rumba_testkit::sql::{answer, ask, ints};
 struct Deaf;
 
 impl Driver for Deaf {
-    fn wait(&self, _wait: Wait) {}
+    fn wait(&self, _wait: Wait) -> bool {
+        true
+    }
 
     fn forget(&self, _fd: i32) {}
 }

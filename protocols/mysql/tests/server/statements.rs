@@ -302,8 +302,9 @@ fn a_table_that_is_altered_is_read_with_its_new_columns() {
 struct Last(RefCell<Option<Wait>>);
 
 impl Driver for Last {
-    fn wait(&self, wait: Wait) {
+    fn wait(&self, wait: Wait) -> bool {
         *self.0.borrow_mut() = Some(wait);
+        true
     }
 
     fn forget(&self, _fd: i32) {}

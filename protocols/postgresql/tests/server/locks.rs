@@ -15,7 +15,9 @@ use crate::support::{admin, session, shared};
 struct Deaf;
 
 impl Driver for Deaf {
-    fn wait(&self, _wait: Wait) {}
+    fn wait(&self, _wait: Wait) -> bool {
+        true
+    }
 
     fn forget(&self, _fd: i32) {}
 }
