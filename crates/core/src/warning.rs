@@ -169,6 +169,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("engine-left-out", Rank::Note, &[]),
     row("not-verified", Rank::Note, &[]),
     row("not-killed", Rank::Note, &[]),
+    row("nothing-acknowledged", Rank::Note, &[]),
     row("not-calibrated", Rank::Note, &[]),
     row("throttle-not-lifted", Rank::Note, &[]),
     row("memory-not-lifted", Rank::Note, &[]),

@@ -136,7 +136,7 @@ impl Trial<'_> {
         let wrong = checks.iter().find(|check| check.wrong > 0).map(describe);
         let broken = wrong.or_else(|| broken_promise(&recovery, durability));
         if broken.is_none() {
-            let warnings = [loss(&recovery, durability), damage(&recovery)];
+            let warnings = [loss(&recovery, durability), damage(&recovery), vacuous(&recovery)];
             warnings.into_iter().flatten().for_each(|warning| self.emit(Event::Warning(warning)));
         }
         let answer = self.answer(&span, end.is_ok());
@@ -204,9 +204,28 @@ fn damage(recovery: &Recovery) -> Option<Warning> {
     Some(Warning::new("damaged-by-kill", message, remedy))
 }
 
+/// That the kill came before there was anything to lose.
+fn vacuous(recovery: &Recovery) -> Option<Warning> {
+    (recovery.acknowledged == 0).then(|| {
+        Warning::new(
+            "nothing-acknowledged",
+            "no transaction had been acknowledged when the database was killed: that none is lost shows nothing",
+            "let clients work for longer before it: crash = \"5s\"",
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kill_before_anything_was_acknowledged_is_told_as_one_that_shows_nothing() {
+        let of =
+            |acknowledged| Recovery { acknowledged, lost: 0, examples: Vec::new(), damage: Vec::new(), open_s: 1.0 };
+        assert_eq!(vacuous(&of(1)), None);
+        assert!(vacuous(&of(0)).is_some_and(|warning| warning.message.contains("shows nothing")));
+    }
 
     #[test]
     fn a_loss_breaks_what_was_promised_and_nothing_else() {
