@@ -126,6 +126,8 @@ pub struct Spread {
     pub median: f64,
     least: f64,
     most: f64,
+    /// Between which the true median lies in 95 of 100 such measurements at least.
+    sure: (f64, f64),
 }
 
 impl Spread {
@@ -133,13 +135,42 @@ impl Spread {
     pub fn of(mut repeats: Vec<f64>) -> Self {
         repeats.sort_by(f64::total_cmp);
         let at = |place: usize| repeats.get(place).copied().unwrap_or(f64::NAN);
-        Self { median: at(repeats.len() / 2), least: at(0), most: at(repeats.len().wrapping_sub(1)) }
+        let (last, out) = (repeats.len().wrapping_sub(1), left_out(repeats.len()));
+        Self {
+            median: at(repeats.len() / 2),
+            least: at(0),
+            most: at(last),
+            sure: (at(out), at(last.wrapping_sub(out))),
+        }
     }
 
     /// Written as `1.23 (1.20–1.31)`.
     pub fn told(&self, digits: usize) -> String {
         format!("{:.digits$} ({:.digits$}–{:.digits$})", self.median, self.least, self.most)
     }
+
+    /// The same, and where the median lies at 95%: `1.23 (1.11–1.31; at 95% 1.20–1.25)`.
+    pub fn told_with_surety(&self, digits: usize) -> String {
+        let ((from, to), told) = (self.sure, self.told(digits));
+        format!("{}; at 95% {from:.digits$}–{to:.digits$})", told.trim_end_matches(')'))
+    }
+}
+
+/// How many of so many sorted repeats are left out at each end if what is left is to hold the median in 95 of 100 cases at
+/// least. Each repeat lies below it as a fair coin falls, whatever the distribution: so much says the sign test.
+fn left_out(repeats: usize) -> usize {
+    let outcomes = 2_f64.powi(repeats as i32);
+    // How many lie below, in so many of all outcomes.
+    let (mut ways, mut below, mut out) = (1.0, 1.0, 0);
+    while out < repeats / 2 {
+        ways *= (repeats - out) as f64 / (out + 1) as f64;
+        below += ways;
+        if 2.0 * below / outcomes > 0.05 {
+            break;
+        }
+        out += 1;
+    }
+    out
 }
 
 /// A phase of a trial.
@@ -179,4 +210,17 @@ pub fn callgrind(count: u64, program: &dyn Fn(&mut Command, u64)) -> Result<f64,
         Ok(line.1.trim().parse()?)
     };
     Ok((executed(2 * count)? - executed(count)?) / count as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_a_median_are_those_of_the_tables_of_the_sign_test() {
+        // Critical values of the two-sided sign test at 5%: 0 of 6, 1 of 9, 2 of 12, 3 of 15, 5 of 20.
+        assert_eq!([6, 8, 9, 12, 15, 20].map(left_out), [0, 0, 1, 2, 3, 5]);
+        let spread = Spread::of((1..=15).map(f64::from).collect());
+        assert_eq!(spread.told_with_surety(0), "8 (1–15; at 95% 4–12)");
+    }
 }

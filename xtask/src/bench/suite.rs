@@ -13,12 +13,14 @@ use super::measure::{Bench, Spread};
 use super::servers::{Cores, DATABASE, SYSBENCH, Server, Sysbench, Whose, Window, at, cpu_us, run, words};
 use super::{Failure, Line};
 
-/// Where the threads of a process come to lie makes a third more or less of its rate and lasts as long as it does, so that
-/// each turn is a process of its own, and there are so many.
+/// Turns of each where what is timed is the whole of a program's work.
 const REPEATS: usize = 7;
-const WINDOW_S: u32 = 2;
-/// How long a process runs before it is looked at, from the first second that it tells of.
-const WARMUP: Duration = Duration::from_secs(1);
+/// Where the threads of a process come to lie makes a third more or less of its rate and lasts as long as it does, so that
+/// each turn of a test is a process of its own, and there are many short ones.
+const TURNS: usize = 15;
+const WINDOW_S: u32 = 1;
+/// How long a process runs before it is looked at, beyond the first second that it tells of.
+const WARMUP: Duration = Duration::ZERO;
 /// All that both have under the same name and that runs on without an end. `bulk_insert` does not: see [`bulk_insert`].
 const TESTS: [&str; 10] = [
     "oltp_point_select",
@@ -66,11 +68,12 @@ fn command(program: &[&OsStr]) -> Command {
 /// Measures both in turns, rumba's first; each second time the other way round, so that what a turn leaves behind is in
 /// both's figures.
 fn in_turns<T>(
+    repeats: usize,
     own: impl Fn() -> Result<T, Failure>,
     peer: impl Fn() -> Result<T, Failure>,
 ) -> Result<Vec<(T, T)>, Failure> {
     let mut pairs = Vec::new();
-    for repeat in 0..REPEATS {
+    for repeat in 0..repeats {
         pairs.push(if repeat.is_multiple_of(2) {
             (own()?, peer()?)
         } else {
@@ -97,7 +100,7 @@ pub fn empty_event(bench: &Bench) -> Result<Vec<Line>, Failure> {
         let is_rate = told.contains("events/s (eps):");
         Ok(if is_rate { 1e9 / number } else { 2e9 / number })
     };
-    let pairs = in_turns(|| ns(&programs.own), || ns(&programs.peer))?;
+    let pairs = in_turns(REPEATS, || ns(&programs.own), || ns(&programs.peer))?;
     let [own, peer] =
         [Spread::of(pairs.iter().map(|pair| pair.0).collect()), Spread::of(pairs.iter().map(|pair| pair.1).collect())];
     Ok(vec![Line {
@@ -138,7 +141,7 @@ fn prepare_with(bench: &Bench, server: &Server, threads: u32, least: f64) -> Res
         run(&mut ask("cleanup"))?;
         rows_window(&mut ask("prepare"), rows)
     };
-    let compared = Compared::of(&in_turns(|| fill(&programs.own), || fill(&programs.peer))?);
+    let compared = Compared::of(&in_turns(REPEATS, || fill(&programs.own), || fill(&programs.peer))?);
     let command = format!(
         "rumba sysbench oltp_read_write {} prepare, the tables dropped before; in turns with sysbench and the same words",
         given.join(" ")
@@ -205,7 +208,7 @@ fn bulk_insert(
         run(&mut ask(&programs.peer, &["cleanup"]))?;
         Ok(window)
     };
-    let pairs = in_turns(|| turn(&programs.own, &places[0]), || turn(&programs.peer, &places[1]))?;
+    let pairs = in_turns(REPEATS, || turn(&programs.own, &places[0]), || turn(&programs.peer, &places[1]))?;
     Ok(Compared::of(&pairs))
 }
 
@@ -225,7 +228,7 @@ pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
             lines.push(Line {
                 what: format!("queries per second, {test}, MariaDB, {clients} clients, ratio to sysbench"),
                 goal: "≥ 1.00".into(),
-                measured: format!("{}; client CPU {}", compared.rate.told(2), compared.cpu_told()),
+                measured: format!("{}; client CPU {}", compared.rate.told_with_surety(2), compared.cpu_told()),
                 met: Some(compared.rate.median >= 1.0),
                 command: format!("rumba sysbench {test} --threads={clients}; in turns with sysbench and the same words (nothing pinned)"),
             });
@@ -260,7 +263,7 @@ fn alike(words: &[Vec<String>; 2]) -> Result<Line, Failure> {
     Ok(Line {
         what: format!("queries per second, oltp_point_select, MariaDB, {CLIENTS} clients, sysbench, ratio to sysbench"),
         goal: "reported".into(),
-        measured: format!("{}; client CPU {}", compared.rate.told(2), compared.cpu_told()),
+        measured: format!("{}; client CPU {}", compared.rate.told_with_surety(2), compared.cpu_told()),
         met: None,
         command: format!("sysbench oltp_point_select --threads={CLIENTS}; in turns with itself (nothing pinned)"),
     })
@@ -381,7 +384,7 @@ fn compare(programs: &Programs<'_>, words: &[Vec<String>; 2], clients: u32) -> R
     let turn = |program: &[&OsStr], words: &[String]| {
         Sysbench::start(program, words, &Cores::FREE, clients, WARMUP)?.seconds(WINDOW_S)
     };
-    Ok(Compared::of(&in_turns(|| turn(&programs.own, &words[0]), || turn(&programs.peer, &words[1]))?))
+    Ok(Compared::of(&in_turns(TURNS, || turn(&programs.own, &words[0]), || turn(&programs.peer, &words[1]))?))
 }
 
 #[cfg(test)]
@@ -398,7 +401,7 @@ mod tests {
             order.borrow_mut().push(who);
             Ok(who)
         };
-        let pairs = in_turns(|| turn('o'), || turn('p')).unwrap();
+        let pairs = in_turns(REPEATS, || turn('o'), || turn('p')).unwrap();
         assert_eq!((pairs, order.into_inner().as_str()), (vec![('o', 'p'); REPEATS], "oppooppooppoop"));
     }
 }
