@@ -354,7 +354,7 @@ fn random_numbers_counters_and_histograms_are_there_under_all_their_names() {
         local h = sysbench.histogram.new(100, 1, 1000)
         h:update(10)
         assert(sysbench.version == '1.1.0' and sysbench.cmdline.command == 'run')
-        assert(sysbench.cmdline.script_path == 'test.lua' and sysbench.cmdline.argv[2] == 'run')
+        assert(sysbench.cmdline.script_path == nil and test == nil and sysbench.cmdline.argv[2] == 'run')
         assert(os.execute('true') and bit.band(6, 3) == 2)";
     let counters = Arc::<Counters>::default();
     Interpreter::new(&run.setup(script), 3, counters.clone()).unwrap();
@@ -440,7 +440,7 @@ fn what_statements_take_is_told_once() {
     let run = Run::new();
     let stopwatch = Stopwatch::default();
     assert_eq!(stopwatch.take(), None);
-    let mut session = stopwatch.over(run.host.connect(0, 0).unwrap());
+    let mut session = stopwatch.over(run.host.connect(0, 0, 0).unwrap());
     let mut ask = |sql: &str| {
         session.submit_text(sql).unwrap();
         let mut context = Context::from_waker(std::task::Waker::noop());
@@ -474,7 +474,7 @@ fn rows_of_prepared_statements_are_those_of_the_same_statement_as_text() {
         for first = 0, 20, 5 do
             key:set(first)
             local rs = prepared:execute()
-            assert(rs.nrows == 20 - first and (first == 20 or rs.nfields == 3), tostring(rs.nfields))
+            assert(rs.nrows == 20 - first and rs.nfields == 3, tostring(rs.nfields))
             if first ~= 10 then
                 for id = first + 1, 20 do
                     local row = rs:fetch_row()

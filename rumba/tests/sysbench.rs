@@ -511,6 +511,18 @@ fn hooks_options_and_commands_of_a_script_are_its_own() {
 }
 
 #[test]
+fn a_script_is_told_its_path_if_it_has_one() {
+    let place = Place::new();
+    std::fs::write(place.path("own.lua"), "print(sysbench.cmdline.script_path, test, sysbench.test.path)").unwrap();
+    let said = succeeds(&place, &["own.lua"]);
+    assert!(said.contains("own.lua\town.lua\town.lua\n"), "{said}");
+    let output =
+        place.rumba(&["sysbench"]).stdin(std::fs::File::open(place.path("own.lua")).unwrap()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("nil\tnil\tnil\n"), "{said}");
+}
+
+#[test]
 fn a_value_that_a_script_does_not_take_is_refused_as_an_option_that_it_does_not_have() {
     let place = Place::new();
     let script = "

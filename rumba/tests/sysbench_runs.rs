@@ -11,6 +11,8 @@ mod existing;
 #[path = "scripts/laws.rs"]
 #[allow(dead_code)] // What is of sysbench's later versions.
 mod laws;
+#[path = "sysbench_runs/prepared.rs"]
+mod prepared;
 
 use std::process::{Command, Output};
 
@@ -18,7 +20,6 @@ use common::{Place, text};
 use existing::{Existing, PASSWORD};
 use laws::{Level, Verdict};
 use rumba_core::engine::Brought;
-use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 
 /// Other people's scripts, which are not kept here.
 const SCRIPTS: Brought = Brought { variable: "RUMBA_SYSBENCH_SCRIPTS", page: "docs/sysbench.md" };
@@ -348,63 +349,6 @@ fn reports_of_a_script_s_choice_are_the_ones_that_come() {
     assert!(json[0]["qps"]["reads"].as_f64().unwrap() > 0.0 && json[0]["threads"] == 1, "{said}");
     let said = with("sysbench.report_default");
     assert!(intervals(&said).len() >= 2 && figure(&said, "qps:") > 0.0, "{said}");
-}
-
-/// Rows of prepared statements are those of the same statement as text, though they come in another form and are read
-/// when they are asked for.
-const PREPARED_ROWS: &str = r"
-    function prepare()
-        local drv = sysbench.sql.driver()
-        local con = drv:connect()
-        con:query('CREATE TABLE kinds (id INT PRIMARY KEY, big BIGINT, word VARCHAR(20), real_one DOUBLE PRECISION)')
-        con:query([[INSERT INTO kinds VALUES (1, -5000000000, 'a', 1.5), (2, NULL, NULL, NULL), (3, 7, '', -0.25)]])
-        local sql = 'SELECT id, big, word, real_one FROM kinds WHERE id > ? ORDER BY id'
-        local stmt = con:prepare(sql)
-        local from = stmt:bind_create(sysbench.sql.type.INT)
-        stmt:bind_param(from)
-        for _, first in ipairs { 0, 1, 3, 0 } do
-            local expected = {}
-            local rs = con:query((sql:gsub('?', first)))
-            for number = 1, rs.nrows do expected[number] = rs:fetch_row() end
-            from:set(first)
-            rs = stmt:execute()
-            assert(rs.nrows == #expected, tostring(rs.nrows))
-            for number, row in ipairs(expected) do
-                local found = rs:fetch_row()
-                for column = 1, 4 do
-                    local is_same = found[column] == row[column]
-                        or column == 4 and tonumber(found[column]) == tonumber(row[column])
-                    assert(is_same, number .. '.' .. column .. ': ' .. tostring(found[column]))
-                end
-            end
-            assert(rs:fetch_row() == nil)
-        end
-        print('all the same')
-    end
-    function event() end";
-
-#[test]
-#[needs(MariaDb)]
-fn rows_of_prepared_statements_are_those_of_mariadb() {
-    let place = Place::new();
-    let server = Existing::start(&[]);
-    server.ask("CREATE DATABASE sbtest");
-    let socket = format!("--mysql-socket={}", server.socket.display());
-    let password = format!("--mysql-password={PASSWORD}");
-    let said = succeeds(&place, PREPARED_ROWS, &[&socket, "--mysql-user=root", &password, "prepare"]);
-    assert!(said.contains("all the same"), "{said}");
-}
-
-#[test]
-#[needs(PostgreSql)]
-fn rows_of_prepared_statements_are_those_of_postgresql() {
-    let place = Place::new();
-    let server = PostgreSql::start(&[], &[]);
-    let host = format!("--pgsql-host={}", server.directory().display());
-    let (port, user) = (format!("--pgsql-port={}", server.port()), format!("--pgsql-user={SUPERUSER}"));
-    let words = ["--db-driver=pgsql", &host, &port, &user, "--pgsql-db=postgres", "prepare"];
-    let said = succeeds(&place, PREPARED_ROWS, &words);
-    assert!(said.contains("all the same"), "{said}");
 }
 
 #[test]

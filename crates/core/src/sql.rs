@@ -40,6 +40,17 @@ impl std::fmt::Display for Dialect {
 /// A statement's parameter.
 pub type Param<'a> = SqlValue<'a>;
 
+/// What a parameter takes, said by a client before it has a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamType {
+    /// Whole numbers of 64 bits.
+    Int,
+    /// Floating-point numbers of 64 bits.
+    Double,
+    /// Characters.
+    Text,
+}
+
 /// One row of an answer, borrowed from the session.
 pub trait Row {
     /// How many columns it has; they are asked for from 0 on.
@@ -131,8 +142,8 @@ pub struct Answer {
     pub matched: u64,
     /// The last automatically assigned id, 0 if none.
     pub last_insert_id: i64,
-    /// Whether the statement is one that answers with rows, if only with none.
-    pub result_set: bool,
+    /// How many columns the rows have, of a statement that answers with rows, if only with none.
+    pub columns: Option<u32>,
 }
 
 /// What is called with each row of an answer.
@@ -194,6 +205,15 @@ pub trait SqlSession: Send {
     /// The engine's words about the statement, or that this session takes only UTF-8: all do but those of servers.
     fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
         self.prepare(utf8("prepare", sql)?)
+    }
+
+    /// As [`SqlSession::prepare_bytes`], with its parameters declared to be of these types where the engine takes such a
+    /// declaration: else it makes of each what the place has in which it stands.
+    ///
+    /// # Errors
+    /// As of [`SqlSession::prepare_bytes`].
+    fn prepare_declared(&mut self, sql: &[u8], _types: &[ParamType]) -> Result<Statement, EngineError> {
+        self.prepare_bytes(sql)
     }
 
     /// Prepares the loading of rows into a table in the session's best way; for [`SqlSession::submit_rows`].

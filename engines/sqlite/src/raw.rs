@@ -54,7 +54,8 @@ struct Prepared {
     parameters: usize,
     is_read_only: bool,
     is_rollback: bool,
-    has_columns: bool,
+    /// Of its rows, if it gives any.
+    columns: Option<u32>,
 }
 
 // SAFETY: a statement belongs to its connection, which may move between threads
@@ -232,7 +233,7 @@ impl Handle {
             parameters: usize::try_from(parameters).unwrap_or_default(),
             is_read_only,
             is_rollback: is_rollback(sql),
-            has_columns: columns > 0,
+            columns: u32::try_from(columns).ok().filter(|&columns| columns > 0),
         };
         Ok((Some(prepared), rest))
     }
@@ -299,7 +300,7 @@ impl Handle {
                 answer.affected += one.affected;
                 answer.matched += one.matched;
                 answer.last_insert_id = one.last_insert_id;
-                answer.result_set |= one.result_set;
+                answer.columns = one.columns.or(answer.columns);
             }
         }
         Ok(answer)
@@ -318,7 +319,7 @@ impl Handle {
         let running = Running(statement);
         if statement.is_read_only {
             let rows = self.step_through(&running, visit)?;
-            return Ok(Answer { rows, result_set: statement.has_columns, ..Answer::default() });
+            return Ok(Answer { rows, columns: statement.columns, ..Answer::default() });
         }
         let db = self.db();
         // SAFETY: the connection is open. The count and the id outlive statements that do not
@@ -330,8 +331,8 @@ impl Handle {
             let has_changed = ffi::sqlite3_total_changes64(db) != total;
             let affected = if has_changed { ffi::sqlite3_changes64(db) } else { 0 };
             let affected = u64::try_from(affected).unwrap_or_default();
-            let (last_insert_id, result_set) = (ffi::sqlite3_last_insert_rowid(db), statement.has_columns);
-            Ok(Answer { rows, affected, matched: affected, last_insert_id, result_set })
+            let last_insert_id = ffi::sqlite3_last_insert_rowid(db);
+            Ok(Answer { rows, affected, matched: affected, last_insert_id, columns: statement.columns })
         }
     }
 

@@ -9,7 +9,7 @@ use super::Run;
 fn functions_of_before_1_0_go_over_a_connection_of_the_interpreter() {
     let run = Run::new();
     let script = "
-        assert(thread_id == 3 and test == 'test.lua' and sysbench.test.path == test)
+        assert(thread_id == 3 and test == nil and sysbench.test.path == test)
         assert(mysql_table_engine == 'innodb' and myisam_max_rows == 1000000)
         assert(DB_ERROR_NONE == 0 and DB_ERROR_RESTART_TRANSACTION == 1 and DB_ERROR_FAILED == 2)
         local drawn = sb_rnd()

@@ -128,7 +128,7 @@ impl SqlSession for Ones {
     fn poll_answer(&mut self, _: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         self.pending -= 1;
         visit(&Ones::default());
-        Poll::Ready(Ok(Answer { rows: 1, affected: 1, matched: 1, last_insert_id: 1, result_set: true }))
+        Poll::Ready(Ok(Answer { rows: 1, affected: 1, matched: 1, last_insert_id: 1, columns: Some(1) }))
     }
 
     fn run(&mut self, _: &str) -> Result<(), EngineError> {

@@ -263,8 +263,8 @@ impl Connection {
             self.refused("prepare");
             return null_mut();
         };
-        let (prepared, rereads) = match statement::prepare(&mut **session, sql) {
-            Ok(prepared) => (prepared, session.rereads(prepared)),
+        let opened = match statement::prepare(&mut **session, sql) {
+            Ok(opened) => opened,
             Err(error) => {
                 self.failed(&error, "prepare", sql);
                 return null_mut();
@@ -274,8 +274,23 @@ impl Connection {
         let connection = self.address();
         let place = self.spare.pop().unwrap_or_else(|| self.statements.put(BoundStatement::new(connection)));
         // SAFETY: statements live as long as their connection's place, and nobody has this one.
-        unsafe { &mut *place }.open(prepared, rereads, sql);
+        unsafe { &mut *place }.open(opened, sql);
         place
+    }
+
+    /// Prepares a statement whose types are known by now.
+    pub(crate) fn prepare_bound(&mut self, statement: &mut BoundStatement) -> Outcome {
+        let Some(session) = &mut self.session else { return self.refused("bind_param") };
+        match statement.prepare(&mut **session) {
+            Ok(()) => {
+                self.error = NONE;
+                Outcome::Done
+            }
+            Err(error) => {
+                statement.awaits_types = true;
+                self.failed(&error, "prepare", &statement.sql)
+            }
+        }
     }
 
     /// Closes a statement of its session.
@@ -296,6 +311,9 @@ impl Connection {
     pub(crate) unsafe fn execute(&mut self, statement: &BoundStatement) -> Outcome {
         self.forget_rows();
         let (Some(session), Some(prepared)) = (&mut self.session, statement.statement) else {
+            if statement.awaits_types {
+                return self.failed(&statement::unbound(), "execute", &statement.sql);
+            }
             return self.refused("execute");
         };
         for &param in &statement.params {
@@ -336,7 +354,7 @@ impl Connection {
     fn took(&mut self, answer: &Answer) -> Outcome {
         self.error = NONE;
         let (counter, outcome, rows) = match answer {
-            Answer { result_set: true, rows, .. } => (Counter::Read, Outcome::Rows, *rows),
+            Answer { columns: Some(_), rows, .. } => (Counter::Read, Outcome::Rows, *rows),
             Answer { affected: 0, .. } => (Counter::Other, Outcome::Done, 0),
             Answer { affected, .. } => (Counter::Write, Outcome::Done, *affected),
         };
@@ -344,7 +362,7 @@ impl Connection {
         self.has_given_rows |= outcome == Outcome::Rows;
         self.result.counter = counter as c_int;
         self.result.nrows = u32::try_from(rows).unwrap_or(u32::MAX);
-        self.result.nfields = (self.rows.columns + self.raw_rows.columns()) as u32;
+        self.result.nfields = answer.columns.unwrap_or(0);
         outcome
     }
 

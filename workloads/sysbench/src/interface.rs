@@ -161,8 +161,13 @@ unsafe extern "C" fn let_go_statement(statement: *mut BoundStatement) -> bool {
 }
 
 unsafe extern "C" fn bind(statement: *mut BoundStatement, params: *const *const ParamHead, count: u32) -> Outcome {
-    unsafe { (*statement).bind(from_raw_parts(params, count as usize)) };
-    Outcome::Done
+    unsafe {
+        let statement = &mut *statement;
+        match statement.bind(from_raw_parts(params, count as usize)) {
+            true => (*statement.connection()).prepare_bound(statement),
+            false => Outcome::Done,
+        }
+    }
 }
 
 unsafe extern "C" fn execute(statement: *mut BoundStatement) -> Outcome {

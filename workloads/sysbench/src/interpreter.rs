@@ -372,7 +372,7 @@ impl Interpreter {
         known.set("version", setup.version.as_str())?;
         known.set("version_string", format!("sysbench {}", setup.version))?;
         known.set("command", setup.command.as_deref())?;
-        known.set("script_path", setup.script.name())?;
+        known.set("script_path", setup.script.path())?;
         known.set("is_quiet", setup.is_quiet)?;
         let argv = lua.create_table()?;
         for (number, word) in setup.argv.iter().enumerate() {

@@ -20,6 +20,11 @@ pub(crate) fn numbered(sql: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Whether a statement has any.
+pub(crate) fn has_any(sql: &[u8]) -> bool {
+    numbered(sql) != sql
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,5 +34,6 @@ mod tests {
         assert_eq!(numbered(b"SELECT c FROM t WHERE id=? AND k=?"), b"SELECT c FROM t WHERE id=$1 AND k=$2");
         assert_eq!(numbered(b"SELECT '?', \"?\", 'it''s ?', ?"), b"SELECT '?', \"?\", 'it''s ?', $1");
         assert_eq!(numbered(b"SELECT '\xe4?', ?"), b"SELECT '\xe4?', $1", "of any character set");
+        assert!(has_any(b"SELECT ?") && !has_any(b"SELECT '?'"));
     }
 }

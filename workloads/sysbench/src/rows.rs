@@ -165,11 +165,6 @@ impl RawRows {
         self.ends.push(self.bytes.len());
     }
 
-    #[inline]
-    pub(crate) fn columns(&self) -> usize {
-        self.columns
-    }
-
     /// Puts the next row into `rows`, where there was another; nothing if these are not its kind of rows.
     pub(crate) fn read_next(&mut self, session: &mut dyn SqlSession, rows: &mut Rows) {
         let Some(of) = self.of else { return };

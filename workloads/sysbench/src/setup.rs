@@ -43,6 +43,14 @@ impl Script {
             Script::Named(name) | Script::Text { name, .. } => name,
         }
     }
+
+    /// What scripts are told that they were run as; nothing of a text, which has no path.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Script::Named(name) => Some(name),
+            Script::Text { .. } => None,
+        }
+    }
 }
 
 /// How many events there are to run; clones take from the same.

@@ -5,10 +5,10 @@ use std::ffi::c_int;
 use std::slice::from_raw_parts;
 
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Dialect, Param, SqlSession, Statement};
+use rumba_core::sql::{Dialect, Param, ParamType, SqlSession, Statement};
 
 use crate::connection::{Connection, Outcome};
-use crate::marks::numbered;
+use crate::marks::{has_any, numbered};
 
 /// A prepared statement; its head is `sql_statement` of api.lua. Its place is there as long as its connection's: a script
 /// may use one that it has closed, or have its address elsewhere than in a handle.
@@ -25,12 +25,25 @@ pub(crate) struct BoundStatement {
     pub(crate) params: Vec<*const ParamHead>,
     /// What it says, to be prepared anew on another connection; nothing once it is closed.
     pub(crate) sql: Vec<u8>,
+    /// Whether the server is still to be told of it: with the types of what it is bound to first.
+    pub(crate) awaits_types: bool,
+    /// Those types.
+    declared: Vec<ParamType>,
 }
 
 impl BoundStatement {
     /// One that is none yet.
     pub(crate) fn new(connection: *mut Connection) -> Self {
-        Self { connection, is_held: false, statement: None, rereads: false, params: Vec::new(), sql: Vec::new() }
+        Self {
+            connection,
+            is_held: false,
+            statement: None,
+            rereads: false,
+            params: Vec::new(),
+            sql: Vec::new(),
+            awaits_types: false,
+            declared: Vec::new(),
+        }
     }
 
     pub(crate) fn connection(&self) -> *mut Connection {
@@ -39,21 +52,39 @@ impl BoundStatement {
 
     /// Is this statement now, of which the script gets a handle. What the one before was bound to when it was closed
     /// already is nothing of this one's.
-    pub(crate) fn open(&mut self, prepared: Statement, rereads: bool, sql: &[u8]) {
+    pub(crate) fn open(&mut self, opened: Opened, sql: &[u8]) {
         self.params.clear();
-        (self.is_held, self.statement, self.rereads, self.sql) = (true, Some(prepared), rereads, sql.to_vec());
+        self.declared.clear();
+        (self.is_held, self.sql) = (true, sql.to_vec());
+        (self.statement, self.rereads, self.awaits_types) = match opened {
+            Opened::Prepared { statement, rereads } => (Some(statement), rereads, false),
+            Opened::AwaitsTypes => (None, false, true),
+        };
     }
 
-    /// Prepares it anew.
+    /// Prepares it, or prepares it anew, if its types are known.
     pub(crate) fn prepare(&mut self, session: &mut dyn SqlSession) -> Result<(), EngineError> {
-        let prepared = prepare(session, &self.sql)?;
+        if self.awaits_types {
+            return Ok(());
+        }
+        let text = worded(session.dialect(), &self.sql);
+        let prepared = session.prepare_declared(&text, &self.declared)?;
         (self.statement, self.rereads) = (Some(prepared), session.rereads(prepared));
         Ok(())
     }
 
-    pub(crate) fn bind(&mut self, params: &[*const ParamHead]) {
+    /// Is bound to these from now on; whether it is to be prepared now that their types are known.
+    ///
+    /// # Safety
+    /// The parameters are there.
+    pub(crate) unsafe fn bind(&mut self, params: &[*const ParamHead]) -> bool {
         self.params.clear();
         self.params.extend_from_slice(params);
+        if self.awaits_types {
+            // SAFETY: as above.
+            self.declared = params.iter().map(|&param| unsafe { &*param }.declared()).collect();
+        }
+        std::mem::take(&mut self.awaits_types)
     }
 
     /// Closes it, and gives back what it has.
@@ -75,10 +106,29 @@ impl BoundStatement {
     }
 }
 
-/// Prepares a text of a script's.
-pub(crate) fn prepare(session: &mut dyn SqlSession, sql: &[u8]) -> Result<Statement, EngineError> {
-    let text = worded(session.dialect(), sql);
-    session.prepare_bytes(&text)
+/// What has become of a statement when the script has its handle.
+pub(crate) enum Opened {
+    /// The session has it.
+    Prepared { statement: Statement, rereads: bool },
+    /// It goes to the server when it is bound.
+    AwaitsTypes,
+}
+
+/// Prepares a text of a script's. To PostgreSQL, as sysbench does, one with parameters is told with the types of what it is
+/// bound to: `abs(?)` needs one, and a number may be beyond what a column holds that it is compared with.
+pub(crate) fn prepare(session: &mut dyn SqlSession, sql: &[u8]) -> Result<Opened, EngineError> {
+    let dialect = session.dialect();
+    if dialect == Dialect::PostgreSql && has_any(sql) {
+        return Ok(Opened::AwaitsTypes);
+    }
+    let statement = session.prepare_bytes(&worded(dialect, sql))?;
+    Ok(Opened::Prepared { statement, rereads: session.rereads(statement) })
+}
+
+/// What becomes of one that is run before its types are known.
+#[cold]
+pub(crate) fn unbound() -> EngineError {
+    EngineError::failed("execute", "its parameters were never bound")
 }
 
 /// A statement's marks as the dialect has them.
@@ -103,6 +153,15 @@ const BIGINT: c_int = 4;
 const DOUBLE: c_int = 6;
 
 impl ParamHead {
+    /// What it takes.
+    fn declared(&self) -> ParamType {
+        match self.kind {
+            BIGINT => ParamType::Int,
+            DOUBLE => ParamType::Double,
+            _ => ParamType::Text,
+        }
+    }
+
     /// What it holds now.
     ///
     /// # Safety

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_core::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Visit};
 use rumba_sysbench::report::{Latency, StatementTimes, ThreadTimes};
 
 /// The times of the sessions that it was put over.
@@ -131,6 +131,10 @@ impl SqlSession for Timed {
 
     fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
         self.session.prepare_bytes(sql)
+    }
+
+    fn prepare_declared(&mut self, sql: &[u8], types: &[ParamType]) -> Result<Statement, EngineError> {
+        self.session.prepare_declared(sql, types)
     }
 
     fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {

@@ -175,7 +175,7 @@ impl WireSession {
             && let Some(Plan::Binary(binary)) = self.statements.get_mut(statement)
             && self.connection.receive.skip(&binary.prologue)
         {
-            self.answer.result_set = true;
+            self.answer.columns = Some(binary.columns.len() as u32);
             if take_rows(&mut self.connection, &mut binary.columns, &mut self.answer.rows, visit) {
                 return true;
             }
@@ -214,7 +214,7 @@ impl WireSession {
         self.stage = match self.stage {
             Stage::Head => match answer::head(packet, wording)? {
                 Head::Rows { columns: count, defined } => {
-                    self.answer.result_set = true;
+                    self.answer.columns = Some(count as u32);
                     let known = binary.as_ref().is_some_and(|binary| binary.columns.len() == count);
                     if let Some(binary) = &mut binary {
                         binary.begin_prologue(receive.framed(place), defined);
@@ -446,6 +446,6 @@ fn counts(done: &Done<'_>) -> Answer {
         affected: done.affected,
         matched: matched.unwrap_or(done.affected),
         last_insert_id: done.last_insert_id.cast_signed(),
-        result_set: false,
+        columns: None,
     }
 }

@@ -1,5 +1,7 @@
 //! Types by their numbers (`pg_type.oid`; those of built-in types never change), and how their values are sent.
 
+use rumba_core::sql::ParamType;
+
 const BOOL: u32 = 16;
 const BYTEA: u32 = 17;
 const NAME: u32 = 19;
@@ -117,6 +119,15 @@ impl ParamLayout {
 /// Whether values of a type are bytes that no character set touches.
 pub fn is_bytea(oid: u32) -> bool {
     oid == BYTEA
+}
+
+/// The type of a parameter that a client declares.
+pub fn declared_oid(declared: ParamType) -> u32 {
+    match declared {
+        ParamType::Int => INT8,
+        ParamType::Double => FLOAT8,
+        ParamType::Text => VARCHAR,
+    }
 }
 
 /// Whether values of a type are exact numbers of any length.

@@ -168,7 +168,7 @@ impl PgSession {
                 }
                 (b'Z', &[status @ (b'I' | b'T')]) if self.failure.is_none() => {
                     self.connection.transaction = if status == b'I' { Transaction::None } else { Transaction::Open };
-                    self.answer.result_set = !binary.columns.is_empty();
+                    self.answer.columns = binary.returned();
                     left = rest.len();
                     complete = true;
                     break;
@@ -216,9 +216,9 @@ impl PgSession {
             b'T' => {
                 let body = self.connection.incoming.at(place);
                 let columns = &mut self.text_columns;
-                self.answer.result_set = true;
                 columns.clear();
                 message::columns(body, |column| columns.push(Layout::of_text(column.oid).into()))?;
+                self.answer.columns = Some(columns.len() as u32);
             }
             // An empty statement, whose end is its only answer.
             b'I' => return Ok(if pending.last { Taken::Part } else { Taken::Complete }),
@@ -254,7 +254,9 @@ impl PgSession {
         }
         let plan = self.statements.get(pending.statement);
         let control = plan.map_or(Control::Nothing, Plan::control);
-        self.answer.result_set |= matches!(plan, Some(Plan::Binary(binary)) if !binary.columns.is_empty());
+        if let Some(Plan::Binary(binary)) = plan {
+            self.answer.columns = binary.returned();
+        }
         if control == Control::Commit && tag.starts_with(b"ROLLBACK") {
             self.failure.get_or_insert(call_failed(
                 "COMMIT",

@@ -69,7 +69,7 @@ impl Rows {
         let (table, names) = (quoted_name(table), names.join(", "));
         // Parsed for its types, and never run.
         let select = format!("SELECT {names} FROM {table}");
-        let described = Described::ask(connection, "", select.as_bytes(), None)?;
+        let described = Described::ask(connection, "", select.as_bytes(), &[], None)?;
         let columns: Vec<CopyColumn> = described
             .columns
             .into_iter()

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicU64;
 use std::task::{Context, Poll};
 
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Statements, Visit};
+use rumba_core::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Statements, Visit};
 use rumba_transport::{Link, Linked, OnLost, Target};
 
 use crate::codec::message::Transaction;
@@ -237,9 +237,13 @@ impl SqlSession for PgSession {
     }
 
     fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
+        self.prepare_declared(sql, &[])
+    }
+
+    fn prepare_declared(&mut self, sql: &[u8], types: &[ParamType]) -> Result<Statement, EngineError> {
         self.idle("prepare")?;
         let number = self.statements.next_number();
-        match Plan::prepare(&mut self.connection, number, sql, self.options.text) {
+        match Plan::prepare(&mut self.connection, number, sql, types, self.options.text) {
             Ok(plan) => Ok(Statement(self.statements.keep(plan))),
             Err(error) => Err(self.blocked_call_failed("prepare", error, sql)),
         }

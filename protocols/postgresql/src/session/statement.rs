@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use rumba_core::sql::Param;
+use rumba_core::sql::{Param, ParamType};
 
 use super::load::Rows;
 use super::template::Template;
 use crate::PgError;
 use crate::codec::row::Column;
-use crate::codec::types::{Layout, ParamLayout};
+use crate::codec::types::{Layout, ParamLayout, declared_oid};
 use crate::codec::{frame, message};
 use crate::connection::{Connection, Message};
 use crate::query::refuse_zero;
@@ -64,13 +64,19 @@ pub(super) enum Plan {
 
 impl Plan {
     /// Prepares a statement as number `number` of its session.
-    pub(super) fn prepare(connection: &mut Connection, number: usize, sql: &[u8], text: bool) -> Result<Self, PgError> {
+    pub(super) fn prepare(
+        connection: &mut Connection,
+        number: usize,
+        sql: &[u8],
+        types: &[ParamType],
+        text: bool,
+    ) -> Result<Self, PgError> {
         if text {
             // Described under no name, which the server keeps no longer than the next one.
-            let described = Described::ask(connection, "", sql, None)?;
+            let described = Described::ask(connection, "", sql, types, None)?;
             return Ok(Plan::Text(Template::new(sql, described.params), Control::of(sql)));
         }
-        Ok(Plan::Binary(Binary::prepare(connection, number, sql, None)?))
+        Ok(Plan::Binary(Binary::prepare(connection, number, sql, types, None)?))
     }
 
     /// Prepares it once more, on a new connection, before `deadline`.
@@ -80,7 +86,7 @@ impl Plan {
         deadline: Option<Instant>,
     ) -> Result<(), PgError> {
         if let Plan::Binary(binary) = self {
-            *binary = Binary::prepare(connection, binary.number, &binary.sql, deadline)?;
+            *binary = Binary::prepare(connection, binary.number, &binary.sql, &binary.declared, deadline)?;
         }
         Ok(())
     }
@@ -123,11 +129,13 @@ pub(super) struct Described {
 }
 
 impl Described {
-    /// Has the server parse a statement under this name and say what it is, blocking.
+    /// Has the server parse a statement under this name, with the types of its first parameters as they are declared, and
+    /// say what it is, blocking.
     pub(super) fn ask(
         connection: &mut Connection,
         name: &str,
         sql: &[u8],
+        types: &[ParamType],
         deadline: Option<Instant>,
     ) -> Result<Self, PgError> {
         refuse_zero(sql)?;
@@ -135,7 +143,8 @@ impl Described {
         let parse = frame::start(out, b'P');
         frame::put_text(out, name.as_bytes());
         frame::put_text(out, sql);
-        out.extend_from_slice(&[0, 0]);
+        out.extend_from_slice(&(types.len() as u16).to_be_bytes());
+        types.iter().for_each(|&declared| out.extend_from_slice(&declared_oid(declared).to_be_bytes()));
         frame::finish(out, parse);
         let describe = frame::start(out, b'D');
         out.push(b'S');
@@ -180,6 +189,8 @@ fn name(number: usize) -> String {
 pub(super) struct Binary {
     /// In the connection's encoding, as the client had it.
     pub(super) sql: Box<[u8]>,
+    /// The types of its parameters that the client has declared, which are the first or all of them.
+    declared: Box<[ParamType]>,
     /// Its number in the session, and so its name in the server.
     number: usize,
     pub(super) control: Control,
@@ -196,15 +207,22 @@ pub(super) struct Binary {
 }
 
 impl Binary {
+    /// How many columns its rows have, if it gives any.
+    #[inline]
+    pub(super) fn returned(&self) -> Option<u32> {
+        Some(self.columns.len() as u32).filter(|&columns| columns > 0)
+    }
+
     /// Prepares a statement, blocking.
     pub(super) fn prepare(
         connection: &mut Connection,
         number: usize,
         sql: &[u8],
+        types: &[ParamType],
         deadline: Option<Instant>,
     ) -> Result<Self, PgError> {
         let name = name(number);
-        let described = Described::ask(connection, &name, sql, deadline)?;
+        let described = Described::ask(connection, &name, sql, types, deadline)?;
         let params: Vec<ParamLayout> = described.params.iter().map(|&oid| ParamLayout::of(oid)).collect();
         let layouts: Vec<Layout> = described.columns.iter().map(|&oid| Layout::of(oid)).collect();
 
@@ -245,7 +263,8 @@ impl Binary {
         };
         let columns = layouts.into_iter().map(Column::from).collect();
         let control = Control::of(sql);
-        Ok(Self { sql: sql.into(), number, control, columns, params, opening, closing, whole })
+        let declared = types.into();
+        Ok(Self { sql: sql.into(), declared, number, control, columns, params, opening, closing, whole })
     }
 
     /// How many parameters it has.

@@ -58,7 +58,7 @@ typedef struct {
   uint32_t max_len;
   int64_t number;
   double real;
-  char buffer[?];
+  char room[?];
 } sql_param;
 typedef struct sb_histogram sb_histogram_t;
 
@@ -358,7 +358,7 @@ function parameters:set(value)
    else
       local length = #value
       if length > self.max_len then length = self.max_len end
-      copy(self.buffer, value, length)
+      copy(self.room, value, length)
       self.data_len = length
    end
 end
@@ -370,13 +370,23 @@ function parameters:set_rand_str(format)
    local length = #format
    if length > self.max_len then length = self.max_len end
    self.is_null = 0
-   rand_string(this, format, length, self.buffer)
+   rand_string(this, format, length, self.room)
    self.data_len = length
 end
 
 -- Collected as all that is Lua's, which so knows how long its buffer is.
-local parameter =
-   real_ffi.metatype("sql_param", { __index = parameters, __tostring = function() return "<sql_param>" end })
+local parameter = real_ffi.metatype("sql_param", {
+   -- A script may write to what it finds as the buffer, of a number's as of a text's.
+   __index = function(self, key)
+      if key ~= "buffer" then return parameters[key] end
+      local kind = tonumber(self.type)
+      if kind == types.VARCHAR then return self.room end
+      local is_real = kind == types.DOUBLE
+      local at = real_ffi.offsetof("sql_param", is_real and "real" or "number")
+      return real_ffi.cast(is_real and "double *" or "int64_t *", real_ffi.cast("char *", self) + at)
+   end,
+   __tostring = function() return "<sql_param>" end,
+})
 local without_buffer = real_ffi.sizeof("sql_param", 0)
 
 -- Types that are carried alike.
@@ -414,7 +424,9 @@ function statements:bind_param(...)
    end
    -- From here on nothing is made: what the program has of a statement's parameters is what is kept here.
    bound[connection][statement] = given
-   return bind(self, parameters_of, count)
+   local outcome = bind(self, parameters_of, count)
+   if outcome ~= DONE then raise(self.connection, "<prepared statement>") end
+   return outcome
 end
 
 function statements:execute()
