@@ -98,6 +98,21 @@ fn a_cache_that_is_not_given_is_derived_and_said() {
     assert!(text(&output).contains("derived from limits.memory"), "{}", text(&output));
 }
 
+/// Of either the common 64 MiB were told, which were in force in none, and no difference.
+#[test]
+fn a_dry_run_tells_and_compares_the_cache_that_an_engines_own_settings_ask_for() {
+    let place = Place::new();
+    let set = ["rocksdb.block_cache=16MiB", "rocksdb.db_write_buffer_size=8MiB", "sqlite.cache_size=-2000"];
+    let more: Vec<&str> = set.into_iter().flat_map(|set| ["--set", set]).chain(["--dry-run"]).collect();
+    let output = place.short_run("rocksdb,sqlite", &more).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let said = text(&output);
+    for line in ["rocksdb: cache 32.0 MiB (block_cache), no limit", "sqlite: cache cache_size = -2000, no limit"] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    assert!(said.contains("caches differ: 32.0 MiB: rocksdb (block_cache); cache_size = -2000: sqlite"), "{said}");
+}
+
 fn warnings(trial: &Value) -> Vec<String> {
     let warnings = trial["warnings"].as_array().unwrap().iter();
     warnings.filter(|warning| warning["code"] == "stall").map(|warning| warning["message"].to_string()).collect()

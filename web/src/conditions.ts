@@ -82,10 +82,11 @@ function traits(trials: Trial[]): Trait[] {
     of("engine", (trial) => trial.registered),
     of("version", (trial) => trial.version ?? "unknown"),
     of("durability", (trial) => trial.durability, true),
-    of("cache", (trial) => (trial.cache_bytes === null ? "not known" : bytes(trial.cache_bytes)), true),
+    of("cache", (trial) => (trial.cache_bytes === null ? trial.cache : bytes(trial.cache_bytes)), true),
     of("compression", (trial) => trial.compression ?? "the engine's default"),
   ];
   const keys = (get: (trial: Trial) => Record<string, string>) => [...new Set(trials.flatMap((trial) => Object.keys(get(trial))))].sort();
+  for (const key of keys((trial) => trial.set_by)) rows.push(of(`${key} set by`, (trial) => trial.set_by[key] ?? key));
   for (const key of keys((trial) => trial.settings)) rows.push(of(key, (trial) => trial.settings[key] ?? ""));
   for (const key of keys((trial) => trial.conditions)) {
     const row = of(key, (trial) => trial.conditions[key] ?? "", true);

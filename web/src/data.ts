@@ -191,9 +191,13 @@ export interface Trial {
   ended: string | null;
   workload: string;
   version: string | null;
-  /** Of an existing server it is not known. */
+  /** Of an existing server it is not known, and a setting of the engine's own may say it in other terms. */
   cache_bytes: number | null;
+  /** The same in words. */
+  cache: string;
   durability: string;
+  /** The settings of the engine's own that say these, by the common one in whose place each is. */
+  set_by: Record<string, string>;
   compression: string | null;
   settings: Record<string, string>;
   effective_settings: [string, string][];

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::access::Access;
+use crate::common::{Given, Overruled};
 use crate::document::DocumentSession;
 use crate::error::EngineError;
 use crate::kv::{KeySpace, KvSession};
@@ -17,34 +18,7 @@ use crate::setting::{SettingError, SettingInfo, Settings};
 use crate::sql::{Dialect, SqlSession};
 use crate::units::show_bytes;
 
-/// What a commit promises.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Durability {
-    /// No log: a crash of the process may lose or damage data.
-    None,
-    /// Logged at commit but not synced: a crash of the process loses nothing,
-    /// a crash of the host may.
-    #[default]
-    NoSync,
-    /// Synced to the device at commit.
-    Sync,
-}
-
-impl Durability {
-    /// Every level, by the name an experiment uses.
-    pub const NAMES: [(&'static str, Durability); 3] =
-        [("none", Durability::None), ("no-sync", Durability::NoSync), ("sync", Durability::Sync)];
-
-    /// The name an experiment uses.
-    pub fn name(self) -> &'static str {
-        match self {
-            Durability::None => "none",
-            Durability::NoSync => "no-sync",
-            Durability::Sync => "sync",
-        }
-    }
-}
+pub use crate::common::Durability;
 
 /// One engine as an experiment asks for it: the settings every engine maps to
 /// its own, and its own by their own names.
@@ -95,21 +69,21 @@ impl EngineConfig {
         self.server.as_deref().is_some_and(is_dsn)
     }
 
-    /// The cache that its database is given, in bytes; `None` of an existing server, which has the one that others gave
-    /// it, whatever `cache` says.
-    pub fn given_cache(&self) -> Option<u64> {
-        (!self.is_existing()).then_some(self.cache)
+    /// The cache that its database is given, in bytes: that of a setting of its own, else `cache`. An existing server has
+    /// the one that others gave it, whatever `cache` says.
+    pub fn given_cache(&self, facts: Option<&EngineFacts>) -> Given<u64> {
+        let own = facts.and_then(|facts| facts.overruled.cache.as_ref());
+        let all = (!self.is_existing()).then_some(self.cache);
+        Given::of(own, all, &self.settings, |bytes| show_bytes(bytes as f64))
     }
 
-    /// The same in words: `64.0 MiB`.
-    pub fn shown_cache(&self) -> String {
-        self.given_cache().map_or_else(|| "not known".to_owned(), |bytes| show_bytes(bytes as f64))
-    }
-
-    /// What a commit promises; `None` of an existing server, which promises what others have it promise, whatever
-    /// `durability` says, unless clients ask for it ([`Engine::clients_ask_durability`]).
-    pub fn given_durability(&self, clients_ask: bool) -> Option<Durability> {
-        (clients_ask || !self.is_existing()).then_some(self.durability)
+    /// What a commit promises: by settings of its own, else as `durability` says. An existing server promises what others
+    /// have it promise, unless clients ask for it ([`Engine::clients_ask_durability`]).
+    pub fn given_durability(&self, facts: Option<&EngineFacts>) -> Given<Durability> {
+        let own = facts.and_then(|facts| facts.overruled.durability.as_ref());
+        let clients_ask = facts.is_some_and(|facts| facts.clients_ask_durability);
+        let all = (clients_ask || !self.is_existing()).then_some(self.durability);
+        Given::of(own, all, &self.settings, |durability| durability.name().to_owned())
     }
 }
 
@@ -250,7 +224,7 @@ pub struct EngineInfo {
 
 /// What a reader of an engine's figures needs to know of it beside its name and
 /// settings; each is told in [`EngineInfo`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineFacts {
     /// What its sessions speak: a workload without an adapter for it is refused.
     pub family: Family,
@@ -263,6 +237,9 @@ pub struct EngineFacts {
     /// Whether its clients ask for the durability with each write, so that an existing server keeps it too.
     #[serde(default)]
     pub clients_ask_durability: bool,
+    /// The common settings that its own overrule.
+    #[serde(default, skip_serializing_if = "Overruled::is_none")]
+    pub overruled: Overruled,
 }
 
 /// What an instance is to hold, in the terms of its engine's family.
@@ -403,11 +380,18 @@ pub trait Engine: Send + Sync {
         false
     }
 
+    /// The common settings in whose place these settings of its own are in force, so that what is told and compared is what
+    /// they ask for.
+    fn overruled(&self, _config: &EngineConfig) -> Overruled {
+        Overruled::default()
+    }
+
     /// What of it goes into a record, with these settings.
     fn facts(&self, config: &EngineConfig) -> EngineFacts {
         let EngineInfo { family, form, keeps_data, .. } = *self.info();
         let (has_cache, clients_ask_durability) = (self.has_cache(config), self.clients_ask_durability());
-        EngineFacts { family, form, keeps_data, has_cache, clients_ask_durability }
+        let overruled = self.overruled(config);
+        EngineFacts { family, form, keeps_data, has_cache, clients_ask_durability, overruled }
     }
 
     /// What is here of the build that is asked for.

@@ -12,6 +12,7 @@ pub mod bson;
 pub mod build;
 pub mod check;
 pub mod claim;
+pub mod common;
 pub mod comparison;
 pub mod condition;
 pub mod conflict;

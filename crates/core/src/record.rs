@@ -9,7 +9,8 @@ use crate::acid::{Promise, Recovery};
 use crate::arrivals::Arrivals;
 use crate::build::Build;
 use crate::check::Check;
-use crate::engine::{Durability, EngineConfig, EngineFacts, Gauge};
+use crate::common::{Durability, Given};
+use crate::engine::{EngineConfig, EngineFacts, Gauge};
 use crate::metric::{Metric, Metrics};
 pub use crate::phase::PhaseKind;
 use crate::rate::Rate;
@@ -350,14 +351,14 @@ pub struct TrialPlan {
 }
 
 impl TrialPlan {
-    /// What a commit of its engine promises, where that is known ([`EngineConfig::given_durability`]).
-    pub fn given_durability(&self) -> Option<Durability> {
-        self.engine.given_durability(self.facts.is_some_and(|facts| facts.clients_ask_durability))
+    /// The cache that its engine is given, in bytes ([`EngineConfig::given_cache`]).
+    pub fn given_cache(&self) -> Given<u64> {
+        self.engine.given_cache(self.facts.as_ref())
     }
 
-    /// The same in words: `no-sync`.
-    pub fn shown_durability(&self) -> &'static str {
-        self.given_durability().map_or("not known", Durability::name)
+    /// What a commit of its engine promises ([`EngineConfig::given_durability`]).
+    pub fn given_durability(&self) -> Given<Durability> {
+        self.engine.given_durability(self.facts.as_ref())
     }
 }
 

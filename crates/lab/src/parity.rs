@@ -1,9 +1,9 @@
 //! What breaks parity between the engines of an experiment: differences that its figures would show as merits. What an
 //! engine does not say is told as well, since nobody knows whether it differs.
 
-use rumba_core::engine::{Durability, EngineConfig};
+use rumba_core::common::{Durability, Given};
+use rumba_core::engine::EngineConfig;
 use rumba_core::parity::{Nature, Reads};
-use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 
 use crate::registry::Registry;
@@ -12,11 +12,11 @@ use crate::registry::Registry;
 pub fn warnings(engines: &[EngineConfig], registry: &Registry) -> Vec<Warning> {
     let kept = engines.iter().filter_map(|config| {
         let engine = registry.engine(&config.engine)?;
-        let info = engine.info();
-        let (has_cache, has_transactions) = (engine.has_cache(config), engine.has_transactions(config));
-        let (nature, durability) = (engine.nature(config), config.given_durability(engine.clients_ask_durability()));
+        let (facts, nature) = (engine.facts(config), engine.nature(config));
+        let (cache, durability) = (config.given_cache(Some(&facts)), config.given_durability(Some(&facts)));
+        let (has_cache, has_transactions) = (facts.has_cache, engine.has_transactions(config));
         // What keeps no data promises nothing.
-        info.keeps_data.then_some(Side { config, nature, durability, has_cache, has_transactions })
+        facts.keeps_data.then_some(Side { config, nature, cache, durability, has_cache, has_transactions })
     });
     let sides: Vec<Side> = kept.collect();
     all(&sides).collect()
@@ -33,31 +33,47 @@ fn all(sides: &[Side<'_>]) -> impl Iterator<Item = Warning> {
 struct Side<'a> {
     config: &'a EngineConfig,
     nature: Nature,
-    /// What a commit promises, where that is known.
-    durability: Option<Durability>,
+    /// The size of its cache, if it has one.
+    cache: Given<u64>,
+    /// What a commit promises.
+    durability: Given<Durability>,
     has_cache: bool,
     has_transactions: bool,
 }
 
-impl Side<'_> {
-    /// The size of its cache, if it has one and its size is known.
-    fn cache(&self) -> Option<u64> {
-        self.config.given_cache().filter(|_| self.has_cache)
-    }
-}
-
 /// `no-sync: a, b; sync: c`, in the order in which they appear; `None` when all that say anything say the same.
 fn differing(sides: &[Side<'_>], what: impl Fn(&Side<'_>) -> Option<String>) -> Option<String> {
-    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-    for side in sides {
-        let Some(said) = what(side) else { continue };
+    grouped(sides.iter().filter_map(|side| Some((what(side)?, side.config.name.clone()))))
+}
+
+/// The same of a common setting: an engine that has it by a setting of its own is told with that, `b (shared_buffers)`.
+fn differing_given<'a, 'b: 'a, T: 'a>(sides: impl Iterator<Item = (&'a Side<'b>, &'a Given<T>)>) -> Option<String> {
+    grouped(sides.filter(|(_, given)| given.is_known()).map(|(side, given)| {
+        let name = &side.config.name;
+        let by = given.by.as_ref().filter(|_| given.value.is_some());
+        (given.told.clone(), by.map_or_else(|| name.clone(), |setting| format!("{name} ({setting})")))
+    }))
+}
+
+fn grouped(said: impl Iterator<Item = (String, String)>) -> Option<String> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (said, name) in said {
         match groups.iter_mut().find(|(known, _)| *known == said) {
-            Some((_, names)) => names.push(&side.config.name),
-            None => groups.push((said, vec![&side.config.name])),
+            Some((_, names)) => names.push(name),
+            None => groups.push((said, vec![name])),
         }
     }
     let words: Vec<String> = groups.iter().map(|(said, names)| format!("{said}: {}", names.join(", "))).collect();
     (words.len() > 1).then(|| words.join("; "))
+}
+
+/// What brings engines to par in a common setting: that it is set for all, and that no other setting overrules it.
+fn remedy<'a, T: 'a>(common: &str, given: impl Iterator<Item = &'a Given<T>>) -> String {
+    let mut own: Vec<&str> = given.filter_map(|given| given.by.as_deref()).collect();
+    own.sort_unstable();
+    own.dedup();
+    let overruling = if own.is_empty() { String::new() } else { format!(" and leave out {}", own.join(", ")) };
+    format!("set {common} in [common]{overruling}")
 }
 
 fn names(sides: &[&Side<'_>]) -> String {
@@ -65,17 +81,18 @@ fn names(sides: &[&Side<'_>]) -> String {
 }
 
 fn durability(sides: &[Side<'_>]) -> Option<Warning> {
-    let promises = differing(sides, |side| Some(side.durability?.name().to_owned()))?;
+    let promises = differing_given(sides.iter().map(|side| (side, &side.durability)))?;
+    let remedy = remedy("durability", sides.iter().map(|side| &side.durability));
     Some(Warning::new(
         "durability-differs",
         format!("the engines promise different things at commit: {promises}"),
-        "set durability in [common], or compare only engines that promise the same",
+        format!("{remedy}, or compare only engines that promise the same"),
     ))
 }
 
 /// Where commits are synced, all survive a crash, each in its way. Where they are not, a log decides what is left.
 fn log(sides: &[Side<'_>]) -> Option<Warning> {
-    let unsynced: Vec<&Side> = sides.iter().filter(|side| side.durability == Some(Durability::NoSync)).collect();
+    let unsynced: Vec<&Side> = sides.iter().filter(|side| side.durability.value == Some(Durability::NoSync)).collect();
     let with = |log: bool| unsynced.iter().copied().filter(|side| side.nature.has_log == Some(log)).collect::<Vec<_>>();
     let (logged, not) = (with(true), with(false));
     (!logged.is_empty() && !not.is_empty()).then(|| {
@@ -128,8 +145,10 @@ fn no_cache(sides: &[Side<'_>]) -> Option<Warning> {
 }
 
 fn cache(sides: &[Side<'_>]) -> Option<Warning> {
-    let caches = differing(sides, |side| side.cache().map(|bytes| show_bytes(bytes as f64)))?;
-    Some(Warning::new("cache-differs", format!("the engines' caches differ: {caches}"), "set cache in [common]"))
+    let given = || sides.iter().filter(|side| side.has_cache).map(|side| (side, &side.cache));
+    let caches = differing_given(given())?;
+    let remedy = remedy("cache", given().map(|(_, cache)| cache));
+    Some(Warning::new("cache-differs", format!("the engines' caches differ: {caches}"), remedy))
 }
 
 /// A memory map is told by `no-cache`, so it is not enough for a difference by itself.
@@ -149,14 +168,14 @@ fn unknown(sides: &[Side<'_>]) -> Option<Warning> {
     // Of an engine without the thing, or where it does not matter, nothing is asked.
     type Says = fn(&Side<'_>) -> Option<bool>;
     let asked: [(&str, Says); 5] = [
-        ("what a commit promises", |side| Some(side.durability.is_some())),
+        ("what a commit promises", |side| Some(side.durability.is_known())),
         ("how transactions are isolated", |side| side.has_transactions.then_some(side.nature.isolation.is_some())),
         ("whether commits go to a log", |side| {
-            let matters = side.durability.is_none_or(|durability| durability == Durability::NoSync);
+            let matters = side.durability.value.is_none_or(|durability| durability == Durability::NoSync);
             matters.then_some(side.nature.has_log.is_some())
         }),
         ("how files are read", |side| side.has_cache.then_some(side.nature.reads.is_some())),
-        ("how large the cache is", |side| side.has_cache.then_some(side.cache().is_some())),
+        ("how large the cache is", |side| side.has_cache.then_some(side.cache.is_known())),
     ];
     let open = asked.iter().filter_map(|(what, says)| {
         let that = |answer: bool| sides.iter().filter(|side| says(side) == Some(answer)).collect::<Vec<_>>();
@@ -175,7 +194,12 @@ fn unknown(sides: &[Side<'_>]) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
+    use rumba_core::common::Overruled;
+    use rumba_core::engine::{EngineFacts, Family, Form};
+    use rumba_core::setting::Value;
+
     use super::*;
+    use crate::spec::testing::registry;
 
     fn config(name: &str, durability: Durability) -> EngineConfig {
         EngineConfig { cache: 1 << 30, durability, ..EngineConfig::new(name) }
@@ -186,8 +210,8 @@ mod tests {
 
     /// An engine whose clients do not ask for the durability.
     fn side(config: &EngineConfig, nature: Nature) -> Side<'_> {
-        let durability = config.given_durability(false);
-        Side { config, nature, durability, has_cache: true, has_transactions: true }
+        let (cache, durability) = (config.given_cache(None), config.given_durability(None));
+        Side { config, nature, cache, durability, has_cache: true, has_transactions: true }
     }
 
     fn codes(sides: &[(&EngineConfig, (&str, bool, Reads))]) -> Vec<String> {
@@ -237,6 +261,39 @@ mod tests {
         assert_eq!(codes, ["cache-differs", "parity-unknown"], "the others are compared");
     }
 
+    fn told(engines: &[EngineConfig]) -> Vec<(String, String)> {
+        warnings(engines, &registry()).into_iter().map(|warning| (warning.message, warning.remedy)).collect()
+    }
+
+    /// One with a setting of its own, on paper.
+    fn own(name: &str, setting: &str, value: &str) -> EngineConfig {
+        let settings = [(setting, Value::Text(value.to_owned()))].into();
+        EngineConfig { name: name.to_owned(), settings, ..config("sqlite", Durability::NoSync) }
+    }
+
+    /// They were at par by the common settings, which were not in force.
+    #[test]
+    fn what_a_setting_of_an_engines_own_asks_for_is_compared_in_place_of_the_common_one() {
+        let common = config("rocksdb", Durability::NoSync);
+        let caches = told(&[common.clone(), own("large", "own_cache", "2GiB")]);
+        let (message, remedy) =
+            ("the engines' caches differ: 1.00 GiB: rocksdb; 2.00 GiB: large (own_cache)", "set cache in [common]");
+        assert_eq!(caches, [(message.to_owned(), format!("{remedy} and leave out own_cache"))]);
+        assert!(told(&[common.clone(), own("same", "own_cache", "1GiB")]).is_empty(), "whichever setting says so");
+        let apart = told(&[common.clone(), own("a", "own_cache", "4 pages"), own("b", "own_cache", "4 pages")]);
+        assert_eq!(apart[0].0, "the engines' caches differ: 1.00 GiB: rocksdb; own_cache = 4 pages: a, b");
+        let synced = told(&[common.clone(), own("synced", "own_durability", "sync")]);
+        let message = "the engines promise different things at commit: no-sync: rocksdb; sync: synced (own_durability)";
+        assert_eq!(synced[0].0, message);
+        let between = told(&[common, own("between", "own_durability", "every second")]);
+        assert!(between[0].0.ends_with("no-sync: rocksdb; own_durability = every second: between"), "{between:?}");
+        let larger = EngineConfig { cache: 2 << 30, ..own("overruled", "own_cache", "1GiB") };
+        assert!(
+            told(&[config("rocksdb", Durability::NoSync), larger]).is_empty(),
+            "what is overruled is in force nowhere"
+        );
+    }
+
     /// What its experiment has was compared, which no existing server is told but those whose clients ask for it.
     #[test]
     fn the_durability_of_an_existing_server_is_not_compared_and_is_told_as_unknown() {
@@ -255,7 +312,15 @@ mod tests {
         assert_eq!(unknown(&[side(&own, says()), side(&theirs, says())]).unwrap().message, told);
         let silent = unknown(&[side(&no_sync, says()), side(&theirs, Nature { has_log: None, ..says() })]).unwrap();
         assert!(silent.message.contains("; whether commits go to a log: myrocks; "), "{}", silent.message);
-        let asked = Side { durability: theirs.given_durability(true), ..side(&theirs, says()) };
+        let facts = EngineFacts {
+            family: Family::Document,
+            form: Form::Server,
+            keeps_data: true,
+            has_cache: true,
+            clients_ask_durability: true,
+            overruled: Overruled::default(),
+        };
+        let asked = Side { durability: theirs.given_durability(Some(&facts)), ..side(&theirs, says()) };
         let told = "the engines promise different things at commit: sync: innodb; no-sync: myrocks";
         assert_eq!(durability(&[side(&own, says()), asked]).unwrap().message, told);
     }

@@ -129,7 +129,7 @@ fn trial(
     TrialPlan {
         number: before as u32 + 1,
         engine: engine.clone(),
-        facts: registry.engine(&engine.engine).map(|known| known.facts(engine)),
+        facts: registry.facts(engine),
         workload: experiment.workload.clone(),
         workload_settings: experiment.workload_settings.clone(),
         test: None,
@@ -186,8 +186,8 @@ pub fn data_over_cache(
     registry: &Registry,
 ) -> Vec<(String, String)> {
     let data = experiment.bound.expected_logical_bytes();
-    let label = |engine: &EngineConfig| match memory_of(engine, memory_bytes) {
-        _ if data <= engine.cache => "cached",
+    let label = |engine: &EngineConfig, cache: u64| match memory_of(engine, memory_bytes) {
+        _ if data <= cache => "cached",
         _ if reads_directly(engine, registry) => "IO-bound: larger than the cache, and read past the page cache",
         Some(memory) if data <= memory => {
             "larger than the cache, smaller than memory: the page cache serves buffered reads"
@@ -200,14 +200,17 @@ pub fn data_over_cache(
         .iter()
         .map(|engine| {
             let name = format!("data over cache, {}", engine.name);
-            if !registry.engine(&engine.engine).is_some_and(|known| known.has_cache(engine)) {
+            let facts = registry.facts(engine);
+            if !facts.as_ref().is_some_and(|facts| facts.has_cache) {
                 return (name, "it has no cache of its own".to_owned());
             }
-            let Some(cache) = engine.given_cache() else {
-                return (name, "not known: its server has the cache that others gave it".to_owned());
+            let given = engine.given_cache(facts.as_ref());
+            let told = match given.value {
+                Some(cache) => format!("{:.1}, {}", data as f64 / cache as f64, label(engine, cache)),
+                None if given.is_known() => format!("not known: it has {given}"),
+                None => "not known: its server has the cache that others gave it".to_owned(),
             };
-            let ratio = data as f64 / cache as f64;
-            (name, format!("{ratio:.1}, {}", label(engine)))
+            (name, told)
         })
         .collect()
 }
@@ -262,8 +265,9 @@ pub fn warnings(experiment: &Experiment, memory_bytes: Option<u64>, registry: &R
 fn page_cache(experiment: &Experiment, memory_bytes: Option<u64>, registry: &Registry) -> Option<Warning> {
     let data = experiment.bound.expected_logical_bytes();
     let misses = |engine: &EngineConfig| {
-        let has_cache = registry.engine(&engine.engine).is_some_and(|known| known.has_cache(engine));
-        let misses = !has_cache || engine.given_cache().is_none_or(|cache| cache < data);
+        let facts = registry.facts(engine);
+        let has_cache = facts.as_ref().is_some_and(|facts| facts.has_cache);
+        let misses = !has_cache || engine.given_cache(facts.as_ref()).value.is_none_or(|cache| cache < data);
         misses && !reads_directly(engine, registry)
     };
     let served: Vec<(&str, u64)> = (experiment.engines.iter().filter(|engine| misses(engine)))

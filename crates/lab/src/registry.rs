@@ -4,7 +4,7 @@ use std::io;
 use std::process::Command;
 
 use rumba_core::build::Build;
-use rumba_core::engine::Engine;
+use rumba_core::engine::{Engine, EngineConfig, EngineFacts};
 use rumba_core::server::Catalogue;
 use rumba_core::workload::Workload;
 
@@ -31,6 +31,11 @@ impl Registry {
     /// An engine by its registered name, `rocksdb`; not by the one that an experiment gives it.
     pub fn engine(&self, name: &str) -> Option<&dyn Engine> {
         self.engines.iter().map(AsRef::as_ref).find(|engine| engine.info().name == name)
+    }
+
+    /// What an engine is as an experiment asks for it, if it is known.
+    pub fn facts(&self, config: &EngineConfig) -> Option<EngineFacts> {
+        self.engine(&config.engine).map(|engine| engine.facts(config))
     }
 
     /// A workload by its name.

@@ -91,10 +91,14 @@ struct TrialData<'a> {
     source: Option<&'a str>,
     /// The server that was asked for, when the engine runs in one.
     server: Option<&'a str>,
-    /// Of an existing server it is not known.
+    /// Of an existing server it is not known, and a setting of the engine's own may say it in other terms.
     cache_bytes: Option<u64>,
+    /// The same in words.
+    cache: String,
     /// Of an existing server it may not be known, which it then says.
-    durability: &'static str,
+    durability: String,
+    /// The settings of the engine's own that say these, by the common one in whose place each is.
+    set_by: BTreeMap<&'static str, String>,
     compression: Option<&'a str>,
     settings: BTreeMap<&'a str, String>,
     effective_settings: &'a [(String, String)],
@@ -241,6 +245,8 @@ fn trial_data(trial: &Trial, points: usize) -> TrialData<'_> {
     let record = &trial.record;
     let (plan, engine) = (&record.plan, &record.plan.engine);
     let done = record.status == Status::Done;
+    let (cache, durability) = (plan.given_cache(), plan.given_durability());
+    let set_by = [("cache", cache.by), ("durability", durability.by)];
     TrialData {
         number: plan.number,
         engine: &engine.name,
@@ -252,8 +258,10 @@ fn trial_data(trial: &Trial, points: usize) -> TrialData<'_> {
         version: record.version.as_deref(),
         source: record.source.as_deref(),
         server: in_server(record).then(|| engine.server.as_deref().unwrap_or("the usual one")),
-        cache_bytes: engine.given_cache(),
-        durability: plan.shown_durability(),
+        cache_bytes: cache.value,
+        cache: cache.told,
+        durability: durability.told,
+        set_by: set_by.into_iter().filter_map(|(common, by)| Some((common, by?))).collect(),
         compression: engine.compression.as_deref(),
         settings: shown(&engine.settings),
         effective_settings: &record.effective_settings,

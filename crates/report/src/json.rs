@@ -209,7 +209,7 @@ fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialD
         directory: directory.to_owned(),
         engine: plan.engine.name.clone(),
         engine_settings: plan.engine.clone(),
-        engine_facts: plan.facts,
+        engine_facts: plan.facts.clone(),
         effective_settings: record.effective_settings.iter().cloned().collect(),
         workload: plan.workload.clone(),
         workload_settings: plan.workload_settings.clone(),

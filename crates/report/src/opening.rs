@@ -325,7 +325,7 @@ fn had_alike(results: &Results, engine: &str, other: &str) -> bool {
     let had = |name: &str| {
         let trial = loops_of(results).find(|trial| trial.record.plan.engine.name == name)?;
         let plan = &trial.record.plan;
-        Some((&plan.engine.limits, plan.engine.given_cache(), plan.given_durability()))
+        Some((&plan.engine.limits, plan.given_cache(), plan.given_durability()))
     };
     had(engine) == had(other)
 }
@@ -462,25 +462,15 @@ fn shortened(text: &str, longest: usize) -> String {
 
 /// `memory 371.0 MiB · storage fast-ssd · cache 160.0 MiB · durability sync`; what differs between engines stands side by side.
 fn conditions(results: &Results) -> String {
-    let distinct = |of: &dyn Fn(&TrialPlan) -> String| {
-        let mut values: Vec<String> = Vec::new();
-        for trial in loops_of(results) {
-            let value = of(&trial.record.plan);
-            if !values.contains(&value) {
-                values.push(value);
-            }
-        }
-        values.join(" / ")
-    };
     if results.trials.is_empty() {
         return String::new();
     }
     let host = |name: &str| results.conditions.get(name).map_or(String::new(), |value| format!(" ({value})"));
-    let memory = distinct(&|plan| {
+    let memory = distinct(results, |plan| {
         let limit = plan.engine.limits.memory_bytes.map(|bytes| show_bytes(bytes as f64));
         limit.unwrap_or_else(|| format!("the host's{}", host("memory")))
     });
-    let storage = distinct(&|plan| match &plan.engine.limits.storage {
+    let storage = distinct(results, |plan| match &plan.engine.limits.storage {
         None => format!("the host's{}", host("filesystem")),
         Some(limit) => match (&limit.tier, limit.iops.or(limit.read_iops)) {
             (Some(tier), _) => tier.clone(),
@@ -488,9 +478,21 @@ fn conditions(results: &Results) -> String {
             (None, None) => "a volume, not throttled".to_owned(),
         },
     });
-    let cache = distinct(&|plan| plan.engine.shown_cache());
-    let durability = distinct(&|plan| plan.shown_durability().to_owned());
+    let cache = distinct(results, TrialPlan::given_cache);
+    let durability = distinct(results, TrialPlan::given_durability);
     format!("memory {memory} · storage {storage} · cache {cache} · durability {durability}")
+}
+
+/// What the trials' plans have, each once.
+fn distinct<T: PartialEq + ToString>(results: &Results, of: impl Fn(&TrialPlan) -> T) -> String {
+    let mut values: Vec<T> = Vec::new();
+    for trial in loops_of(results) {
+        let value = of(&trial.record.plan);
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / ")
 }
 
 fn listed(names: Vec<&str>) -> String {

@@ -40,7 +40,7 @@ const QUESTIONS: [(&str, bool, &[&str]); 4] = [
 
 /// Whether the row is of an engine that stores nothing: it measures the harness and takes part in no contest.
 pub fn keeps_nothing(row: &Row) -> bool {
-    row.facts.is_some_and(|facts| !facts.keeps_data)
+    row.facts.as_ref().is_some_and(|facts| !facts.keeps_data)
 }
 
 /// Whom the others are compared with unless the reader says otherwise: the

@@ -9,6 +9,7 @@ pub mod files;
 pub mod identity;
 pub mod install;
 pub mod loader;
+mod overruled;
 pub mod process;
 pub mod profile;
 pub mod readback;

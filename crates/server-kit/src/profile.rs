@@ -72,6 +72,30 @@ pub struct Filled {
     pub families: Vec<(String, String)>,
 }
 
+/// By which variables profiles keep the common settings, as the experiment has them.
+#[derive(Clone, Debug, Default)]
+pub struct Promises {
+    /// The variable that is the cache.
+    pub cache: Option<String>,
+    /// Those that make up the durability, each with its values for none, no-sync and sync.
+    pub durability: Vec<(String, [String; 3])>,
+}
+
+/// The promises of profiles for an engine by the server's name, the more special one last. They stand in layers for all
+/// servers, so that none need be here to know them; a profile that is not sound is told of where it is filled in.
+pub fn promises(profiles: &[&str], engine: &str) -> Promises {
+    let mut promises = Promises::default();
+    let sound = profiles.iter().filter_map(|text| toml_edit::de::from_str::<Profile>(text).ok());
+    for layer in sound.flat_map(|profile| profile.layer) {
+        if layer.servers.is_none() && layer.is_of(engine) {
+            let cache = layer.variables.into_iter().find(|(_, value)| is_the_cache(value));
+            promises.cache = cache.map(|(name, _)| name).or(promises.cache);
+            promises.durability.extend(layer.durability);
+        }
+    }
+    promises
+}
+
 /// Fills in profiles, the more special one last.
 ///
 /// # Errors
@@ -107,8 +131,12 @@ impl Filled {
 
 impl Layer {
     fn is_for(&self, needs: &Needs<'_>) -> bool {
-        self.engine.as_ref().is_none_or(|asked| asked.eq_ignore_ascii_case(needs.engine))
-            && self.servers.as_ref().is_none_or(|servers| names(servers, needs.brand, needs.version))
+        let is_of_servers = |servers: &String| names(servers, needs.brand, needs.version);
+        self.is_of(needs.engine) && self.servers.as_ref().is_none_or(is_of_servers)
+    }
+
+    fn is_of(&self, engine: &str) -> bool {
+        self.engine.as_ref().is_none_or(|asked| asked.eq_ignore_ascii_case(engine))
     }
 }
 

@@ -63,8 +63,9 @@ fn asked_for(record: &Record) -> Vec<(&str, String)> {
     let mut asked = vec![
         ("engine", engine.engine.clone()),
         ("limits", limits_of(engine)),
-        ("cache", engine.shown_cache()),
-        ("durability", record.plan.shown_durability().to_owned()),
+        // A setting of the engine's own that says so is a condition itself.
+        ("cache", record.plan.given_cache().told),
+        ("durability", record.plan.given_durability().told),
         ("compression", engine.compression.clone().unwrap_or_else(|| "the engine's default".to_owned())),
         ("warmup", seconds(run.warmup_s)),
         ("loops", format!("{} of {}", run.loops, seconds(run.loop_s))),
@@ -171,7 +172,9 @@ fn told_once(differing: &[(&Name, Values)], engines: usize) -> Vec<ConditionChan
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::engine::{Durability, EngineFacts, Family, Form};
+    use rumba_core::common::{Durability, Overruled, Own};
+    use rumba_core::engine::{EngineFacts, Family, Form};
+    use rumba_core::setting::Value;
 
     use crate::testing::{record, results};
 
@@ -229,8 +232,14 @@ mod tests {
             let of = |durability: Durability| {
                 run(&["a"], |record| {
                     let (family, form) = (Family::KeyValue, Form::Server);
-                    let facts = EngineFacts { family, form, keeps_data: true, has_cache: true, clients_ask_durability };
-                    record.plan.facts = Some(facts);
+                    record.plan.facts = Some(EngineFacts {
+                        family,
+                        form,
+                        keeps_data: true,
+                        has_cache: true,
+                        clients_ask_durability,
+                        overruled: Overruled::default(),
+                    });
                     (record.plan.engine.server, record.plan.engine.durability) = (Some(server.to_owned()), durability);
                 })
             };
@@ -240,6 +249,31 @@ mod tests {
         assert_eq!(changed("mariadb@10.11", false), change);
         assert_eq!(changed("mongodb://host/lab", true), change);
         assert_eq!(changed("mysql://me@host/lab", false), [""; 0]);
+    }
+
+    /// Two runs were told to have had the same cache, which a setting of the engine's own had made another.
+    #[test]
+    fn the_cache_by_a_setting_of_the_engines_own_is_told_in_place_of_the_common_one() {
+        let of = |common: u64, own: Option<u64>| {
+            run(&["a"], |record| {
+                let cache = own.map(|bytes| Own::new("pool", Some(bytes)));
+                record.plan.facts = Some(EngineFacts {
+                    family: Family::KeyValue,
+                    form: Form::BuiltIn,
+                    keeps_data: true,
+                    has_cache: true,
+                    clients_ask_durability: false,
+                    overruled: Overruled { cache, durability: None },
+                });
+                record.plan.engine.cache = common;
+                let set = own.map(|bytes| ("pool".to_owned(), Value::Int(bytes as i64)));
+                record.plan.engine.settings = set.into_iter().collect();
+            })
+        };
+        let overruled = told(&of(1 << 20, None), &of(1 << 20, Some(1 << 21)));
+        assert_eq!(overruled, ["a: cache: 1.00 MiB | 2.00 MiB", "a: pool: - | 2097152"]);
+        let alike = told(&of(1 << 20, None), &of(1 << 21, Some(1 << 20)));
+        assert_eq!(alike, ["a: pool: - | 1048576"], "the same is in force");
     }
 
     #[test]

@@ -132,7 +132,7 @@ fn row(records: &[&Record], searches: &[Searched]) -> Row {
         engine: plan.engine.name.clone(),
         test: plan.test.clone(),
         registered: plan.engine.engine.clone(),
-        facts: plan.facts,
+        facts: plan.facts.clone(),
         clients: plan.clients,
         broken: broken(records),
         unsound: unsound.collect(),
@@ -173,7 +173,7 @@ fn why_unsound(record: &Record) -> Option<(Proof, String)> {
 /// Whether a proof of what transactions are promised found a promise that is not kept; what fails otherwise in it, say a
 /// server that dies, has shown nothing.
 fn breaks_a_promise(record: &Record, phase: &PhaseRecord) -> bool {
-    let is_durable = record.plan.given_durability() == Some(Durability::Sync);
+    let is_durable = record.plan.given_durability().value == Some(Durability::Sync);
     let is_lost = is_durable && phase.recovery.as_ref().is_some_and(|recovery| recovery.lost > 0);
     is_lost || phase.promises.iter().any(|promise| promise.outcome == Outcome::Broken)
 }

@@ -14,6 +14,7 @@ mod session;
 
 use std::path::Path;
 
+use rumba_core::common::Overruled;
 use rumba_core::engine::{
     Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
@@ -55,6 +56,10 @@ impl Engine for Lmdb {
     /// One writer at a time, readers of a snapshot; it keeps no log.
     fn nature(&self, _config: &EngineConfig) -> Nature {
         Nature::new("SERIALIZABLE", false, Reads::Mapped)
+    }
+
+    fn overruled(&self, config: &EngineConfig) -> Overruled {
+        options::overruled(config)
     }
 
     fn availability(&self, _asked: Asked<'_>) -> Availability {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use lmdb_master_sys as ffi;
+use rumba_core::common::{Overruled, Own};
 use rumba_core::engine::{Durability, EngineConfig};
 use rumba_core::error::EngineError;
 use rumba_core::setting::{Kind, SettingError, SettingInfo};
@@ -148,6 +149,12 @@ impl Options {
     }
 }
 
+/// The common setting in whose place `nometasync` is: a commit then waits for its data, and may be lost all the same.
+pub(crate) fn overruled(config: &EngineConfig) -> Overruled {
+    let is_set = config.settings.bool("nometasync") == Some(true);
+    Overruled { durability: is_set.then(|| Own::new("nometasync", None)), ..Overruled::default() }
+}
+
 /// Refuses what LMDB has no counterpart for.
 fn refuse_common(config: &EngineConfig) -> Result<(), SettingError> {
     if let Some(compression) = config.compression.as_deref().filter(|name| *name != "none") {
@@ -213,6 +220,14 @@ mod tests {
             assert_eq!(error.key, settings[0].0);
             assert!(error.remedy.contains("no-sync"), "{error:?}");
         }
+    }
+
+    /// It was told to promise, and so to cost, what others do that sync nothing.
+    #[test]
+    fn commits_that_wait_for_their_data_alone_keep_no_common_durability() {
+        let durability = |name| overruled(&config(Durability::NoSync, &[(name, Value::Bool(true))])).durability;
+        assert_eq!(durability("nometasync"), Some(Own::new("nometasync", None)));
+        assert_eq!(durability("nordahead"), None);
     }
 
     #[test]

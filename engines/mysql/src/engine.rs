@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rumba_core::common::Overruled;
 use rumba_core::engine::{
     Asked as Build, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema,
     is_dsn, require_database,
@@ -30,6 +31,7 @@ use crate::instance::{Host, Parts, ServerInstance};
 use crate::launch::{Data, Launch, Layout, SCHEMA};
 use crate::memory;
 use crate::options::{OWN, Options, info};
+use crate::overruled;
 use crate::plan::{self, Asked, Plan};
 use crate::readback;
 use crate::redo;
@@ -211,6 +213,12 @@ impl MySqlEngine {
         Ok(Ready { options, software, plan, capabilities })
     }
 
+    /// The engine that holds the tables, where that is known before the server is asked.
+    fn kind(&self, config: &EngineConfig) -> Option<Kind> {
+        let storage = self.storage.or(config.settings.text("storage_engine"));
+        storage.map(Kind::of).or((!config.is_existing()).then_some(Kind::InnoDb))
+    }
+
     fn plan_existing(
         &self,
         config: &EngineConfig,
@@ -353,13 +361,11 @@ impl Engine for MySqlEngine {
     /// Of a server that others run it is not known before it is asked what its experiment does not set, nor which engine
     /// is its default; the record says it. The isolation rumba sets in every session.
     fn nature(&self, config: &EngineConfig) -> Nature {
-        let is_existing = config.is_existing();
-        let storage = self.storage.or(config.settings.text("storage_engine"));
-        let kind = storage.map(Kind::of).or((!is_existing).then_some(Kind::InnoDb));
+        let kind = self.kind(config);
         let isolation = config.settings.text("isolation").map(|level| level.to_ascii_uppercase().replace('-', " "));
         let usual = || kind.as_ref().map(|kind| plan::usual_isolation(kind).to_owned());
         let set = |name: &str| config.settings.0.get(name).map(|value| value.to_string().to_ascii_lowercase());
-        let of_own = (!is_existing).then_some(true);
+        let of_own = (!config.is_existing()).then_some(true);
         let is_direct = match &kind {
             Some(Kind::InnoDb) => set("innodb_flush_method").map(|method| method.contains("direct")).or(of_own),
             Some(Kind::RocksDb) => {
@@ -379,6 +385,10 @@ impl Engine for MySqlEngine {
             has_log: has_log.then_some(true),
             reads: is_direct.map(|is_direct| if is_direct { Reads::Direct } else { Reads::Buffered }),
         }
+    }
+
+    fn overruled(&self, config: &EngineConfig) -> Overruled {
+        self.kind(config).map(|kind| overruled::by_variables(&kind, config)).unwrap_or_default()
     }
 
     fn availability(&self, asked: Build<'_>) -> Availability {

@@ -25,6 +25,7 @@ mod instance;
 mod launch;
 mod memory;
 mod options;
+mod overruled;
 mod places;
 mod plan;
 mod profile;

@@ -53,6 +53,11 @@ pub const fn info(name: &'static str, kind: Kind, default: &'static str, help: &
     SettingInfo { name, kind, default, help }
 }
 
+/// A setting's name as the server spells it in the list of its variables.
+pub fn spelled(setting: &str) -> String {
+    setting.to_ascii_lowercase().replace('-', "_")
+}
+
 /// What an experiment sets.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -91,7 +96,7 @@ impl Options {
         let mut own = Settings::default();
         let mut variables = BTreeMap::new();
         for (key, value) in &config.settings.0 {
-            let name = key.to_ascii_lowercase().replace('-', "_");
+            let name = spelled(key);
             if OWN.iter().any(|info| info.name == name) {
                 own.0.insert(name, value.clone());
             } else {

@@ -1,7 +1,7 @@
 //! From what an experiment asks for to what a server is told: its configuration,
 //! how tables are defined, how sessions begin.
 
-use rumba_core::engine::{Durability, EngineConfig};
+use rumba_core::engine::EngineConfig;
 use rumba_core::setting::SettingError;
 
 use crate::capability::{Capabilities, plugin};
@@ -79,12 +79,7 @@ pub struct Asked<'a> {
 impl Asked<'_> {
     /// What the server's own variables are called without: `innodb`.
     fn prefix(&self) -> &'static str {
-        match self.storage.map(Kind::of) {
-            Some(Kind::RocksDb) => "rocksdb",
-            Some(Kind::Other(name)) if name.eq_ignore_ascii_case("tokudb") => "tokudb",
-            Some(Kind::Other(name)) if name.eq_ignore_ascii_case("aria") => "aria",
-            _ => "innodb",
-        }
+        prefix(&self.storage.map_or(Kind::InnoDb, Kind::of))
     }
 
     /// The experiment's variables, by the server's names and in its words.
@@ -109,6 +104,16 @@ impl Asked<'_> {
             None => self.server.engines.first().map_or("InnoDB", String::as_str),
         };
         Ok(Kind::of(own))
+    }
+}
+
+/// What an experiment may leave out of the names of an engine's variables: `innodb`.
+pub fn prefix(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::RocksDb => "rocksdb",
+        Kind::Other(name) if name.eq_ignore_ascii_case("tokudb") => "tokudb",
+        Kind::Other(name) if name.eq_ignore_ascii_case("aria") => "aria",
+        _ => "innodb",
     }
 }
 
@@ -240,6 +245,11 @@ fn contention(plan: &mut Plan) {
     }
 }
 
+/// Whether a commit waits for the binary log, where there is one.
+pub const SYNC_BINLOG: &str = "sync_binlog";
+/// Its values for none, no-sync and sync.
+pub const SYNCS_OF_BINLOG: [&str; 3] = ["0", "0", "1"];
+
 fn binlog(plan: &mut Plan, asked: &Asked<'_>) {
     let has = |name: &str| asked.server.variables.contains_key(name);
     if asked.options.binlog {
@@ -249,8 +259,7 @@ fn binlog(plan: &mut Plan, asked: &Asked<'_>) {
         if has("binlog_format") {
             plan.set("binlog_format", "ROW", true);
         }
-        let sync = if asked.config.durability == Durability::Sync { "1" } else { "0" };
-        plan.set("sync_binlog", sync, true);
+        plan.set(SYNC_BINLOG, SYNCS_OF_BINLOG[asked.config.durability as usize], true);
     } else if asked.server.brand == Brand::MySql && asked.server.version >= Version(8, 0, 0) {
         plan.lines.push(Line { name: "disable_log_bin".into(), value: None, must_hold: false });
     }

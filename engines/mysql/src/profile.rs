@@ -2,7 +2,7 @@
 
 use rumba_core::engine::Durability;
 use rumba_core::error::EngineError;
-use rumba_server_kit::profile::{self, Filled, Needs};
+use rumba_server_kit::profile::{self, Filled, Needs, Promises};
 use rumba_server_kit::version::Version;
 
 use crate::counters::Kind;
@@ -28,14 +28,7 @@ pub struct For<'a> {
 /// # Errors
 /// A profile that is not sound, which is a mistake of rumba's and found by its tests.
 pub fn fill(asked: &For<'_>) -> Result<Filled, EngineError> {
-    let (own, engine) = match asked.kind {
-        Kind::InnoDb => (include_str!("../profiles/innodb.toml"), "innodb"),
-        Kind::RocksDb => (include_str!("../profiles/myrocks.toml"), "rocksdb"),
-        Kind::Other(name) if name.eq_ignore_ascii_case("tokudb") => {
-            (include_str!("../profiles/tokudb.toml"), name.as_str())
-        }
-        Kind::Other(name) => (include_str!("../profiles/other.toml"), name.as_str()),
-    };
+    let (texts, engine) = of_kind(asked.kind);
     let brand = asked.brand.name().to_ascii_lowercase();
     let needs = Needs {
         engine,
@@ -45,7 +38,26 @@ pub fn fill(asked: &For<'_>) -> Result<Filled, EngineError> {
         durability: asked.durability,
         cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64),
     };
-    profile::fill(&[include_str!("../profiles/common.toml"), own], &needs)
+    profile::fill(&texts, &needs)
+}
+
+/// By which variables the profile for an engine keeps the common settings.
+pub fn promises(kind: &Kind) -> Promises {
+    let (texts, engine) = of_kind(kind);
+    profile::promises(&texts, engine)
+}
+
+/// The profile for an engine, the more special part last, and what the engine is called there.
+fn of_kind(kind: &Kind) -> ([&'static str; 2], &str) {
+    let (own, engine) = match kind {
+        Kind::InnoDb => (include_str!("../profiles/innodb.toml"), "innodb"),
+        Kind::RocksDb => (include_str!("../profiles/myrocks.toml"), "rocksdb"),
+        Kind::Other(name) if name.eq_ignore_ascii_case("tokudb") => {
+            (include_str!("../profiles/tokudb.toml"), name.as_str())
+        }
+        Kind::Other(name) => (include_str!("../profiles/other.toml"), name.as_str()),
+    };
+    ([include_str!("../profiles/common.toml"), own], engine)
 }
 
 #[cfg(test)]
@@ -68,6 +80,27 @@ mod tests {
                 assert!(!fill(&needs(&kind, brand, version)).unwrap().lines.is_empty());
             }
         }
+    }
+
+    /// A promise in a layer for some servers would be kept by a variable of which nobody would know that it overrules one.
+    #[test]
+    fn what_is_promised_is_known_without_a_server() {
+        let of = |kind: Kind| {
+            let Promises { cache, durability } = promises(&kind);
+            let known: Vec<String> = cache.into_iter().chain(durability.into_iter().map(|(name, _)| name)).collect();
+            for (brand, version) in [(Brand::MariaDb, Version(11, 8, 6)), (Brand::MySql, Version(9, 7, 0))] {
+                let promised =
+                    fill(&needs(&kind, brand, version)).unwrap().lines.into_iter().filter(|line| line.is_promise);
+                let mut promised: Vec<String> = promised.map(|line| line.name).collect();
+                promised.sort();
+                assert_eq!(promised, known, "{kind:?}");
+            }
+            known
+        };
+        assert_eq!(of(Kind::InnoDb), ["innodb_buffer_pool_size", "innodb_flush_log_at_trx_commit"]);
+        assert_eq!(of(Kind::RocksDb), ["rocksdb_block_cache_size", "rocksdb_flush_log_at_trx_commit"]);
+        assert_eq!(of(Kind::of("TokuDB")), ["tokudb_cache_size", "tokudb_commit_sync"]);
+        assert_eq!(of(Kind::of("Aria")), ["aria_pagecache_buffer_size"]);
     }
 
     #[test]

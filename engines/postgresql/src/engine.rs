@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rumba_core::common::Overruled;
 use rumba_core::engine::{
     Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema, is_dsn,
     require_database,
@@ -254,6 +255,10 @@ impl Engine for PostgreSql {
         let level = config.settings.text("isolation").or((!is_existing).then_some("read-committed"));
         let isolation = level.map(|level| level.to_ascii_uppercase().replace('-', " "));
         Nature { isolation, has_log: Some(true), reads: Some(Reads::Buffered) }
+    }
+
+    fn overruled(&self, config: &EngineConfig) -> Overruled {
+        plan::overruled(config)
     }
 
     fn availability(&self, asked: Asked<'_>) -> Availability {

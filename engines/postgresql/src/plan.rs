@@ -3,11 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use rumba_core::common::Overruled;
 use rumba_core::engine::EngineConfig;
 use rumba_core::setting::SettingError;
 use rumba_server_kit::profile::{self, Needs};
 
 use crate::options::Options;
+use crate::quantity::quantity;
 use crate::software::Software;
 
 /// A line of the configuration.
@@ -52,6 +54,17 @@ impl Plan {
 /// pages the server never compresses.
 pub const COMPRESSIONS: &[&str] = &["none", "pglz", "lz4"];
 
+const ENGINE: &str = "postgresql";
+const PROFILE: &str = include_str!("../profiles/postgresql.toml");
+
+/// The common settings that the experiment's own values for the server's overrule.
+pub fn overruled(config: &EngineConfig) -> Overruled {
+    let promises = profile::promises(&[PROFILE], ENGINE);
+    let is = |setting: &str, of_server: &str| setting.eq_ignore_ascii_case(of_server);
+    // Without a unit it counts pages, which every package has built with 8 kB.
+    promises.overruled(config, is, |size| quantity(size, Some("8kB")).map(|bytes| bytes as u64))
+}
+
 /// The plan for an existing server: nothing of its configuration is changed.
 pub fn for_existing(options: &Options) -> Plan {
     let mut plan = begin(options);
@@ -76,14 +89,14 @@ pub fn for_own(
 ) -> Result<Plan, SettingError> {
     let mut plan = begin(options);
     let needs = Needs {
-        engine: "postgresql",
+        engine: ENGINE,
         brand: "postgresql",
         version: software.version,
         cache: config.cache,
         durability: config.durability,
         cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64),
     };
-    let filled = profile::fill(&[include_str!("../profiles/postgresql.toml")], &needs).map_err(|error| {
+    let filled = profile::fill(&[PROFILE], &needs).map_err(|error| {
         SettingError::new("engine", error.to_string(), "this is a mistake of rumba's profiles: please report it")
     })?;
     for line in filled.lines.iter().filter(|line| known.contains(&line.name)) {
@@ -120,5 +133,48 @@ fn compress(plan: &mut Plan, compression: Option<&str>, software: &Software) {
     plan.set("wal_compression", of_wal, true);
     if name != "none" && software.version.0 >= 14 {
         plan.set("default_toast_compression", name, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_core::common::{Durability, Own};
+    use rumba_core::setting::Value;
+
+    use super::*;
+
+    fn with(durability: Durability, set: &[(&str, Value)]) -> Overruled {
+        overruled(&EngineConfig { durability, settings: set.iter().cloned().collect(), ..EngineConfig::new(ENGINE) })
+    }
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    #[test]
+    fn buffers_of_its_own_are_the_cache_in_the_servers_units() {
+        let cache = |setting: &str, size| with(Durability::Sync, &[(setting, size)]).cache;
+        for (setting, size) in [
+            ("shared_buffers", text("1GB")),
+            ("Shared_Buffers", text("1048576kB")),
+            ("shared_buffers", Value::Int(131_072)),
+            ("shared_buffers", text("131072")),
+        ] {
+            assert_eq!(cache(setting, size), Some(Own::new(setting, Some(1 << 30))));
+        }
+        assert_eq!(cache("work_mem", text("1GB")), None);
+    }
+
+    #[test]
+    fn the_durability_is_what_both_settings_come_to_together() {
+        let of = |durability, set: &[(&str, Value)]| with(durability, set).durability;
+        let asynchronous = [("synchronous_commit", Value::Bool(false))];
+        let told = Own::new("synchronous_commit", Some(Durability::NoSync));
+        assert_eq!(of(Durability::Sync, &asynchronous), Some(told));
+        assert_eq!(of(Durability::NoSync, &asynchronous), None, "it is off by itself");
+        let unsynced = [("fsync", text("off"))];
+        assert_eq!(of(Durability::NoSync, &unsynced), Some(Own::new("fsync", Some(Durability::None))));
+        let waits_for_nothing = of(Durability::Sync, &unsynced);
+        assert_eq!(waits_for_nothing, Some(Own::new("fsync", None)), "no level commits so");
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use rumba_core::common::Overruled;
 use rumba_core::engine::{
     Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
@@ -16,7 +17,7 @@ use crate::db::{self, Database, Options};
 use crate::ffi::LoadError;
 use crate::instance::RocksDbInstance;
 use crate::library::{self, Library};
-use crate::plan::{COMPRESSIONS, Plan};
+use crate::plan::{COMPRESSIONS, Plan, own_cache};
 use crate::session::Space;
 
 /// The rocksdb engine.
@@ -94,6 +95,10 @@ impl Engine for RocksDb {
         let is_direct = config.settings.0.get("use_direct_reads").is_some_and(|set| set.to_string() == "true");
         let reads = if is_direct { Reads::Direct } else { Reads::Buffered };
         Nature::new("READ COMMITTED", config.durability != Durability::None, reads)
+    }
+
+    fn overruled(&self, config: &EngineConfig) -> Overruled {
+        Overruled { cache: own_cache(config), ..Overruled::default() }
     }
 
     fn availability(&self, asked: Asked<'_>) -> Availability {

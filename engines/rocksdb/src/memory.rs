@@ -77,6 +77,11 @@ fn room(memtables: u64) -> u64 {
 }
 
 impl Split {
+    /// What the parts come to together, in bytes; `None` where nothing bounds the memtables.
+    pub fn total(&self) -> Option<u64> {
+        (self.memtables > 0).then(|| self.block_cache.saturating_add(room(self.memtables)))
+    }
+
     /// Itself, if its parts fit into `cache` and each has an effect.
     fn fits(self, cache: u64, given: Given) -> Result<Self, SettingError> {
         // The setting that a reader of the experiment will look for.

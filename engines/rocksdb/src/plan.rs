@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use rumba_core::common::Own;
 use rumba_core::engine::{Durability, EngineConfig};
 use rumba_core::setting::{SettingError, Value};
 use rumba_core::units::parse_bytes;
@@ -68,7 +69,7 @@ impl Plan {
         if config.settings.get("bloom_bits").is_some() && config.settings.get("filter_policy").is_some() {
             return Err(SettingError::new("bloom_bits", "`filter_policy` is given as well", "keep one of the two"));
         }
-        let split = plan.divide(config)?;
+        let split = memory::divide(config.cache, given(config)?)?;
         plan.block_cache = split.block_cache;
         plan.fill(&split, base.is_some_and(Options::built_with_assertions))?;
         confirm(base, &plan.text(0))
@@ -170,23 +171,6 @@ impl Plan {
         Ok(())
     }
 
-    /// Divides `cache` as the settings that were given say.
-    fn divide(&self, config: &EngineConfig) -> Result<Split, SettingError> {
-        let bytes = |name: &str| match config.settings.get(name) {
-            None => Ok(None),
-            Some(value) => {
-                let wrong = || SettingError::new(name, format!("`{value}` does not fit"), remedy(Shape::Whole));
-                spell(name, Shape::Whole, value)?.parse().map(Some).map_err(|_| wrong())
-            }
-        };
-        let given = Given {
-            block_cache: bytes("block_cache")?,
-            memtables: bytes("db_write_buffer_size")?,
-            memtable: bytes("write_buffer_size")?,
-        };
-        memory::divide(config.cache, given)
-    }
-
     /// Adds the defaults of what was not given; docs/engines/rocksdb.md gives the reasons.
     fn fill(&mut self, split: &Split, assertions: bool) -> Result<(), SettingError> {
         let jobs = available_parallelism().map_or(2, |cores| cores.get().clamp(2, 16));
@@ -233,6 +217,37 @@ impl Plan {
 
     fn put_default(&mut self, group: Group, name: &str, value: impl Into<String>) {
         self.options.entry((group, name.to_owned())).or_insert_with(|| value.into());
+    }
+}
+
+/// What the settings say of how `cache` is divided.
+fn given(config: &EngineConfig) -> Result<Given, SettingError> {
+    let bytes = |name: &str| match config.settings.get(name) {
+        None => Ok(None),
+        Some(value) => {
+            let wrong = || SettingError::new(name, format!("`{value}` does not fit"), remedy(Shape::Whole));
+            spell(name, Shape::Whole, value)?.parse().map(Some).map_err(|_| wrong())
+        }
+    };
+    Ok(Given {
+        block_cache: bytes("block_cache")?,
+        memtables: bytes("db_write_buffer_size")?,
+        memtable: bytes("write_buffer_size")?,
+    })
+}
+
+/// The cache that the settings make of `cache`: what they bound on either side comes to less, or to no bound at all. One
+/// side alone leaves the rest to the other.
+pub fn own_cache(config: &EngineConfig) -> Option<Own<u64>> {
+    if config.settings.bool("no_block_cache") == Some(true) {
+        return Some(Own::new("no_block_cache", None));
+    }
+    let given = given(config).ok()?;
+    let total = memory::divide(config.cache, given).ok()?.total();
+    match given {
+        Given { memtables: Some(0), .. } => Some(Own::new("db_write_buffer_size", None)),
+        Given { block_cache: Some(_), memtables: Some(_), .. } => Some(Own::new("block_cache", total)),
+        _ => None,
     }
 }
 

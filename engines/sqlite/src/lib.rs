@@ -17,6 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rumba_core::common::Overruled;
 use rumba_core::engine::{
     Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
@@ -63,6 +64,10 @@ impl Engine for Sqlite {
         let journal = settings.text("journal_mode").unwrap_or_default();
         let has_log = !journal.eq_ignore_ascii_case("off") && !journal.eq_ignore_ascii_case("memory");
         Nature::new("SERIALIZABLE", has_log, Reads::Buffered)
+    }
+
+    fn overruled(&self, config: &EngineConfig) -> Overruled {
+        pragmas::overruled(config)
     }
 
     fn availability(&self, _asked: Asked<'_>) -> Availability {

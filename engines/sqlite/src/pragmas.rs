@@ -1,5 +1,6 @@
 //! What an experiment asks of SQLite, as pragmas; and whether they took effect.
 
+use rumba_core::common::{Overruled, Own};
 use rumba_core::engine::{Durability, EngineConfig};
 use rumba_core::error::EngineError;
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
@@ -209,18 +210,38 @@ fn page_size(settings: &Settings) -> Result<u64, SettingError> {
     ))
 }
 
-/// The level of `synchronous`, by its number, that keeps the durability's promise.
+/// The level of `synchronous` that keeps a durability's promise.
 ///
 /// In the log's mode `normal` syncs at checkpoints alone, so a commit survives
 /// the process but not the host, and the file is never damaged. In the other
 /// modes `normal` syncs at every commit; there only `off` does not.
-fn synchronous(config: &EngineConfig, journal_mode: &str) -> Result<String, SettingError> {
-    let derived = match config.durability {
+fn derived(durability: Durability, journal_mode: &str) -> &'static str {
+    match durability {
         Durability::Sync => "full",
         Durability::NoSync if journal_mode == "wal" => "normal",
         Durability::NoSync | Durability::None => "off",
-    };
-    let level = config.settings.text("synchronous").unwrap_or(derived);
+    }
+}
+
+/// The common settings in whose place the pragmas are that the experiment sets. A cache of each session is no size before
+/// it is known how many there are.
+pub(crate) fn overruled(config: &EngineConfig) -> Overruled {
+    let settings = config.settings.with_defaults(SETTINGS);
+    let cache = settings.get("cache_size").map(|_| Own::new("cache_size", None));
+    let journal_mode = settings.text("journal_mode").unwrap_or_default();
+    let set = settings.text("synchronous").filter(|level| *level != derived(config.durability, journal_mode));
+    let durability = set.filter(|_| !is_damaged_by_crashes(journal_mode)).map(|level| {
+        // `extra` syncs the directory of a journal as well.
+        let level = if level == "extra" { "full" } else { level };
+        let mut levels = Durability::NAMES.map(|(_, durability)| durability).into_iter().rev();
+        Own::new("synchronous", levels.find(|durability| derived(*durability, journal_mode) == level))
+    });
+    Overruled { cache, durability }
+}
+
+/// The level of `synchronous` in force, by its number.
+fn synchronous(config: &EngineConfig, journal_mode: &str) -> Result<String, SettingError> {
+    let level = config.settings.text("synchronous").unwrap_or(derived(config.durability, journal_mode));
     if config.durability == Durability::Sync && (level == "off" || level == "normal") {
         return Err(SettingError::new(
             "synchronous",
@@ -231,9 +252,13 @@ fn synchronous(config: &EngineConfig, journal_mode: &str) -> Result<String, Sett
     Ok(position(&SYNCHRONOUS, level))
 }
 
-/// A journal in memory, or none, loses the file with the process.
+/// A journal in memory, or none, loses the file with the process, however files are synced.
+fn is_damaged_by_crashes(journal_mode: &str) -> bool {
+    matches!(journal_mode, "memory" | "off")
+}
+
 fn refuse_journal(durability: Durability, journal_mode: &str) -> Result<(), SettingError> {
-    if durability != Durability::None && matches!(journal_mode, "memory" | "off") {
+    if durability != Durability::None && is_damaged_by_crashes(journal_mode) {
         return Err(SettingError::new(
             "journal_mode",
             format!("`{journal_mode}` lets a crash of the process damage data"),
@@ -256,4 +281,43 @@ fn refuse_common(config: &EngineConfig) -> Result<(), SettingError> {
         return Err(SettingError::new("library", "sqlite is built in and loads no library", "leave it out"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_core::setting::Value;
+
+    use super::*;
+
+    fn with(durability: Durability, set: &[(&str, &str)]) -> Overruled {
+        let settings = set.iter().map(|(name, value)| (*name, Value::Text((*value).to_owned()))).collect();
+        let config = EngineConfig { durability, settings, ..EngineConfig::new("sqlite") };
+        Pragmas::of(&config).unwrap();
+        overruled(&config)
+    }
+
+    /// The common cache was told of an engine that had as much in each session.
+    #[test]
+    fn a_cache_of_each_session_is_in_the_place_of_the_common_one() {
+        let settings = [("cache_size", Value::Int(-2000))].into();
+        let cache = overruled(&EngineConfig { settings, ..EngineConfig::new("sqlite") }).cache;
+        assert_eq!(cache, Some(Own::new("cache_size", None)));
+        assert_eq!(with(Durability::Sync, &[]), Overruled::default());
+    }
+
+    #[test]
+    fn when_files_are_synced_is_the_durability_where_a_level_has_it_so() {
+        let of = |durability, set: &[(&str, &str)]| with(durability, set).durability;
+        let level = |level| Some(Own::new("synchronous", level));
+        assert_eq!(of(Durability::NoSync, &[("synchronous", "extra")]), level(Some(Durability::Sync)));
+        assert_eq!(of(Durability::NoSync, &[("synchronous", "off")]), level(Some(Durability::None)));
+        assert_eq!(of(Durability::None, &[("synchronous", "normal")]), level(Some(Durability::NoSync)));
+        assert_eq!(of(Durability::NoSync, &[("synchronous", "normal")]), None, "it is so by itself");
+        let journal = ("journal_mode", "delete");
+        assert_eq!(of(Durability::NoSync, &[journal, ("synchronous", "off")]), None, "it is so by itself");
+        let between = of(Durability::NoSync, &[journal, ("synchronous", "normal")]);
+        assert_eq!(between, level(None), "it syncs at commits, and not all that `sync` does");
+        let in_memory = of(Durability::None, &[("journal_mode", "memory"), ("synchronous", "full")]);
+        assert_eq!(in_memory, None, "whatever is synced, a crash damages the file");
+    }
 }

@@ -41,8 +41,8 @@ pub fn show_forecast(forecast: &Forecast) {
     }
     for memory in &forecast.memory {
         let limit = memory.limit_bytes.map(|limit| format!(", limited to {}", show_bytes(limit as f64)));
-        let cache = memory.cache_bytes.map_or_else(|| "not known".to_owned(), |bytes| show_bytes(bytes as f64));
-        say!("memory    {}: cache {cache}{}", memory.engine, limit.unwrap_or_else(|| ", no limit".to_owned()));
+        let limit = limit.unwrap_or_else(|| ", no limit".to_owned());
+        say!("memory    {}: cache {}{limit}", memory.engine, memory.cache);
     }
     let most = match forecast.measured_most_s > forecast.measured_s {
         true => format!(", at most {}", show(forecast.measured_most_s)),

@@ -46,8 +46,11 @@ pub struct Forecast {
 pub struct Memory {
     /// Its name in the experiment.
     pub engine: String,
-    /// Its own cache, bytes; `null` of an existing server, which others gave its cache.
+    /// Its own cache, bytes; `null` of an existing server, which others gave its cache, and where a setting of its own says
+    /// it in other terms.
     pub cache_bytes: Option<u64>,
+    /// The same in words, with the setting of its own that says so, where one does: `1.00 GiB (innodb_buffer_pool_size)`.
+    pub cache: String,
     /// The limit of its control group, bytes; `null` for none.
     pub limit_bytes: Option<u64>,
 }
@@ -69,10 +72,14 @@ impl Admitted {
         let experiment = self.experiment();
         let data_bytes = experiment.bound.expected_logical_bytes();
         let disk = OnDisk::of(experiment, trials, registry);
-        let memory = experiment.engines.iter().map(|engine| Memory {
-            engine: engine.name.clone(),
-            cache_bytes: engine.given_cache(),
-            limit_bytes: engine.limits.memory_bytes,
+        let memory = experiment.engines.iter().map(|engine| {
+            let cache = engine.given_cache(registry.facts(engine).as_ref());
+            Memory {
+                engine: engine.name.clone(),
+                cache_bytes: cache.value,
+                cache: cache.to_string(),
+                limit_bytes: engine.limits.memory_bytes,
+            }
         });
         let storage = experiment.engines.iter().filter_map(|engine| {
             let limit = engine.limits.storage.as_ref()?;
@@ -150,6 +157,24 @@ mod tests {
         let forecast = admitted.forecast(&admitted.plan(&registry()), &registry());
         let caches: Vec<Option<u64>> = forecast.memory.iter().map(|memory| memory.cache_bytes).collect();
         assert_eq!(caches, [Some(64 << 20), Some(64 << 20), None]);
+    }
+
+    /// It was told 64 MiB of both.
+    #[test]
+    fn a_cache_that_a_setting_of_the_engines_own_makes_is_told_in_place_of_the_common_one() {
+        let own = "[[engine]]\nname = \"own\"\nuse = \"myrocks\"\nsettings.own_cache = \"1GiB\"\n";
+        let other = "[[engine]]\nname = \"other\"\nuse = \"myrocks\"\nsettings.own_cache = \"per session\"\n";
+        let experiment =
+            read_text("a.toml", &format!("{TEXT}{own}{other}"), &Overrides::default(), &registry()).unwrap();
+        let admitted = Admitted::new(experiment, Path::new("/nowhere/at/all"), Allowed::default()).unwrap();
+        let trials = admitted.plan(&registry());
+        let told =
+            admitted.forecast(&trials, &registry()).memory.into_iter().map(|memory| (memory.cache_bytes, memory.cache));
+        let told: Vec<(Option<u64>, String)> = told.skip(2).collect();
+        assert_eq!(told[0], (Some(1 << 30), "1.00 GiB (own_cache)".to_owned()));
+        assert_eq!(told[1], (None, "own_cache = per session".to_owned()));
+        let planned = trials.iter().find(|trial| trial.engine.name == "own").unwrap().given_cache();
+        assert_eq!(planned.to_string(), told[0].1, "its record says the same");
     }
 
     /// A dry run once said "0 B for 0 databases" of twelve engines on volumes.

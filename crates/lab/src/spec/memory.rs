@@ -1,6 +1,7 @@
 //! Whether an engine fits into its `limits.memory`, and the cache that goes
 //! with it where the experiment names none.
 
+use rumba_core::common::Given;
 use rumba_core::engine::{Engine, EngineConfig};
 use rumba_core::memory::{MemoryNeed, MemoryUse};
 use rumba_core::units::{counted, show_bytes};
@@ -50,7 +51,8 @@ pub fn of_all(fitted: &[Fitted]) -> (Vec<Shortage>, Vec<(String, String)>) {
 }
 
 /// Derives the cache of an engine with limited memory whose experiment names
-/// none, and compares what it needs with what it has. An existing server is under no limit, and given no cache.
+/// none, and compares what it needs with what it has, where the size of its cache is known: a setting of its own may say it
+/// in other terms. An existing server is under no limit, and given no cache.
 pub fn fit(engine: &dyn Engine, config: &mut EngineConfig, table: &Table, work: MemoryUse) -> Fit {
     let Some(memory) = config.limits.memory_bytes.filter(|_| !config.is_existing()) else { return Fit::default() };
     let need = engine.memory_need(config);
@@ -58,10 +60,14 @@ pub fn fit(engine: &dyn Engine, config: &mut EngineConfig, table: &Table, work: 
     if derived {
         config.cache = derive(need.as_ref(), memory, work);
     }
-    let Some(need) = need else { return Fit::default() };
-    let needed = need.bytes(config.cache, work);
-    let words = words(&need, config.cache, derived, needed, memory, work);
-    Fit { shortage: shortage(&need, config, table, work), need: Some(words) }
+    let cache = config.given_cache(Some(&engine.facts(config)));
+    let (Some(need), Some(bytes)) = (need, cache.value) else { return Fit::default() };
+    let whose = match derived && cache.by.is_none() {
+        true => format!("a cache of {cache}, derived from limits.memory"),
+        false => format!("its cache of {cache}"),
+    };
+    let words = words(&need, bytes, &whose, memory, work);
+    Fit { shortage: shortage(&need, config, table, &cache, work), need: Some(words) }
 }
 
 /// The largest cache with which the need leaves a fifth of the memory; half of
@@ -71,12 +77,12 @@ fn derive(need: Option<&MemoryNeed>, memory: u64, work: MemoryUse) -> u64 {
     cache.max(LEAST_CACHE)
 }
 
-fn words(need: &MemoryNeed, cache: u64, derived: bool, needed: u64, memory: u64, work: MemoryUse) -> String {
+fn words(need: &MemoryNeed, cache: u64, whose: &str, memory: u64, work: MemoryUse) -> String {
     let show = |bytes: u64| show_bytes(bytes as f64);
-    let cache = match (need.cache_bytes(cache), derived) {
-        (0, _) => String::new(),
-        (taken, true) => format!("{} for a cache of {}, derived from limits.memory; ", show(taken), show(cache)),
-        (taken, false) => format!("{} for its cache of {}; ", show(taken), show(cache)),
+    let needed = need.bytes(cache, work);
+    let cache = match need.cache_bytes(cache) {
+        0 => String::new(),
+        taken => format!("{} for {whose}; ", show(taken)),
     };
     format!(
         "{} of {}: {cache}{} for {}, {} and the data; {} for itself, as measured on {}",
@@ -90,38 +96,52 @@ fn words(need: &MemoryNeed, cache: u64, derived: bool, needed: u64, memory: u64,
     )
 }
 
-fn shortage(need: &MemoryNeed, config: &EngineConfig, table: &Table, work: MemoryUse) -> Option<Shortage> {
-    let memory = config.limits.memory_bytes?;
-    let needed = need.bytes(config.cache, work);
+fn shortage(
+    need: &MemoryNeed,
+    config: &EngineConfig,
+    table: &Table,
+    cache: &Given<u64>,
+    work: MemoryUse,
+) -> Option<Shortage> {
+    let (memory, bytes) = (config.limits.memory_bytes?, cache.value?);
+    let needed = need.bytes(bytes, work);
     let enough = ((needed as f64 * ROOM) as u64).div_ceil(MIB);
     if memory >= enough * MIB {
         return None;
     }
     // A cache fills up sooner or later, whatever else is never full at once.
-    let held = need.base_bytes + if need.per_cache > 0.0 { config.cache } else { 0 };
+    let held = need.base_bytes + if need.per_cache > 0.0 { bytes } else { 0 };
     let is_impossible = (memory as f64) < LEAST * needed as f64 || memory < held;
     let how = if is_impossible { "too small for" } else { "tight for" };
     let problem = format!(
         "limits.memory = {} is {how} {}, which needs {}",
         show_bytes(memory as f64),
         config.name,
-        words(need, config.cache, false, needed, memory, work)
+        words(need, bytes, &format!("its cache of {cache}"), memory, work)
     );
     let mut remedy = format!("set memory to \"{enough}MiB\" or more");
-    let cache = need.largest_cache((memory as f64 / ROOM) as u64, work);
-    if need.per_cache > 0.0 && cache >= LEAST_CACHE && cache < config.cache {
-        remedy += &format!(", or cache to \"{}MiB\" or less", cache / MIB);
+    let fitting = need.largest_cache((memory as f64 / ROOM) as u64, work);
+    if need.per_cache > 0.0 && fitting >= LEAST_CACHE && fitting < bytes {
+        remedy += &match &cache.by {
+            None => format!(", or cache to \"{}MiB\" or less", fitting / MIB),
+            // In its own units.
+            Some(setting) => format!(", or {setting} to {} MiB or less", fitting / MIB),
+        };
     }
     let remedy = remedy + "; fewer clients need less";
-    Some(Shortage { mistake: SpecError::new(place(config, table), problem, remedy), is_impossible })
+    Some(Shortage { mistake: SpecError::new(place(cache, memory, table), problem, remedy), is_impossible })
 }
 
 /// The line to look at: the limit's, unless it is the cache alone that is larger.
-fn place<'a>(config: &EngineConfig, table: &'a Table) -> &'a Origin {
-    let memory = || match &table.get("limits")?.tree {
-        Tree::Table(limits) => limits.get("memory"),
+fn place<'a>(cache: &Given<u64>, memory: u64, table: &'a Table) -> &'a Origin {
+    let within = |outer: &str, key: &str| match &table.get(outer)?.tree {
+        Tree::Table(inner) => inner.get(key),
         _ => None,
     };
-    let cache = table.get("cache").filter(|_| config.limits.memory_bytes.is_some_and(|memory| config.cache >= memory));
-    cache.or_else(memory).map_or(&Origin::Default, |node: &Node| &node.origin)
+    let written = match &cache.by {
+        None => table.get("cache"),
+        Some(setting) => within("settings", setting),
+    };
+    let larger = written.filter(|_| cache.value.is_some_and(|bytes| bytes >= memory));
+    larger.or_else(|| within("limits", "memory")).map_or(&Origin::Default, |node: &Node| &node.origin)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rumba_core::check::Check;
+use rumba_core::common::{Durability, Overruled, Own};
 use rumba_core::engine::{
     Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, Schema, Session,
 };
@@ -29,6 +30,8 @@ const ENGINE_SETTINGS: &[SettingInfo] = &[
     SettingInfo { name: "log.file_max", kind: Kind::Bytes, default: "100MB", help: "" },
     SettingInfo { name: "mapped", kind: Kind::Bool, default: "false", help: "" },
     SettingInfo { name: "use_direct_reads", kind: Kind::Bool, default: "false", help: "" },
+    SettingInfo { name: "own_cache", kind: Kind::Text, default: "by `cache`", help: "" },
+    SettingInfo { name: "own_durability", kind: Kind::Text, default: "by `durability`", help: "" },
 ];
 
 impl Engine for Paper {
@@ -51,6 +54,16 @@ impl Engine for Paper {
     fn nature(&self, config: &EngineConfig) -> Nature {
         let is_direct = config.settings.bool("use_direct_reads") == Some(true);
         Nature { reads: is_direct.then_some(Reads::Direct), ..Nature::default() }
+    }
+    /// Both are taken as they are written, in whichever terms.
+    fn overruled(&self, config: &EngineConfig) -> Overruled {
+        let (cache, durability) = ("own_cache", "own_durability");
+        let settings = &config.settings;
+        let level = |name: &str| Durability::NAMES.iter().find(|(known, _)| *known == name).map(|(_, level)| *level);
+        Overruled {
+            cache: settings.get(cache).map(|_| Own::new(cache, settings.bytes(cache))),
+            durability: settings.text(durability).map(|name| Own::new(durability, level(name))),
+        }
     }
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
         config.settings.check(self.info.name, ENGINE_SETTINGS)

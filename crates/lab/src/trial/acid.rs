@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use rumba_core::acid::{Acid, Found, Outcome, Promise, Recovery};
 use rumba_core::check::Check;
-use rumba_core::engine::{Durability, Place};
+use rumba_core::common::{Durability, Given};
+use rumba_core::engine::Place;
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, PhaseRecord};
@@ -131,12 +132,12 @@ impl Trial<'_> {
             }),
         );
         let found = std::mem::take(&mut *result.lock().unwrap_or_else(PoisonError::into_inner));
-        let durability = self.job.plan.engine.durability;
-        let (recovery, checks) = told_by(found, open_s, durability);
+        let durability = self.job.plan.given_durability();
+        let (recovery, checks) = told_by(found, open_s, &durability);
         let wrong = checks.iter().find(|check| check.wrong > 0).map(describe);
-        let broken = wrong.or_else(|| broken_promise(&recovery, durability));
+        let broken = wrong.or_else(|| broken_promise(&recovery, &durability));
         if broken.is_none() {
-            let warnings = [loss(&recovery, durability), damage(&recovery), vacuous(&recovery)];
+            let warnings = [loss(&recovery, &durability), damage(&recovery), vacuous(&recovery)];
             warnings.into_iter().flatten().for_each(|warning| self.emit(Event::Warning(warning)));
         }
         let answer = self.answer(&span, end.is_ok());
@@ -166,9 +167,9 @@ impl Trial<'_> {
 
 /// What was found, and the checks that are the trial's. Without a log a kill may damage the data: then what does not hold is
 /// told of the recovery, and is no fault of the trial.
-fn told_by(found: Found, open_s: f64, durability: Durability) -> (Recovery, Vec<Check>) {
+fn told_by(found: Found, open_s: f64, durability: &Given<Durability>) -> (Recovery, Vec<Check>) {
     let Found { acknowledged, lost, examples, checks } = found;
-    let may_damage = durability == Durability::None;
+    let may_damage = durability.value == Some(Durability::None);
     let (damaged, checks): (Vec<Check>, _) = checks.into_iter().partition(|check| may_damage && check.wrong > 0);
     let damage = damaged.iter().map(describe).collect();
     (Recovery { acknowledged, lost, examples, damage, open_s }, checks)
@@ -184,15 +185,21 @@ fn told(recovery: &Recovery) -> String {
 
 /// That a loss is one that the durability excludes. Below `sync` engines differ: most write a commit to the kernel at once,
 /// which keeps it when they die; where a log is written by a process of its own, it is a moment later.
-fn broken_promise(recovery: &Recovery, durability: Durability) -> Option<String> {
-    let is_excluded = durability == Durability::Sync;
-    (recovery.lost > 0 && is_excluded)
-        .then(|| format!("durability = \"{}\" is not kept: {}", durability.name(), told(recovery)))
+fn broken_promise(recovery: &Recovery, durability: &Given<Durability>) -> Option<String> {
+    let is_excluded = durability.value == Some(Durability::Sync);
+    (recovery.lost > 0 && is_excluded).then(|| format!("{} is not kept: {}", as_written(durability), told(recovery)))
 }
 
-fn loss(recovery: &Recovery, durability: Durability) -> Option<Warning> {
-    let remedy =
-        || format!("durability = \"{}\" may allow it; ask for \"sync\" where nothing may be lost", durability.name());
+/// The durability as the experiment has it, by whichever setting.
+fn as_written(durability: &Given<Durability>) -> String {
+    match &durability.by {
+        None => format!("durability = \"{durability}\""),
+        Some(_) => format!("durability {durability}"),
+    }
+}
+
+fn loss(recovery: &Recovery, durability: &Given<Durability>) -> Option<Warning> {
+    let remedy = || format!("{} may allow it; ask for \"sync\" where nothing may be lost", as_written(durability));
     (recovery.lost > 0).then(|| Warning::new("lost-commits", told(recovery), remedy()))
 }
 
@@ -217,7 +224,15 @@ fn vacuous(recovery: &Recovery) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
+    use rumba_core::common::Own;
+    use rumba_core::setting::Settings;
+
     use super::*;
+
+    /// What is asked for by this setting.
+    fn given(durability: Durability) -> Given<Durability> {
+        Given::of(None, Some(durability), &Settings::default(), |durability| durability.name().to_owned())
+    }
 
     #[test]
     fn a_kill_before_anything_was_acknowledged_is_told_as_one_that_shows_nothing() {
@@ -231,26 +246,32 @@ mod tests {
     fn a_loss_breaks_what_was_promised_and_nothing_else() {
         let examples = || vec!["order 7".to_owned()];
         let of = |lost| Recovery { acknowledged: 1000, lost, examples: examples(), damage: Vec::new(), open_s: 1.0 };
-        assert_eq!(broken_promise(&of(0), Durability::Sync), None);
-        let words = broken_promise(&of(3), Durability::Sync).expect("a promise was broken");
+        assert_eq!(broken_promise(&of(0), &given(Durability::Sync)), None);
+        let words = broken_promise(&of(3), &given(Durability::Sync)).expect("a promise was broken");
         assert!(words.contains("3 of 1000") && words.contains("order 7") && words.contains("sync"), "{words}");
-        for durability in [Durability::NoSync, Durability::None] {
-            assert_eq!(broken_promise(&of(3), durability), None);
-            assert!(loss(&of(3), durability).is_some_and(|warning| warning.message.contains("3 of 1000")));
-            assert_eq!(loss(&of(0), durability), None);
+        for durability in [Durability::NoSync, Durability::None].map(given) {
+            assert_eq!(broken_promise(&of(3), &durability), None);
+            assert!(loss(&of(3), &durability).is_some_and(|warning| warning.message.contains("3 of 1000")));
+            assert_eq!(loss(&of(0), &durability), None);
         }
+        let own = Own::new("flush_log", Some(Durability::NoSync));
+        let weaker =
+            Given::of(Some(&own), Some(Durability::Sync), &Settings::default(), |level| level.name().to_owned());
+        assert_eq!(broken_promise(&of(3), &weaker), None, "what is overruled promises nothing");
+        let told = loss(&of(3), &weaker).expect("it is told").remedy;
+        assert!(told.starts_with("durability no-sync (flush_log) may allow it"), "{told}");
     }
 
     #[test]
     fn without_a_log_a_kill_may_damage_the_data_and_with_one_the_trial_fails() {
         let check = |name: &str, wrong| Check { name: name.to_owned(), examined: 10, wrong, examples: Vec::new() };
         let found = || Found { checks: vec![check("holds", 0), check("does not", 3)], ..Found::default() };
-        for durability in [Durability::Sync, Durability::NoSync] {
-            let (recovery, checks) = told_by(found(), 1.0, durability);
+        for durability in [Durability::Sync, Durability::NoSync].map(given) {
+            let (recovery, checks) = told_by(found(), 1.0, &durability);
             assert_eq!((recovery.damage.len(), checks.len()), (0, 2), "the check that fails is the trial's");
             assert_eq!(damage(&recovery), None);
         }
-        let (recovery, checks) = told_by(found(), 1.0, Durability::None);
+        let (recovery, checks) = told_by(found(), 1.0, &given(Durability::None));
         assert_eq!(checks, [check("holds", 0)]);
         let warning = damage(&recovery).expect("it is told");
         assert!(warning.message.contains("1 of its checks") && warning.message.contains("`does not`"), "{warning:?}");

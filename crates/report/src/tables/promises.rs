@@ -12,7 +12,7 @@ const AFTER_KILL: [&str; 5] = ["durability", "acked", "lost", "wrong", "open s"]
 /// What is known of an engine at a number of clients, over its repeats.
 struct Kept<'a> {
     engine: &'a str,
-    durability: &'static str,
+    durability: String,
     clients: u32,
     records: Vec<&'a Record>,
 }
@@ -45,7 +45,7 @@ impl Kept<'_> {
     fn after_kill(&self) -> [String; 5] {
         let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
         [
-            self.durability.to_owned(),
+            self.durability.clone(),
             number(self.sum(|_, recovery| recovery.acknowledged)),
             number(self.sum(|_, recovery| recovery.lost)),
             number(self.sum(wrong)),
@@ -69,7 +69,7 @@ fn engines(results: &Results) -> Vec<Kept<'_>> {
         match engines.iter_mut().find(|kept| (kept.engine, kept.clients) == (engine, clients)) {
             Some(kept) => kept.records.push(record),
             None => {
-                let durability = record.plan.shown_durability();
+                let durability = record.plan.given_durability().to_string();
                 engines.push(Kept { engine, durability, clients, records: vec![record] });
             }
         }

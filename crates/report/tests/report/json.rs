@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::support::compare::{Gate, Run, compare, history, summarise};
 use crate::support::synthetic::{in_turns, sample, servers};
+use rumba_core::common::{Overruled, Own};
 use rumba_core::comparison::Comparison;
 use rumba_core::record::TrialPlan;
 use rumba_report::{comparison_json, comparison_schema, history_json, history_schema, json, schema};
@@ -52,9 +53,26 @@ fn records_that_do_not_say_whether_clients_ask_for_the_durability_are_read() {
     let mut plan = serde_json::to_value(&sample().trials[0].record.plan).unwrap();
     assert_eq!(plan["facts"].as_object_mut().unwrap().remove("clients_ask_durability"), Some(false.into()));
     let mut plan: TrialPlan = serde_json::from_value(plan).unwrap();
-    assert_eq!(plan.shown_durability(), plan.engine.durability.name());
+    assert_eq!(plan.given_durability().told, plan.engine.durability.name());
     plan.engine.server = Some("mongodb://host/lab".to_owned());
-    assert_eq!(plan.shown_durability(), "not known");
+    assert_eq!(plan.given_durability().told, "not known");
+}
+
+#[test]
+fn a_setting_that_overrules_a_common_one_is_found_by_its_stable_name_and_read_again() {
+    let mut results = sample();
+    let facts = results.trials[0].record.plan.facts.as_mut().unwrap();
+    let (pool, flush) = (Own::new("pool", Some(1 << 30)), Own::new("flush", None));
+    facts.overruled = Overruled { cache: Some(pool), durability: Some(flush) };
+    let document = json(&results, &summarise(&results), None);
+    let told = serde_json::json!({
+        "cache": { "setting": "pool", "value": 1_u64 << 30 },
+        "durability": { "setting": "flush" },
+    });
+    assert_eq!(document["trials"][0]["engine_facts"]["overruled"], told);
+    assert!(jsonschema::validator_for(&schema()).unwrap().is_valid(&document));
+    let plan = &results.trials[0].record.plan;
+    assert_eq!(serde_json::from_value::<TrialPlan>(serde_json::to_value(plan).unwrap()).unwrap(), *plan);
 }
 
 #[test]

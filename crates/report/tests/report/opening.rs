@@ -3,11 +3,13 @@
 use crate::support::compare::summarise;
 use crate::support::ladder::suite;
 use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, Plan, Shape, results, sample};
+use rumba_core::common::{Overruled, Own};
 use rumba_core::engine::EngineFacts;
 use rumba_core::metric::Metric;
 use rumba_core::ratio::Change;
 use rumba_core::record::{PhaseKind, Status};
 use rumba_core::results::Results;
+use rumba_core::setting::Value;
 use rumba_core::warning::Warning;
 use rumba_report::{Opening, html, opening};
 
@@ -234,6 +236,28 @@ fn the_cache_of_an_existing_server_is_not_known() {
     assert!(conditions.contains(" · cache 160.0 MiB / not known · "), "{conditions}");
 }
 
+/// What is common was told of both, and the two were taken to have been given the same.
+#[test]
+fn what_a_setting_of_an_engines_own_asks_for_is_told_with_its_name_in_place_of_what_is_common() {
+    let mut results = results(&[BTREE, LSM], FOUR);
+    let plain = told(&results).conditions;
+    assert!(plain.contains(" · cache 160.0 MiB · durability no-sync"), "{plain}");
+    for plan in results.trials.iter_mut().map(|trial| &mut trial.record.plan) {
+        if plan.engine.name == LSM.name {
+            let (pool, flush) = (Own::new("pool", Some(1 << 30)), Own::new("flush", None));
+            plan.engine.settings.0.insert("flush".to_owned(), Value::Text("each second".to_owned()));
+            let overruled = Overruled { cache: Some(pool), durability: Some(flush) };
+            plan.facts = plan.facts.take().map(|facts| EngineFacts { overruled, ..facts });
+        }
+    }
+    let conditions = told(&results).conditions;
+    let wanted = " · cache 160.0 MiB / 1.00 GiB (pool) · durability no-sync / flush = each second";
+    assert!(conditions.ends_with(wanted), "{conditions}");
+    let page = html(&results, &summarise(&results));
+    assert!(page.contains(r#""set_by":{"cache":"pool","durability":"flush"}"#), "where each comes from");
+    assert!(page.contains(r#""cache_bytes":1073741824,"cache":"1.00 GiB""#), "what is in force");
+}
+
 /// What the experiment has was told, and engines were taken to promise the same or not by it.
 #[test]
 fn the_durability_of_an_existing_server_is_known_where_its_clients_ask_for_it() {
@@ -241,7 +265,7 @@ fn the_durability_of_an_existing_server_is_known_where_its_clients_ask_for_it() 
         let mut results = results(&[BTREE, LSM], FOUR);
         for plan in results.trials.iter_mut().map(|trial| &mut trial.record.plan) {
             plan.engine.server = (plan.engine.name == LSM.name).then(|| "mysql://me@host/lab".to_owned());
-            plan.facts = plan.facts.map(|facts| EngineFacts { clients_ask_durability, ..facts });
+            plan.facts = plan.facts.take().map(|facts| EngineFacts { clients_ask_durability, ..facts });
         }
         results
     };

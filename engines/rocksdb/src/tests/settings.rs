@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use rumba_core::common::Own;
 use rumba_core::setting::{SettingError, Value};
 
 use super::*;
@@ -110,6 +111,19 @@ fn the_cache_is_divided_and_its_parts_can_be_set() {
     assert_eq!(refusal([("block_cache", text("much"))]).key, "block_cache");
     assert_eq!(refusal([("write_buffer_size", text("64MiB"))]).key, "write_buffer_size");
     assert_eq!(RocksDb.check(&EngineConfig { cache: 0, ..config() }).unwrap_err().key, "cache");
+}
+
+/// Less than `cache`, or no bound at all: the common cache was told all the same.
+#[test]
+fn the_cache_is_what_its_parts_come_to_where_both_are_set() {
+    let cache = |settings: [(&str, Value); 2]| RocksDb.overruled(&config_with(settings)).cache;
+    let (block_cache, limit) = (|size| ("block_cache", text(size)), |size| ("db_write_buffer_size", text(size)));
+    assert_eq!(cache([block_cache("1MiB"), limit("2MiB")]), Some(Own::new("block_cache", Some(5 << 20))));
+    assert_eq!(cache([block_cache("1GiB"), limit("0")]), Some(Own::new("db_write_buffer_size", None)));
+    let bloom = || ("bloom_bits", Value::Int(5));
+    assert_eq!(cache([block_cache("1MiB"), bloom()]), None, "the memtables have the rest");
+    assert_eq!(cache([limit("1MiB"), bloom()]), None, "the block cache has the rest");
+    assert_eq!(cache([("no_block_cache", Value::Bool(true)), bloom()]), Some(Own::new("no_block_cache", None)));
 }
 
 /// A setting without effect is worse than none: the table would show a comparison that was not made.

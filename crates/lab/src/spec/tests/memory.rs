@@ -40,6 +40,30 @@ fn a_limit_that_is_too_small_is_told_at_its_line_with_the_number_that_works() {
     assert_eq!(larger.mistake.place().unwrap(), "--set cache=512MiB", "the cache alone is as large");
 }
 
+/// The common cache was counted, which was not in force: what was far too little was let in.
+#[test]
+fn a_cache_by_a_setting_of_the_engines_own_is_what_is_needed() {
+    let own = |size: &str| format!("{LIMITED}settings.own_cache = \"{size}\"\n").replace("MEMORY", "225MiB");
+    let shortage = with(&own("300MiB"), &["cache=40MiB"]).unwrap().shortages.pop().unwrap();
+    assert!(shortage.is_impossible, "{shortage:?}");
+    assert_eq!(shortage.mistake.place().unwrap(), "e.toml:10:22", "it alone is larger than the limit");
+    let problem = &shortage.mistake.problem;
+    assert!(problem.contains("450.0 MiB for its cache of 300.0 MiB (own_cache); "), "{problem}");
+    assert!(shortage.mistake.remedy.contains(", or own_cache to 40 MiB or less"), "{}", shortage.mistake.remedy);
+    let fits = with(&own("40MiB"), &["cache=1GiB"]).unwrap();
+    assert!(fits.shortages.is_empty(), "{:?}", fits.shortages);
+    assert!(
+        fits.memory_needs[0].1.contains("60.0 MiB for its cache of 40.0 MiB (own_cache); "),
+        "{:?}",
+        fits.memory_needs
+    );
+    let told = |experiment: &Experiment| crate::plan::data_over_cache(experiment, None, &registry()).pop().unwrap().1;
+    assert_eq!(told(&fits), "25.6, IO-bound: larger than the cache and than memory");
+    let untold = with(&own("per session"), &["cache=40MiB"]).unwrap();
+    assert_eq!((untold.shortages.len(), untold.memory_needs.len()), (0, 0), "nobody knows how large it becomes");
+    assert_eq!(told(&untold), "not known: it has own_cache = per session");
+}
+
 #[test]
 fn a_cache_that_is_not_given_follows_from_the_limit() {
     let cache = |memory, set: &[&str]| limited(memory, set).engines[0].cache >> 20;
@@ -67,7 +91,7 @@ fn an_engine_that_has_no_cache_with_its_settings_is_not_said_to_have_one() {
     let caches = experiment.engines.iter().map(|engine| engine.cache >> 20);
     assert_eq!(caches.collect::<Vec<_>>(), [133, 64], "none follows from the limit");
     let trials = crate::plan::plan(&experiment, &registry());
-    let facts = |name: &str| trials.iter().find(|trial| trial.engine.name == name).unwrap().facts.unwrap();
+    let facts = |name: &str| trials.iter().find(|trial| trial.engine.name == name).unwrap().facts.clone().unwrap();
     assert!(facts("rocksdb").has_cache && !facts("mapped").has_cache);
     let conditions = crate::plan::data_over_cache(&experiment, None, &registry());
     assert_eq!(conditions[1], ("data over cache, mapped".to_owned(), "it has no cache of its own".to_owned()));

@@ -8,6 +8,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rumba_core::check::Check;
 use rumba_core::claim::Claim;
+use rumba_core::common::Overruled;
 use rumba_core::comparison::Comparison;
 use rumba_core::engine::{Durability, EngineConfig, EngineFacts, Family, Form, Gauge};
 use rumba_core::looks::EngineCourse;
@@ -272,6 +273,7 @@ fn facts(s: &Shape) -> EngineFacts {
         keeps_data: s.engine != "null",
         has_cache: s.engine != "lmdb",
         clients_ask_durability: false,
+        overruled: Overruled::default(),
     }
 }
 

@@ -1,0 +1,157 @@
+//! The common settings that decide how engines compare, cache and durability, and how an engine comes to have another
+//! value of them than its experiment says for all.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::setting::Settings;
+
+/// What a commit promises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Durability {
+    /// No log: a crash of the process may lose or damage data.
+    None,
+    /// Logged at commit but not synced: a crash of the process loses nothing,
+    /// a crash of the host may.
+    #[default]
+    NoSync,
+    /// Synced to the device at commit.
+    Sync,
+}
+
+impl Durability {
+    /// Every level, by the name an experiment uses.
+    pub const NAMES: [(&'static str, Durability); 3] =
+        [("none", Durability::None), ("no-sync", Durability::NoSync), ("sync", Durability::Sync)];
+
+    /// The name an experiment uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Durability::None => "none",
+            Durability::NoSync => "no-sync",
+            Durability::Sync => "sync",
+        }
+    }
+}
+
+/// A setting of an engine's own that is in force in the place of a common one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Own_{T}")]
+pub struct Own<T> {
+    /// Its name as the experiment writes it: `innodb_buffer_pool_size`.
+    pub setting: String,
+    /// What it asks for in the terms of the common setting; absent where it comes to nothing in these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<T>,
+}
+
+impl<T> Own<T> {
+    /// A setting of this name that asks for this.
+    pub fn new(setting: impl Into<String>, value: Option<T>) -> Self {
+        Self { setting: setting.into(), value }
+    }
+}
+
+/// The common settings in whose place settings of an engine's own are in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Overruled {
+    /// In the place of `cache`, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Own<u64>>,
+    /// In the place of `durability`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durability: Option<Own<Durability>>,
+}
+
+impl Overruled {
+    /// Whether none is.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A common setting as an engine is given it.
+#[derive(Clone, Debug)]
+pub struct Given<T> {
+    /// Its value; `None` where nobody knows it, and where a setting of the engine's own has none in the same terms.
+    pub value: Option<T>,
+    /// The same in words, by which engines are compared: `64.0 MiB`, `cache_size = -2000`, `not known`.
+    pub told: String,
+    /// The setting of the engine's own that says so, where one does.
+    pub by: Option<String>,
+}
+
+impl<T: Copy> Given<T> {
+    /// What `own`, one of these settings, asks for; where there is none such what the experiment says for all, which is
+    /// `None` of an engine that is not told it.
+    pub fn of(own: Option<&Own<T>>, all: Option<T>, settings: &Settings, show: impl Fn(T) -> String) -> Self {
+        let (value, by) = (own.map_or(all, |own| own.value), own.map(|own| own.setting.clone()));
+        let told = match (value, &by) {
+            (Some(value), _) => show(value),
+            (None, Some(setting)) => {
+                let written = settings.get(setting).map(ToString::to_string);
+                format!("{setting} = {}", written.unwrap_or_default())
+            }
+            (None, None) => "not known".to_owned(),
+        };
+        Self { value, told, by }
+    }
+}
+
+impl<T> Given<T> {
+    /// Whether anybody has said it, in whichever terms.
+    pub fn is_known(&self) -> bool {
+        self.value.is_some() || self.by.is_some()
+    }
+}
+
+/// Two are equal where the same is in force, whichever setting says so.
+impl<T: PartialEq> PartialEq for Given<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value && self.told == other.told
+    }
+}
+
+/// With the setting that says so, where it is one of the engine's own: `1.00 GiB (innodb_buffer_pool_size)`.
+impl<T> fmt::Display for Given<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.by {
+            Some(setting) if self.value.is_some() => write!(f, "{} ({setting})", self.told),
+            _ => f.write_str(&self.told),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::setting::Value;
+
+    use super::*;
+
+    fn given(own: Option<&Own<u64>>, all: Option<u64>) -> Given<u64> {
+        let settings = Settings::from([("pool", Value::Text("per session".to_owned()))]);
+        Given::of(own, all, &settings, |bytes| format!("{bytes} B"))
+    }
+
+    #[test]
+    fn a_setting_of_the_engines_own_comes_before_what_is_said_for_all() {
+        let (own, all) = (given(Some(&Own::new("pool", Some(7))), Some(5)), given(None, Some(5)));
+        assert_eq!((own.value, own.to_string()), (Some(7), "7 B (pool)".to_owned()));
+        assert_eq!((all.value, all.to_string()), (Some(5), "5 B".to_owned()));
+        assert_ne!(own, all);
+        assert_eq!(own, given(None, Some(7)), "whichever setting says so");
+    }
+
+    #[test]
+    fn what_it_says_in_other_terms_is_told_as_it_is_written_and_is_like_no_value() {
+        let other = given(Some(&Own::new("pool", None)), Some(5));
+        assert_eq!((other.value, other.to_string()), (None, "pool = per session".to_owned()));
+        assert!(other.is_known() && other != given(None, Some(5)));
+        let nobody = given(None, None);
+        assert_eq!(nobody.to_string(), "not known");
+        assert!(!nobody.is_known() && nobody != other);
+    }
+}

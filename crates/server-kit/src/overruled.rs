@@ -1,0 +1,133 @@
+//! What an experiment's own values for a server's variables come to where the profile keeps the common settings by them.
+
+use rumba_core::common::{Durability, Overruled, Own};
+use rumba_core::engine::EngineConfig;
+
+use crate::profile::Promises;
+use crate::readback::{Match, compare};
+
+/// A setting of the experiment's, and its value.
+type Set = (String, String);
+
+impl Promises {
+    /// The common settings that an experiment's own overrule. `is` says whether a setting, by its name, is a variable;
+    /// `bytes` reads a size as the server does.
+    pub fn overruled(
+        &self,
+        config: &EngineConfig,
+        is: impl Fn(&str, &str) -> bool,
+        bytes: impl Fn(&str) -> Option<u64>,
+    ) -> Overruled {
+        // Of several that are the same variable the last is written last.
+        let set = |variable: &str| -> Option<Set> {
+            let (setting, value) = config.settings.0.iter().rfind(|(setting, _)| is(setting, variable))?;
+            Some((setting.clone(), value.to_string()))
+        };
+        let cache = self.cache.as_deref().and_then(set).map(|(setting, value)| Own::new(setting, bytes(&value)));
+        Overruled { cache, durability: self.durability(config, set) }
+    }
+
+    /// The level whose values are in force, all of them; what comes to none is told by the setting that it is owed to.
+    /// An existing server is not told what the experiment does not set: of that nothing is known unless it sets all.
+    fn durability(&self, config: &EngineConfig, set: impl Fn(&str) -> Option<Set>) -> Option<Own<Durability>> {
+        let in_force = |(variable, values): &(String, [String; 3])| match set(variable) {
+            Some((setting, value)) => Some((Some(setting), value)),
+            None if config.is_existing() => None,
+            None => Some((None, values[config.durability as usize].clone())),
+        };
+        let in_force: Vec<(Option<String>, String)> = self.durability.iter().map(in_force).collect::<Option<_>>()?;
+        let with_values = || in_force.iter().zip(self.durability.iter().map(|(_, values)| values));
+        let is_of = |value: &str, values: &[String; 3], level: Durability| {
+            compare(value, &values[level as usize]) == Match::Same
+        };
+        let is_whole = |level: Durability| with_values().all(|((_, value), values)| is_of(value, values, level));
+        if !config.is_existing() && is_whole(config.durability) {
+            return None;
+        }
+        let other = with_values().filter(|((_, value), values)| !is_of(value, values, config.durability));
+        let named = other.chain(with_values()).find_map(|((setting, _), _)| setting.clone());
+        // Of two levels with the same values the commit keeps the stronger promise.
+        let level = Durability::NAMES.iter().rev().map(|(_, level)| *level).find(|level| is_whole(*level));
+        named.map(|setting| Own::new(setting, level))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_core::setting::Value;
+    use rumba_core::units::parse_bytes;
+
+    use crate::profile::promises;
+
+    use super::*;
+
+    const PROFILE: &str = r#"
+        [[layer]]
+        [layer.variables]
+        log_size = "= cache * 2"
+        pool = "= cache unit B"
+        [layer.durability]
+        log = ["off", "on", "on"]
+        sync = ["off", "off", "on"]
+        [[layer]]
+        engine = "another"
+        [layer.variables]
+        buffer = "= cache"
+    "#;
+
+    fn overruled(server: Option<&str>, durability: Durability, set: &[(&str, &str)]) -> Overruled {
+        let settings = set.iter().map(|(name, value)| (*name, Value::Text((*value).to_owned()))).collect();
+        let server = server.map(str::to_owned);
+        let config = EngineConfig { server, durability, settings, ..EngineConfig::new("a") };
+        promises(&[PROFILE], "a").overruled(
+            &config,
+            |setting, variable| setting == variable,
+            |size| parse_bytes(size).ok(),
+        )
+    }
+
+    #[test]
+    fn what_is_not_set_and_what_is_set_as_the_common_settings_have_it_overrules_nothing() {
+        assert_eq!(
+            overruled(None, Durability::Sync, &[("log_size", "1MiB"), ("buffer", "1MiB")]),
+            Overruled::default()
+        );
+        let as_is = [("log", "ON"), ("sync", "1")];
+        assert_eq!(overruled(None, Durability::Sync, &as_is), Overruled::default());
+    }
+
+    #[test]
+    fn a_cache_of_its_own_is_read_or_else_in_terms_of_its_own() {
+        let cache = |size| overruled(None, Durability::Sync, &[("pool", size)]).cache;
+        assert_eq!(cache("1GiB"), Some(Own::new("pool", Some(1 << 30))));
+        assert_eq!(cache("half"), Some(Own::new("pool", None)));
+    }
+
+    #[test]
+    fn the_level_is_the_one_whose_values_are_all_in_force_or_none() {
+        let of = |durability, set: &[(&str, &str)]| overruled(None, durability, set).durability;
+        assert_eq!(of(Durability::Sync, &[("sync", "off")]), Some(Own::new("sync", Some(Durability::NoSync))));
+        let both = of(Durability::Sync, &[("log", "on"), ("sync", "off")]);
+        assert_eq!(
+            both,
+            Some(Own::new("sync", Some(Durability::NoSync))),
+            "the one that makes the difference is named"
+        );
+        assert_eq!(of(Durability::NoSync, &[("log", "off")]), Some(Own::new("log", Some(Durability::None))));
+        assert_eq!(
+            of(Durability::None, &[("sync", "on")]),
+            Some(Own::new("sync", None)),
+            "no level has a log that is off"
+        );
+        assert_eq!(of(Durability::Sync, &[("sync", "remotely")]), Some(Own::new("sync", None)));
+    }
+
+    #[test]
+    fn of_an_existing_server_the_durability_is_known_where_all_of_it_is_set() {
+        let of = |set: &[(&str, &str)]| overruled(Some("mysql://me@host/db"), Durability::Sync, set);
+        assert_eq!(of(&[("sync", "on")]).durability, None);
+        let all = of(&[("log", "on"), ("sync", "on"), ("pool", "1MiB")]);
+        assert_eq!(all.durability, Some(Own::new("log", Some(Durability::Sync))));
+        assert_eq!(all.cache, Some(Own::new("pool", Some(1 << 20))));
+    }
+}
