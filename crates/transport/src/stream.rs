@@ -27,6 +27,9 @@ pub enum Ready {
 pub struct Stream {
     socket: OwnedFd,
     tls: Option<Box<ClientConnection>>,
+    /// Whether a read may wait. Over a Unix socket it would be woken in vain when the server takes a request in: the kernel has
+    /// one queue for those who wait to read and to write, and tells apart only those who poll.
+    may_block: bool,
     /// Whether the next read is to wait until something is there.
     blocks: bool,
     /// How many bytes were last taken to be encrypted.
@@ -45,7 +48,8 @@ impl Stream {
             Address::Tcp { host, port } => connect_tcp(host, *port, deadline)
                 .map_err(|cause| TransportError::io(format!("connecting to {host}:{port}"), cause))?,
         };
-        Ok(Self { socket, tls: None, blocks: false, taken: 0 })
+        let may_block = matches!(address, Address::Tcp { .. });
+        Ok(Self { socket, tls: None, may_block, blocks: false, taken: 0 })
     }
 
     /// From here on, everything is encrypted.
@@ -120,7 +124,7 @@ impl Stream {
             return true;
         }
         // Of what is encrypted, something may come that holds nothing to be read.
-        self.blocks = ready == Ready::ToRead && !self.is_encrypted();
+        self.blocks = self.may_block && ready == Ready::ToRead && !self.is_encrypted();
         if !self.blocks {
             // What is wrong with the socket shows when it is read.
             let _ = self.block(ready, None);
@@ -164,10 +168,7 @@ fn connect_socket(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     loop {
         match rustix::net::connect(&socket, &address) {
-            Ok(()) => {
-                rustix::io::ioctl_fionbio(&socket, false)?;
-                return Ok(socket);
-            }
+            Ok(()) => return Ok(socket),
             // The queue of those who want to connect is full: a thousand clients do that.
             Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
             Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
@@ -273,6 +274,7 @@ fn send_encrypted(socket: BorrowedFd<'_>, tls: &mut ClientConnection) -> io::Res
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::net::TcpListener;
     use std::os::unix::net::UnixListener;
     use std::rc::Rc;
 
@@ -289,31 +291,44 @@ mod tests {
         fn forget(&self, _fd: RawFd) {}
     }
 
-    #[test]
-    fn a_thread_with_nothing_else_to_do_waits_in_its_read_and_only_in_that_one() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("socket");
-        let listener = UnixListener::bind(&path).unwrap();
-        let mut stream = Stream::connect(&Address::Socket(path), Instant::now() + Duration::from_secs(10)).unwrap();
-        let (mut theirs, _) = listener.accept().unwrap();
-        let _driven = wait::drive_with(Rc::new(Alone));
-        let (mut room, pause) = ([0; 8], Duration::from_millis(20));
-        for _ in 0..2 {
-            let told = stream.read(&mut room).unwrap_err();
-            assert_eq!(told.kind(), io::ErrorKind::WouldBlock, "nobody has waited");
-            let before = Instant::now();
-            assert!(!stream.wait(Ready::ToRead), "nobody is polled again");
-            let answer = std::thread::spawn(move || {
+    /// A server that answers after each pause that it is told of.
+    fn answers(mut theirs: impl Write + Send + 'static, asked: std::sync::mpsc::Receiver<Duration>) {
+        std::thread::spawn(move || {
+            for pause in asked {
                 std::thread::sleep(pause);
                 theirs.write_all(b"told").unwrap();
-                theirs
-            });
-            assert_eq!(stream.read(&mut room).unwrap(), 4);
-            assert!(before.elapsed() >= pause);
-            theirs = answer.join().unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn a_thread_with_nothing_else_to_do_waits_for_what_it_reads_and_only_when_it_is_told_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let (local, remote) = (UnixListener::bind(&path).unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+        let port = remote.local_addr().unwrap().port();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let _driven = wait::drive_with(Rc::new(Alone));
+        for address in [Address::Socket(path), Address::Tcp { host: "127.0.0.1".to_owned(), port }] {
+            let mut stream = Stream::connect(&address, deadline).unwrap();
+            let (ask, asked) = std::sync::mpsc::channel();
+            match address {
+                Address::Socket(_) => answers(local.accept().unwrap().0, asked),
+                Address::Tcp { .. } => answers(remote.accept().unwrap().0, asked),
+            }
+            let (mut room, pause) = ([0; 8], Duration::from_millis(20));
+            for _ in 0..2 {
+                let told = stream.read(&mut room).unwrap_err();
+                assert_eq!(told.kind(), io::ErrorKind::WouldBlock, "nobody has waited");
+                let before = Instant::now();
+                ask.send(pause).unwrap();
+                assert!(!stream.wait(Ready::ToRead), "nobody is polled again");
+                assert_eq!(stream.read(&mut room).unwrap(), 4);
+                assert!(before.elapsed() >= pause);
+            }
+            drop(ask);
+            assert!(!stream.wait(Ready::ToRead));
+            assert_eq!(stream.read(&mut room).unwrap(), 0, "the end wakes it, too");
         }
-        drop(theirs);
-        assert!(!stream.wait(Ready::ToRead));
-        assert_eq!(stream.read(&mut room).unwrap(), 0, "the end wakes it, too");
     }
 }
