@@ -100,7 +100,7 @@ fn a_cache_that_is_not_given_is_derived_and_said() {
 
 /// Of either the common 64 MiB were told, which were in force in none, and no difference.
 #[test]
-fn a_dry_run_tells_and_compares_the_cache_that_an_engines_own_settings_ask_for() {
+fn a_dry_run_tells_the_cache_that_an_engines_own_settings_ask_for() {
     let place = Place::new();
     let set = ["rocksdb.block_cache=16MiB", "rocksdb.db_write_buffer_size=8MiB", "sqlite.cache_size=-2000"];
     let more: Vec<&str> = set.into_iter().flat_map(|set| ["--set", set]).chain(["--dry-run"]).collect();
@@ -110,7 +110,6 @@ fn a_dry_run_tells_and_compares_the_cache_that_an_engines_own_settings_ask_for()
     for line in ["rocksdb: cache 32.0 MiB (block_cache), no limit", "sqlite: cache cache_size = -2000, no limit"] {
         assert!(said.contains(line), "{line}: {said}");
     }
-    assert!(said.contains("caches differ: 32.0 MiB: rocksdb (block_cache); cache_size = -2000: sqlite"), "{said}");
 }
 
 fn warnings(trial: &Value) -> Vec<String> {

@@ -30,8 +30,8 @@ pub struct Stream {
     /// Whether a read may wait. Over a Unix socket it would be woken in vain when the server takes a request in: the kernel has
     /// one queue for those who wait to read and to write, and tells apart only those who poll.
     may_block: bool,
-    /// Whether the next read is to wait until something is there.
-    blocks: bool,
+    /// How the next read is done: whether it waits until something is there.
+    next_read: RecvFlags,
     /// How many bytes were last taken to be encrypted.
     taken: usize,
 }
@@ -49,7 +49,7 @@ impl Stream {
                 .map_err(|cause| TransportError::io(format!("connecting to {host}:{port}"), cause))?,
         };
         let may_block = matches!(address, Address::Tcp { .. });
-        Ok(Self { socket, tls: None, may_block, blocks: false, taken: 0 })
+        Ok(Self { socket, tls: None, may_block, next_read: RecvFlags::DONTWAIT, taken: 0 })
     }
 
     /// From here on, everything is encrypted.
@@ -76,8 +76,7 @@ impl Stream {
     pub fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         match &mut self.tls {
             None => {
-                let flags = if self.blocks { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
-                self.blocks = false;
+                let flags = std::mem::replace(&mut self.next_read, RecvFlags::DONTWAIT);
                 receive(self.socket.as_fd(), room, flags)
             }
             Some(tls) => read_encrypted(self.socket.as_fd(), tls, room),
@@ -124,8 +123,9 @@ impl Stream {
             return true;
         }
         // Of what is encrypted, something may come that holds nothing to be read.
-        self.blocks = self.may_block && ready == Ready::ToRead && !self.is_encrypted();
-        if !self.blocks {
+        if self.may_block && ready == Ready::ToRead && !self.is_encrypted() {
+            self.next_read = RecvFlags::empty();
+        } else {
             // What is wrong with the socket shows when it is read.
             let _ = self.block(ready, None);
         }

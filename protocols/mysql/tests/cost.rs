@@ -77,9 +77,9 @@ fn a_session_at_rest_is_small() {
 #[test]
 #[needs(Valgrind)]
 fn a_point_select_takes_no_more_instructions_than_allowed() {
-    // 1394 are counted, in a build for debugging, which inlines little from one crate into another, and with what
-    // counts allocations; a release takes 594.
-    const MOST: u64 = 1440;
+    // 1440 are counted, in a build for debugging, which inlines little from one crate into another, and with what
+    // counts allocations; a release takes 593.
+    const MOST: u64 = 1480;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let selects = Work { test: "point_selects", directory: dir.path(), but_for: None };

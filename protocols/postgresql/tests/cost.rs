@@ -80,8 +80,8 @@ fn a_session_at_rest_is_small() {
 #[test]
 #[needs(Valgrind)]
 fn a_point_select_takes_no_more_instructions_than_allowed() {
-    // 1284 are counted, in a build for debugging and with what counts allocations; a release takes 605.
-    const MOST: u64 = 1330;
+    // 1318 are counted, in a build for debugging and with what counts allocations; a release takes 634.
+    const MOST: u64 = 1360;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let selects = Work { test: "point_selects", directory: dir.path(), but_for: None };

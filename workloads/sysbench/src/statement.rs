@@ -136,17 +136,15 @@ fn worded(dialect: Dialect, sql: &[u8]) -> Cow<'_, [u8]> {
     if dialect == Dialect::PostgreSql { numbered(sql).into() } else { sql.into() }
 }
 
-/// A parameter: `sql_param` of api.lua, made there. The interpreter frees it when neither the script nor a statement
-/// has it any more, and knows how much that frees.
+/// What a parameter begins with: `sql_int`, `sql_real` and `sql_text` of api.lua, made there. The interpreter frees it when
+/// neither the script nor a statement has it any more, and knows how much that frees.
 #[repr(C)]
 pub(crate) struct ParamHead {
     kind: c_int,
     is_null: c_int,
     data_len: u32,
     max_len: u32,
-    number: i64,
-    real: f64,
-    // Behind it there is room for a text of `max_len` bytes.
+    // Behind it there is a number of 8 bytes, or room for a text of `max_len` bytes.
 }
 
 const BIGINT: c_int = 4;
@@ -165,19 +163,18 @@ impl ParamHead {
     /// What it holds now.
     ///
     /// # Safety
-    /// The parameter and the room behind it are there, and do not change for as long as the answer is used.
+    /// The parameter and what is behind it are there, and do not change for as long as the answer is used.
     #[inline]
     pub(crate) unsafe fn value<'a>(param: *const Self) -> Param<'a> {
-        // SAFETY: as above.
-        let head = unsafe { &*param };
+        // SAFETY: as above; a number lies as its type demands, behind a head whose length is a multiple of that.
+        let (head, behind) = unsafe { (&*param, param.add(1)) };
         match head.kind {
             _ if head.is_null != 0 => Param::Null,
-            BIGINT => Param::Int(head.number),
-            DOUBLE => Param::Double(head.real),
+            BIGINT => Param::Int(unsafe { *behind.cast() }),
+            DOUBLE => Param::Double(unsafe { *behind.cast() }),
             _ => {
                 let length = head.data_len.min(head.max_len) as usize;
-                // SAFETY: the room begins where the head ends.
-                Param::Text(unsafe { from_raw_parts(param.add(1).cast(), length) })
+                Param::Text(unsafe { from_raw_parts(behind.cast(), length) })
             }
         }
     }

@@ -51,15 +51,9 @@ struct sql_connection {
 };
 typedef struct { uint32_t room_bytes; uint32_t row_bytes; sql_value values[?]; } rumba_row;
 typedef struct { sql_connection *connection; } sql_statement;
-typedef struct {
-  sql_bind_type_t type;
-  int is_null;
-  uint32_t data_len;
-  uint32_t max_len;
-  int64_t number;
-  double real;
-  char room[?];
-} sql_param;
+typedef struct { sql_bind_type_t type; int is_null; uint32_t data_len; uint32_t max_len; int64_t buffer[1]; } sql_int;
+typedef struct { sql_bind_type_t type; int is_null; uint32_t data_len; uint32_t max_len; double buffer[1]; } sql_real;
+typedef struct { sql_bind_type_t type; int is_null; uint32_t data_len; uint32_t max_len; char buffer[?]; } sql_text;
 typedef struct sb_histogram sb_histogram_t;
 
 typedef struct {
@@ -72,7 +66,7 @@ typedef struct {
   int (*query)(sql_connection *, const char *, size_t);
   sql_statement *(*prepare)(sql_connection *, const char *, size_t);
   bool (*let_go_statement)(sql_statement *);
-  int (*bind)(sql_statement *, sql_param **, uint32_t);
+  int (*bind)(sql_statement *, void **, uint32_t);
   int (*execute)(sql_statement *);
   int (*close)(sql_statement *);
   uint32_t (*row)(sql_connection *, rumba_row *);
@@ -342,52 +336,43 @@ real_ffi.metatype("sql_connection", {
    __tostring = function() return "<sql_connection>" end,
 })
 
-local parameters = {}
+-- A parameter's type decides what it is made of: scripts find a buffer of numbers or of characters, and may write to it.
+local ints, reals, texts = {}, {}, {}
 
-function parameters:set(value)
-   if value == nil then
-      self.is_null = 1
-      return
-   end
-   self.is_null = 0
-   local kind = tonumber(self.type)
-   if kind == types.BIGINT then
-      self.number = value
-   elseif kind == types.DOUBLE then
-      self.real = value
-   else
-      local length = #value
-      if length > self.max_len then length = self.max_len end
-      copy(self.room, value, length)
-      self.data_len = length
-   end
+function ints:set(value)
+   if value == nil then self.is_null = 1 return end
+   self.is_null, self.buffer[0] = 0, value
 end
 
-function parameters:set_rand_str(format)
-   if tonumber(self.type) ~= types.VARCHAR then
-      error("set_rand_str: a parameter of type " .. tonumber(self.type) .. " takes no string", 2)
-   end
+reals.set = ints.set
+
+function texts:set(value)
+   if value == nil then self.is_null = 1 return end
+   local length = #value
+   if length > self.max_len then length = self.max_len end
+   copy(self.buffer, value, length)
+   self.is_null, self.data_len = 0, length
+end
+
+function texts:set_rand_str(format)
    local length = #format
    if length > self.max_len then length = self.max_len end
    self.is_null = 0
-   rand_string(this, format, length, self.room)
+   rand_string(this, format, length, self.buffer)
    self.data_len = length
 end
 
+local function takes_no_string(self)
+   error("set_rand_str: a parameter of type " .. tonumber(self.type) .. " takes no string", 2)
+end
+ints.set_rand_str, reals.set_rand_str = takes_no_string, takes_no_string
+
 -- Collected as all that is Lua's, which so knows how long its buffer is.
-local parameter = real_ffi.metatype("sql_param", {
-   -- A script may write to what it finds as the buffer, of a number's as of a text's.
-   __index = function(self, key)
-      if key ~= "buffer" then return parameters[key] end
-      local kind = tonumber(self.type)
-      if kind == types.VARCHAR then return self.room end
-      local is_real = kind == types.DOUBLE
-      local at = real_ffi.offsetof("sql_param", is_real and "real" or "number")
-      return real_ffi.cast(is_real and "double *" or "int64_t *", real_ffi.cast("char *", self) + at)
-   end,
-   __tostring = function() return "<sql_param>" end,
-})
-local without_buffer = real_ffi.sizeof("sql_param", 0)
+local function parameter(name, methods)
+   return real_ffi.metatype(name, { __index = methods, __tostring = function() return "<sql_param>" end })
+end
+local int, real, letters = parameter("sql_int", ints), parameter("sql_real", reals), parameter("sql_text", texts)
+local without_buffer = real_ffi.sizeof("sql_text", 0)
 
 -- Types that are carried alike.
 local carried = {
@@ -404,8 +389,14 @@ function statements:bind_create(kind, most)
    if carrier == types.VARCHAR and type(most) ~= "number" then
       error("bind_create: a string needs its greatest length", 2)
    end
-   local made = parameter(carrier == types.VARCHAR and most or 0)
-   made.type, made.max_len = carrier, real_ffi.sizeof(made) - without_buffer
+   local made
+   if carrier == types.VARCHAR then
+      made = letters(most)
+      made.max_len = real_ffi.sizeof(made) - without_buffer
+   else
+      made = carrier == types.DOUBLE and real() or int()
+   end
+   made.type = carrier
    return made
 end
 
@@ -417,7 +408,7 @@ function statements:bind_param(...)
       if given[at] == nil then error("bind_param: no parameter in place " .. at, 2) end
    end
    local parameters_of, connection, statement =
-      real_ffi.new("sql_param *[?]", count, given), address(self.connection), address(self)
+      real_ffi.new("void *[?]", count, given), address(self.connection), address(self)
    if bound[connection] == nil then
       local made = {}
       bound[connection] = bound[connection] or made
