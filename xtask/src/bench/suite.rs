@@ -21,7 +21,7 @@ const TURNS: usize = 9;
 const WINDOW_S: u32 = 1;
 /// How long a process runs before it is looked at, beyond the first second that it tells of. Each of its clients compiles the
 /// script for itself, and of 64 each has some thirty transactions in a second: at first both programs measure LuaJIT's compiler.
-const WARMUP: Duration = Duration::from_secs(3);
+const WARMUP: Duration = Duration::from_secs(2);
 /// All that both have under the same name and that runs on without an end. `bulk_insert` does not: see [`bulk_insert`].
 const TESTS: [&str; 10] = [
     "oltp_point_select",
