@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rumba_core::bson::Document;
 use rumba_core::document::{self, Command, DocumentSession, Done};
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_core::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Visit};
 
 use crate::failure::{LogWords, last_lines, tells_of_full_device};
 use crate::process::{LOOK, Process};
@@ -180,6 +180,10 @@ impl<S: SqlSession> SqlSession for Watched<S> {
         self.watch.explained(self.session.prepare_bytes(sql))
     }
 
+    fn prepare_declared(&mut self, sql: &[u8], types: &[ParamType]) -> Result<Statement, EngineError> {
+        self.watch.explained(self.session.prepare_declared(sql, types))
+    }
+
     fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
         self.watch.explained(self.session.prepare_rows(table, columns))
     }
@@ -268,5 +272,63 @@ mod tests {
         assert!(told.starts_with("connection: the server ended with signal: 9"), "{told}");
         assert!(told.contains("Aborted connection 7\nwhere the log tells of no error it was killed"), "{told}");
         assert!(told.ends_with("`rumba run --resume DIR --retry-failed` runs the trial again"), "{told}");
+    }
+
+    /// Takes declared types, and tells how many; nothing else.
+    struct Declares;
+
+    impl SqlSession for Declares {
+        fn dialect(&self) -> Dialect {
+            Dialect::PostgreSql
+        }
+
+        fn survives_errors(&self) -> bool {
+            false
+        }
+
+        fn prepare(&mut self, _sql: &str) -> Result<Statement, EngineError> {
+            Err(lost())
+        }
+
+        fn prepare_declared(&mut self, _sql: &[u8], types: &[ParamType]) -> Result<Statement, EngineError> {
+            Ok(Statement(types.len()))
+        }
+
+        fn prepare_rows(&mut self, _table: &str, _columns: &[&str]) -> Result<Statement, EngineError> {
+            Err(lost())
+        }
+
+        fn submit(&mut self, _statement: Statement, _params: &[Param<'_>]) -> Result<(), EngineError> {
+            Err(lost())
+        }
+
+        fn submit_rows(&mut self, _rows: Statement, _values: &[Param<'_>]) -> Result<(), EngineError> {
+            Err(lost())
+        }
+
+        fn submit_text(&mut self, _sql: &str) -> Result<(), EngineError> {
+            Err(lost())
+        }
+
+        fn close(&mut self, _statement: Statement) -> Result<(), EngineError> {
+            Err(lost())
+        }
+
+        fn poll_answer(&mut self, _context: &mut Context<'_>, _visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+            Poll::Ready(Err(lost()))
+        }
+
+        fn run(&mut self, _sql: &str) -> Result<(), EngineError> {
+            Err(lost())
+        }
+    }
+
+    /// They were left out on the servers that rumba starts: a script's parameter had the type of its place there.
+    #[test]
+    fn declared_types_reach_the_session() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut watched = Watched { session: Declares, watch: Arc::new(watch(dir.path(), "")) };
+        let statement = watched.prepare_declared(b"SELECT $1, $2", &[ParamType::Int, ParamType::Text]);
+        assert_eq!(statement.map(|statement| statement.0), Ok(2));
     }
 }
