@@ -5,9 +5,11 @@ use std::process::Command;
 use std::sync::Arc;
 
 use rumba_core::sql::Dialect;
+use rumba_core::worker::block_on;
+use rumba_workload_sysbench::ScriptClient;
 
 use super::bytes::{Given, Recorder};
-use super::{Run, TABLE};
+use super::{Count, Run, TABLE};
 
 #[test]
 fn a_connection_that_is_made_anew_keeps_its_turn() {
@@ -53,6 +55,55 @@ fn a_closed_statement_stays_closed_whatever_is_prepared_after_it() {
     Run::new().load(&script).unwrap();
 }
 
+/// Over PostgreSQL a statement goes to the server when it is bound: one that had been closed before was prepared then, with
+/// no text, and could be run.
+#[test]
+fn a_statement_that_is_closed_before_it_is_bound_stays_closed() {
+    let given = Given::default();
+    let script = "
+        local con = sysbench.sql.driver():connect()
+        local closed = con:prepare('SELECT ?')
+        local parameter = closed:bind_create(sysbench.sql.type.INT)
+        closed:close()
+        closed:bind_param(parameter)
+        local done, why = pcall(closed.execute, closed)
+        assert(not done and tostring(why):find('was closed'), tostring(why))
+        con:reconnect()";
+    Recorder { given: given.clone(), ..Recorder::of(Dialect::PostgreSql) }.load(script);
+    assert_eq!(*given.lock().unwrap(), Vec::<Vec<u8>>::new());
+}
+
+/// The failure of a `__gc`, with which the next call fails, left the statement without types and without a server that knew
+/// of it.
+#[test]
+fn a_statement_whose_binding_failed_is_bound_when_its_event_is_begun_again() {
+    let given = Given::default();
+    let script = "
+        local con = sysbench.sql.driver():connect()
+        local statement = con:prepare('SELECT ?')
+        local parameter = statement:bind_create(sysbench.sql.type.VARCHAR, 4)
+        parameter:set('word')
+        function sysbench.hooks.sql_error_ignorable(told) return told.sql_errmsg:find('before bulk_insert_init') end
+        local tries = 0
+        function event()
+            tries = tries + 1
+            if tries == 1 then
+                coroutine.wrap(function()
+                    getmetatable(newproxy(true)).__gc = function() con:bulk_insert_next('(1)') end
+                end)()
+                collectgarbage()
+                collectgarbage()
+            end
+            statement:bind_param(parameter)
+            statement:execute()
+        end
+        function thread_done() assert(tries == 2, tries) end";
+    let setup = Recorder { given: given.clone(), ..Recorder::of(Dialect::PostgreSql) }.setup(script);
+    let mut client = ScriptClient::new(&setup, 3, Arc::default()).unwrap();
+    block_on(client.work(&mut Count { left: 1, ..Count::default() })).unwrap();
+    assert_eq!(*given.lock().unwrap(), [b"SELECT $1".as_slice(), b"word"]);
+}
+
 /// They are addresses, which a script may have in other places than the handle that it was given.
 #[test]
 fn what_is_reached_by_other_ways_than_its_handle_is_there_and_itself() {
@@ -96,6 +147,10 @@ fn what_is_reached_by_other_ways_than_its_handle_is_there_and_itself() {
         -- What is no parameter, and more places than there is memory for.
         local echo = con:prepare('SELECT ?')
         assert(not pcall(echo.bind_param, echo, nil))
+        for _, other in ipairs {{ con, echo, ffi.new('int64_t[1]', 5), io.stdout }} do
+            local done, why = pcall(echo.bind_param, echo, other)
+            assert(not done and why:find('no parameter in place 1'), tostring(why))
+        end
         assert(not pcall(sysbench.histogram.new, 1e18, 1, 2))"
     );
     Run::new().load(&script).unwrap();

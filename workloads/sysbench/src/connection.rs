@@ -226,7 +226,7 @@ impl Connection {
         self.client().count(Counter::Reconnect);
         let Some(mut session) = self.session.take() else { return Outcome::Failed };
         let mut failure = None;
-        for statement in self.statements().filter(|statement| !statement.sql.is_empty()) {
+        for statement in self.statements().filter(|statement| statement.is_ready()) {
             if let Err(error) = statement.prepare(&mut *session) {
                 failure = Some((error, statement.sql.clone()));
             }
@@ -286,10 +286,7 @@ impl Connection {
                 self.error = NONE;
                 Outcome::Done
             }
-            Err(error) => {
-                statement.awaits_types = true;
-                self.failed(&error, "prepare", &statement.sql)
-            }
+            Err(error) => self.failed(&error, "prepare", &statement.sql),
         }
     }
 
@@ -311,7 +308,7 @@ impl Connection {
     pub(crate) unsafe fn execute(&mut self, statement: &BoundStatement) -> Outcome {
         self.forget_rows();
         let (Some(session), Some(prepared)) = (&mut self.session, statement.statement) else {
-            if statement.awaits_types {
+            if self.session.is_some() && statement.awaits_types {
                 return self.failed(&statement::unbound(), "execute", &statement.sql);
             }
             return self.refused("execute");

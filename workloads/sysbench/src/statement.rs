@@ -62,18 +62,21 @@ impl BoundStatement {
         };
     }
 
-    /// Prepares it, or prepares it anew, if its types are known.
+    /// Whether the server is to have it: it is not closed, and its types are known.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.sql.is_empty() && !self.awaits_types
+    }
+
+    /// Prepares it, or prepares it anew, with the types that are known by now.
     pub(crate) fn prepare(&mut self, session: &mut dyn SqlSession) -> Result<(), EngineError> {
-        if self.awaits_types {
-            return Ok(());
-        }
         let text = worded(session.dialect(), &self.sql);
         let prepared = session.prepare_declared(&text, &self.declared)?;
-        (self.statement, self.rereads) = (Some(prepared), session.rereads(prepared));
+        (self.statement, self.rereads, self.awaits_types) = (Some(prepared), session.rereads(prepared), false);
         Ok(())
     }
 
-    /// Is bound to these from now on; whether it is to be prepared now that their types are known.
+    /// Is bound to these from now on; whether it is to be prepared now that their types are known. Until that is done it
+    /// awaits them still: an event that is begun again binds anew.
     ///
     /// # Safety
     /// The parameters are there.
@@ -84,7 +87,7 @@ impl BoundStatement {
             // SAFETY: as above.
             self.declared = params.iter().map(|&param| unsafe { &*param }.declared()).collect();
         }
-        std::mem::take(&mut self.awaits_types)
+        self.awaits_types
     }
 
     /// Closes it, and gives back what it has.
@@ -96,7 +99,7 @@ impl BoundStatement {
 
     /// Gives back what it has, but the session's statement.
     pub(crate) fn forget(&mut self) -> Option<Statement> {
-        (self.sql, self.params) = (Vec::new(), Vec::new());
+        (self.sql, self.params, self.awaits_types) = (Vec::new(), Vec::new(), false);
         self.statement.take()
     }
 

@@ -374,6 +374,10 @@ end
 local int, real, letters = parameter("sql_int", ints), parameter("sql_real", reals), parameter("sql_text", texts)
 local without_buffer = real_ffi.sizeof("sql_text", 0)
 
+-- The program reads whatever it is given as one.
+local istype = real_ffi.istype
+local function is_parameter(given) return istype(int, given) or istype(real, given) or istype(letters, given) end
+
 -- Types that are carried alike.
 local carried = {
    [types.TINYINT] = types.BIGINT, [types.SMALLINT] = types.BIGINT, [types.INT] = types.BIGINT,
@@ -405,7 +409,7 @@ function statements:bind_param(...)
    if count < 1 then return nil end
    local given = { ... }
    for at = 1, count do
-      if given[at] == nil then error("bind_param: no parameter in place " .. at, 2) end
+      if not is_parameter(given[at]) then error("bind_param: no parameter in place " .. at, 2) end
    end
    local parameters_of, connection, statement =
       real_ffi.new("void *[?]", count, given), address(self.connection), address(self)
