@@ -10,10 +10,15 @@ use crate::plan::{SYNC_BINLOG, SYNCS_OF_BINLOG, prefix};
 use crate::profile;
 
 /// The common settings that the experiment's variables overrule: those by which the profile keeps them, and `sync_binlog`
-/// where commits go to a binary log, which of an existing server nobody knows.
+/// where commits go to a binary log, which of an existing server nobody knows. That alone makes no commit durable: of an
+/// existing server's engine without a log of its own nothing is known.
 pub fn by_variables(kind: &Kind, config: &EngineConfig) -> Overruled {
     let mut promises = profile::promises(kind);
-    if config.is_existing() || Options::read(config).is_ok_and(|options| options.binlog) {
+    let may_go_there = match config.is_existing() {
+        true => !promises.durability.is_empty(),
+        false => Options::read(config).is_ok_and(|options| options.binlog),
+    };
+    if may_go_there {
         promises.durability.push((SYNC_BINLOG.to_owned(), SYNCS_OF_BINLOG.map(str::to_owned)));
     }
     let is = |setting: &str, variable: &str| {
@@ -86,10 +91,11 @@ mod tests {
     /// Whether it writes a binary log, and syncs it, is its owner's to say.
     #[test]
     fn of_an_existing_server_is_known_what_is_set_if_it_says_all() {
-        let existing = |set: &[(&str, Value)]| {
+        let existing_of = |kind: &Kind, set: &[(&str, Value)]| {
             let (server, settings) = (Some("mysql://me@host/db".to_owned()), set.iter().cloned().collect());
-            by_variables(&Kind::InnoDb, &EngineConfig { server, settings, ..EngineConfig::new("innodb") })
+            by_variables(kind, &EngineConfig { server, settings, ..EngineConfig::new("innodb") })
         };
+        let existing = |set: &[(&str, Value)]| existing_of(&Kind::InnoDb, set);
         let (pool, flush) =
             (("innodb_buffer_pool_size", text("1GiB")), ("innodb_flush_log_at_trx_commit", Value::Int(1)));
         let some = existing(&[pool, flush.clone()]);
@@ -97,5 +103,7 @@ mod tests {
         assert_eq!(some.durability, None);
         let all = existing(&[flush, ("sync_binlog", Value::Int(1))]).durability;
         assert_eq!(all, Some(Own::new("innodb_flush_log_at_trx_commit", Some(Durability::Sync))));
+        let unlogged = existing_of(&Kind::of("MyISAM"), &[("sync_binlog", Value::Int(1))]);
+        assert_eq!(unlogged.durability, None, "its tables sync nothing");
     }
 }
