@@ -124,8 +124,8 @@ fn shortage(
     if need.per_cache > 0.0 && fitting >= LEAST_CACHE && fitting < bytes {
         remedy += &match &cache.by {
             None => format!(", or cache to \"{}MiB\" or less", fitting / MIB),
-            // In its own units.
-            Some(setting) => format!(", or {setting} to {} MiB or less", fitting / MIB),
+            // In its own units, and with what else is counted to the cache beside it.
+            Some(setting) => format!(", or its cache (by {setting}) to {} MiB or less", fitting / MIB),
         };
     }
     let remedy = remedy + "; fewer clients need less";

@@ -49,7 +49,8 @@ fn a_cache_by_a_setting_of_the_engines_own_is_what_is_needed() {
     assert_eq!(shortage.mistake.place().unwrap(), "e.toml:10:22", "it alone is larger than the limit");
     let problem = &shortage.mistake.problem;
     assert!(problem.contains("450.0 MiB for its cache of 300.0 MiB (own_cache); "), "{problem}");
-    assert!(shortage.mistake.remedy.contains(", or own_cache to 40 MiB or less"), "{}", shortage.mistake.remedy);
+    let remedy = &shortage.mistake.remedy;
+    assert!(remedy.contains(", or its cache (by own_cache) to 40 MiB or less"), "{remedy}");
     let fits = with(&own("40MiB"), &["cache=1GiB"]).unwrap();
     assert!(fits.shortages.is_empty(), "{:?}", fits.shortages);
     assert!(
