@@ -323,6 +323,8 @@ mod tests {
                 let before = Instant::now();
                 ask.send(pause).unwrap();
                 assert!(!stream.wait(Ready::ToRead), "nobody is polled again");
+                let waits_in_its_read = stream.next_read == RecvFlags::empty();
+                assert_eq!(waits_in_its_read, matches!(address, Address::Tcp { .. }), "{address:?}");
                 assert_eq!(stream.read(&mut room).unwrap(), 4);
                 assert!(before.elapsed() >= pause);
             }

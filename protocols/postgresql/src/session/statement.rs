@@ -139,11 +139,14 @@ impl Described {
         deadline: Option<Instant>,
     ) -> Result<Self, PgError> {
         refuse_zero(sql)?;
+        let Ok(count) = u16::try_from(types.len()) else {
+            return Err(PgError::Unable(format!("a statement has at most {} parameters there, not {}", u16::MAX, types.len())));
+        };
         let out = &mut connection.send;
         let parse = frame::start(out, b'P');
         frame::put_text(out, name.as_bytes());
         frame::put_text(out, sql);
-        out.extend_from_slice(&(types.len() as u16).to_be_bytes());
+        out.extend_from_slice(&count.to_be_bytes());
         types.iter().for_each(|&declared| out.extend_from_slice(&declared_oid(declared).to_be_bytes()));
         frame::finish(out, parse);
         let describe = frame::start(out, b'D');
