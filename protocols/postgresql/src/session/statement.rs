@@ -140,7 +140,11 @@ impl Described {
     ) -> Result<Self, PgError> {
         refuse_zero(sql)?;
         let Ok(count) = u16::try_from(types.len()) else {
-            return Err(PgError::Unable(format!("a statement has at most {} parameters there, not {}", u16::MAX, types.len())));
+            return Err(PgError::Unable(format!(
+                "a statement has at most {} parameters there, not {}",
+                u16::MAX,
+                types.len()
+            )));
         };
         let out = &mut connection.send;
         let parse = frame::start(out, b'P');
