@@ -11,7 +11,7 @@ mod test;
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use rumba_sysbench::command_line::{self, Available, Command, CommandLine, Unknown, Unresolved};
+use rumba_sysbench::command_line::{self, Available, Command, CommandLine, Given, Unknown, Unresolved};
 use rumba_sysbench::failure::Failure;
 use rumba_sysbench::log::Rank;
 use rumba_sysbench::options::BuiltIn;
@@ -126,6 +126,19 @@ impl General {
     }
 }
 
+/// Reads what was given for options that are known only now, in files of options too.
+fn resolve(
+    unresolved: Unresolved,
+    options: &mut OptionSet,
+    unknown: Unknown,
+    takes: &mut dyn FnMut(&Given) -> Result<bool, Refusal>,
+) -> Result<(), Ended> {
+    let mut read = |path: &str| std::fs::read_to_string(path);
+    let resolved = unresolved.resolve(options, unknown, &mut read, takes);
+    resolved.map_err(|refusal| Ended::refused(&refusal))?.iter().for_each(note);
+    Ok(())
+}
+
 /// Does what is asked of a script.
 fn ask_script(
     line: &CommandLine,
@@ -137,10 +150,7 @@ fn ask_script(
     let script = script::Script::load(line, &options, settings)?;
     script.declare(&mut options)?;
     let unknown = if script.keeps_unknown() { Unknown::Keep } else { Unknown::Refuse };
-    let mut read = |path: &str| std::fs::read_to_string(path);
-    let resolved = unresolved.resolve(&mut options, unknown, &mut read, &mut |given| script.takes(given));
-    let notices = resolved.map_err(|refusal| Ended::refused(&refusal))?;
-    notices.iter().for_each(note);
+    resolve(unresolved, &mut options, unknown, &mut |given| script.takes(given))?;
     // Whichever driver the script asks for: it does so when threads are there.
     SqliteSettings::read(&options).map_err(|refusal| Ended::refused(&refusal))?;
     let script = script.adopt(&options)?;
@@ -177,10 +187,7 @@ fn ask_built_in(
     for info in built_in.options {
         options.declare(info.clone()).map_err(|error| Ended::refused(&Refusal::Fatal(error.to_string())))?;
     }
-    let mut read = |path: &str| std::fs::read_to_string(path);
-    let resolved = unresolved.resolve(&mut options, Unknown::Refuse, &mut read, &mut |_| Ok(true));
-    let notices = resolved.map_err(refused)?;
-    notices.iter().for_each(note);
+    resolve(unresolved, &mut options, Unknown::Refuse, &mut |_| Ok(true))?;
     let drivers = host::Drivers::new(&options, settings.verbosity);
     general.warnings(&options).iter().for_each(|warning| drivers.log(Level::Warning, warning));
     let test = built_in.name;
