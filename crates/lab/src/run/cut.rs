@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::cells::{Collector, Counts};
 use super::in_flight::{InFlight, Stage};
-use super::queue::Queue;
+use super::queue::{Left, Queue};
 
 /// A client that counts an operation needs nanoseconds, unless the kernel has taken its core away.
 const UNSETTLED_NAP: Duration = Duration::from_micros(100);
@@ -44,10 +44,12 @@ impl Censored {
         open.max(self.not_begun_ns.map(|(_, longest)| longest))
     }
 
-    fn add_not_begun(&mut self, waited_ns: u64) {
-        self.not_begun += 1;
-        let (shortest, longest) = self.not_begun_ns.unwrap_or((waited_ns, waited_ns));
-        self.not_begun_ns = Some((shortest.min(waited_ns), longest.max(waited_ns)));
+    /// Adds arrivals that were due from `first_ns` to `last_ns`.
+    fn add_not_begun(&mut self, count: u64, (first_ns, last_ns): (u64, u64), now_ns: u64) {
+        self.not_begun += count;
+        let (least, most) = (now_ns.saturating_sub(last_ns), now_ns.saturating_sub(first_ns));
+        let (shortest, longest) = self.not_begun_ns.unwrap_or((least, most));
+        self.not_begun_ns = Some((shortest.min(least), longest.max(most)));
     }
 }
 
@@ -66,10 +68,10 @@ pub fn cut(
         let before = all();
         let (mut waiting, now) = (Censored::default(), now_ns());
         for queue in queues {
-            queue
-                .left_ns()
-                .take_while(|due| *due < end_ns)
-                .for_each(|due| waiting.add_not_begun(now.saturating_sub(due)));
+            let Left { count, due_ns } = queue.left_before(end_ns);
+            if let Some(due_ns) = due_ns {
+                waiting.add_not_begun(count, due_ns, now);
+            }
         }
         counts.merge(&collector.collect());
         let after = all();
@@ -86,7 +88,7 @@ impl Censored {
         match *stage {
             Stage::Nothing | Stage::Unsettled => {}
             Stage::Arrival { intended_ns } if intended_ns < end_ns => {
-                self.add_not_begun(now_ns.saturating_sub(intended_ns))
+                self.add_not_begun(1, (intended_ns, intended_ns), now_ns)
             }
             Stage::Arrival { .. } => {}
             Stage::Operation { kind, intended_ns, started_ns } => self.open.push(Open {

@@ -13,6 +13,12 @@ use crate::registry::Registry;
 const EXAMPLE: &str = "give operations per second, as in rate = 1000, or points of them over the time since the loops' \
                        start, as in rate = [[\"0s\", 1000], [\"60s\", 5000]]";
 
+/// The most operations per second that one client is asked for: over an engine that answers at once and stores nothing, one
+/// client does not reach it.
+const MOST_PER_CLIENT: f64 = 1e7;
+/// The most that all clients together are asked for: the schedule's resolution then lasts for two days.
+const MOST_PER_S: f64 = 1e8;
+
 /// What is asked for of the arrivals.
 #[derive(Default)]
 pub struct Asked {
@@ -24,15 +30,15 @@ pub struct Asked {
     pub search: Option<Search>,
 }
 
-/// Reads `rate`, `rate_shape` and `rate_period`; the loops take so many seconds.
+/// Reads `rate`, `rate_shape` and `rate_period`; the loops take so many seconds, and the trials have at most so many clients.
 ///
 /// # Errors
 /// The first mistake, at its place.
-pub fn asked(table: &Table, loops_s: f64) -> Result<Asked, SpecError> {
+pub fn asked(table: &Table, loops_s: f64, most_clients: u32) -> Result<Asked, SpecError> {
     let node = table.get("rate");
     match node.map(|node| (&node.tree, node)) {
         Some((Tree::List(points), node)) => {
-            let points = points.iter().map(point).collect::<Result<Vec<_>, _>>()?;
+            let points = points.iter().map(|node| point(node, most_clients)).collect::<Result<Vec<_>, _>>()?;
             refuse_points(&points, node)?;
             let shape = table.get("rate_shape").map_or(Ok(RateShape::Step), shape)?;
             let last_s = points.last().map_or(0.0, |(at_s, _)| *at_s);
@@ -55,10 +61,31 @@ pub fn asked(table: &Table, loops_s: f64) -> Result<Asked, SpecError> {
             if let Some((Tree::Scalar(Value::Text(text)), node)) = other {
                 return Ok(Asked { search: Some(search(text, node)?), ..Asked::default() });
             }
-            let rate = other.map(|(_, node)| take::positive("rate", node)).transpose()?;
+            let rate = other.map(|(_, node)| constant(node, most_clients)).transpose()?;
             Ok(Asked { rate, ..Asked::default() })
         }
     }
+}
+
+/// A number above zero that clients can be asked for.
+fn constant(node: &Node, most_clients: u32) -> Result<f64, SpecError> {
+    let per_s = take::positive("rate", node)?;
+    refuse_absurd(per_s, node, most_clients).map(|()| per_s)
+}
+
+/// Refuses what no client can do.
+fn refuse_absurd(per_s: f64, node: &Node, clients: u32) -> Result<(), SpecError> {
+    let most = (MOST_PER_CLIENT * f64::from(clients)).min(MOST_PER_S);
+    if per_s <= most {
+        return Ok(());
+    }
+    let problem = format!(
+        "rate {per_s} is more than {clients} {} can do: {MOST_PER_CLIENT:.0} operations per second each, {MOST_PER_S:.0} \
+         together, at the very most",
+        if clients == 1 { "client" } else { "clients" }
+    );
+    let remedy = format!("give at most {most:.0}, or leave rate out: clients then work as fast as they can");
+    Err(SpecError::new(&node.origin, problem, remedy))
 }
 
 /// `max(p99 < 10ms)`.
@@ -85,7 +112,7 @@ fn search(text: &str, node: &Node) -> Result<Search, SpecError> {
 }
 
 /// `["60s", 5000]`.
-fn point(node: &Node) -> Result<(f64, f64), SpecError> {
+fn point(node: &Node, most_clients: u32) -> Result<(f64, f64), SpecError> {
     let wrong = |problem: String| SpecError::new(&node.origin, problem, EXAMPLE);
     let Tree::List(pair) = &node.tree else {
         return Err(wrong(format!("rate holds {} where a point is needed", node.kind())));
@@ -94,9 +121,10 @@ fn point(node: &Node) -> Result<(f64, f64), SpecError> {
         return Err(wrong(format!("a point of rate has {} values, not a time and a rate", pair.len())));
     };
     let per_s = take::number("rate", rate)?;
-    if !(0.0..=1e9).contains(&per_s) {
-        return Err(SpecError::new(&rate.origin, format!("a rate of {per_s} per second"), "give one from 0 to 1e9"));
+    if per_s.is_nan() || per_s < 0.0 {
+        return Err(SpecError::new(&rate.origin, format!("a rate of {per_s} per second"), "give 0 or more"));
     }
+    refuse_absurd(per_s, rate, most_clients)?;
     Ok((take::seconds("rate", at)?, per_s))
 }
 

@@ -182,7 +182,7 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let count = |key: &str, default: u32, low: i64, high: i64| {
         table.get(key).map_or(Ok(default), |node| take::int(key, node, low, high).map(|number| number as u32))
     };
-    let clients = match table.get("clients") {
+    let clients: Vec<u32> = match table.get("clients") {
         Some(node) => ladder::rungs(node)?.into_iter().map(|(number, _)| number).collect(),
         None => vec![cores.min(4)],
     };
@@ -200,7 +200,8 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let warmup_s = seconds("warmup", 5.0)?;
     let (verify, crash_s) = proof(table)?;
     let loops = count("loops", 3, 1, 10_000)?;
-    let asked = rate::asked(table, f64::from(loops) * loop_s)?;
+    let most_clients = clients.iter().copied().max().unwrap_or(1);
+    let asked = rate::asked(table, f64::from(loops) * loop_s, most_clients)?;
     let bool = |key: &str, default| table.get(key).map_or(Ok(default), |node| take::bool(key, node));
     Ok(RunSpec {
         load_clients: count("load_clients", cores.min(4), 1, 1024)?,

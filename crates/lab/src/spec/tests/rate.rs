@@ -47,6 +47,18 @@ fn what_is_no_schedule_is_refused_with_what_to_write() {
 }
 
 #[test]
+fn a_rate_that_no_client_can_do_is_refused_with_the_limit() {
+    for (set, limit) in [
+        (&["rate=1e9", "clients=4"][..], "give at most 40000000,"),
+        (&["rate=1e12", "clients=1000"], "give at most 100000000,"),
+        (&["rate=[[\"0s\", 5], [\"1s\", 1e9]]", "clients=1"], "give at most 10000000,"),
+    ] {
+        assert!(problem(set).contains(limit), "{set:?}: {}", problem(set));
+    }
+    assert_eq!(run(&["rate=1e7", "clients=1,2"]).rate, Some(1e7));
+}
+
+#[test]
 fn active_is_a_share_of_the_clients() {
     assert_eq!(run(&["active=5%"]).active_percent, Some(5.0));
     for wrong in ["active=5", "active=0%", "active=101%", "active=five%"] {
