@@ -24,9 +24,9 @@ Start here:
   rumba report results/DIR --html page.html
   rumba run quickstart --live                a page of the run while it goes on
 
-Exit codes: 0 done; 1 a trial failed, broke its data or was suspended; 2 a mistake in the
-command or the experiment; 3 a claim does not hold, is undecided or seen once (--check), or
-what --fail-if names is so; 130 interrupted, results kept."
+Exit codes: 0 done; 1 a trial failed, broke its data or was suspended, or a search found no rate;
+2 a mistake in the command or the experiment; 3 a claim does not hold, is undecided or seen once
+(--check), or what --fail-if names is so; 130 interrupted, results kept."
 )]
 pub struct Cli {
     /// What to do.
@@ -113,9 +113,10 @@ Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy
   rumba run linkbench --engine rocksdb.4MiB --against rocksdb.8MiB \\
     --set rocksdb.write_buffer_size=4MiB,8MiB
 
-Exit codes: 0 done; 1 a trial failed, broke its data or was suspended; 2 a mistake in the
-command or the experiment, or --check without a claim to check; 3 with --check, a claim fails,
-is undecided or seen once; 130 interrupted, results kept.")]
+Exit codes: 0 done; 1 a trial failed, broke its data or was suspended, or a search found no rate;
+2 a mistake in the command or the experiment, or --check without a claim, or with one that so few
+repeats never decide; 3 with --check, a claim fails, is undecided or seen once; 130 interrupted,
+results kept.")]
 pub struct RunArgs {
     /// An experiment's .toml file, - for standard input, or the name of a workload or of a recipe (quickstart,
     /// innodb-or-myrocks)
@@ -290,8 +291,8 @@ impl ReportArgs {
 
 --fail-if takes METRIC < RATIO, the other over the base: a metric of the loops, load_METRIC,
 or OP.p99_ms; or the word worse: any headline is, with 5% for false alarms over all of them together.
-It ends with exit code 3 when that is so of an engine beyond the noise; undecided and seen once are
-told and are no failure. Of runs that did not take turns it must be so beyond --allow-drift as well,
+It ends with exit code 3 when that is so of an engine beyond the noise. Undecided and seen once pass,
+unless --fail-if-undecided is given. Of runs that did not take turns it must be so beyond --allow-drift as well,
 which is nothing for sizes.")]
 pub struct CompareArgs {
     /// The results to compare against; alone, a run that holds both a base and another
@@ -304,6 +305,9 @@ pub struct CompareArgs {
     /// End with exit code 3 when this is so of an engine; may be given several times
     #[arg(long, value_name = "METRIC < RATIO | worse")]
     pub fail_if: Vec<String>,
+    /// With --fail-if: end with exit code 3 as well where it is undecided or seen once
+    #[arg(long, requires = "fail_if")]
+    pub fail_if_undecided: bool,
     /// With --fail-if: how far the host alone is allowed to have moved a ratio of runs that did not take turns
     #[arg(long, value_name = "PERCENT", value_parser = Drift::parse, requires = "fail_if", default_value = "5%")]
     pub allow_drift: Drift,
@@ -355,6 +359,9 @@ pub struct HistoryArgs {
     /// End with exit code 3 when this is so of an engine's last run: METRIC < RATIO, or worse; may be given several times
     #[arg(long, value_name = "WHAT")]
     pub fail_if: Vec<String>,
+    /// With --fail-if: end with exit code 3 as well where it is undecided or seen once
+    #[arg(long, requires = "fail_if")]
+    pub fail_if_undecided: bool,
     /// With --fail-if: how far the host alone is allowed to have moved a ratio, since runs of a history take no turns
     #[arg(long, value_name = "PERCENT", value_parser = Drift::parse, requires = "fail_if", default_value = "5%")]
     pub allow_drift: Drift,

@@ -15,7 +15,7 @@ use rumba_lab::store::ClaimError;
 pub const MISTAKE: u8 = 2;
 /// A claim does not hold and was to be checked, or what `--fail-if` names is so.
 pub const REFUTED: u8 = 3;
-/// A trial or the machine failed, or a trial's data did, or a trial was suspended while it measured.
+/// A trial or the machine failed, or a trial's data did, a trial was suspended while it measured, or a search found no rate.
 pub const FAILURE: u8 = 1;
 
 /// A problem that ends the command.

@@ -47,12 +47,14 @@ fn the_example_workflow_passes_at_first_keeps_a_baseline_and_fails_on_what_is_wo
     let place = Place::new();
     write_experiment(&place, "");
     assert_done(&step(&place, "Run"));
+    place.undisturbed("new");
     assert_done(&step(&place, "Compare"));
     assert_done(&step(&place, "Keep the main branch's run"));
     assert_eq!(std::fs::read_dir(place.path("baseline")).unwrap().count(), 1);
     // The same engine, held to a hundredth of what it serves.
     write_experiment(&place, "rate = 1000\n");
     assert_done(&step(&place, "Run"));
+    place.undisturbed("new");
     let compared = step(&place, "Compare");
     assert_eq!(compared.status.code(), Some(3), "{}", text(&compared));
     let summary = std::fs::read_to_string(place.path("summary.md")).unwrap();

@@ -454,3 +454,58 @@ fn a_run_that_was_gone_on_with_ends_as_all_of_its_trials_do() {
     assert!(named.iter().all(|(_, status)| status == "failed" || status == "done"), "{named:?}");
     assert_eq!(resumed.status.code(), Some(1), "one had failed before: {}", text(&resumed));
 }
+
+/// Ages what these settings load and runs over copies of it: the data is proven after the mix that aged it, and after what
+/// ran over that.
+fn assert_ages(engine: &str, workload: &str, sets: &[&str], aged: &str) {
+    let place = Place::new();
+    let mut command = place.rumba(&["run", workload, "--engine", engine, "--out", "out", "--quiet"]);
+    let short = ["clients=2", "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms", "interval=200ms", "repeats=2"];
+    for set in short.iter().chain(&["age=1500ms"]).chain(sets) {
+        command.args(["--set", set]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{engine}, {workload}: {}", text(&output));
+    let report = place.report();
+    let trials = report["trials"].as_array().unwrap();
+    let load = trials.iter().find(|trial| trial["part"] == "load").unwrap();
+    let age = phase(load, "age").unwrap();
+    assert!(age["op_types"][aged]["count"].as_u64().unwrap() > 0, "{engine}, {workload}: {}", age["op_types"]);
+    let runs: Vec<&Value> = trials.iter().filter(|trial| trial["part"] != "load").collect();
+    assert!(runs.len() >= 2 && runs.iter().all(|trial| is_verified(trial)), "{engine}, {workload}");
+    assert!(place.is_clean());
+}
+
+#[test]
+fn data_of_tpcc_is_aged_and_its_consistency_holds_afterwards() {
+    let small = ["warehouses=1", "customers=30", "items=200"];
+    for engine in ["sqlite", "rocksdb"] {
+        assert_ages(engine, "tpcc", &small, "new_order");
+    }
+}
+
+#[test]
+fn data_of_ycsb_is_aged_alone_and_by_a_test_of_a_suite() {
+    assert_ages("sqlite", "ycsb", &["recordcount=2000", "profile=a"], "update");
+    assert_ages("rocksdb", "ycsb", &["recordcount=2000", "profile=d"], "insert");
+    assert_ages("rocksdb", "ycsb", &["recordcount=2000", "profiles=\"c,d\"", "age_by=d"], "insert");
+}
+
+#[test]
+fn data_of_sysbench_is_aged_alone_and_by_a_test_of_a_suite() {
+    let tables = "options=\"--tables=2 --table-size=500\"";
+    assert_ages("sqlite", "sysbench", &["script=oltp_write_only", "tables=2", "table_size=500"], "event");
+    assert_ages("sqlite", "sysbench", &[tables, "suite=\"point-pk,insert\"", "age_by=insert"], "event");
+}
+
+#[test]
+fn a_suite_says_which_of_its_tests_ages_its_data() {
+    let place = Place::new();
+    let mut command = place.rumba(&["run", "ycsb", "--engine", "sqlite", "--dry-run"]);
+    for set in ["recordcount=2000", "profiles=\"c,d\"", "age=1s"] {
+        command.args(["--set", set]);
+    }
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("age_by") && text(&output).contains("c, d"), "{}", text(&output));
+}

@@ -18,6 +18,7 @@ fn run(engines: &str, more: &[&str]) -> Place {
     let place = Place::new();
     let output = place.fast_run(engines, more).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
+    place.undisturbed("out");
     place
 }
 
@@ -72,6 +73,10 @@ fn engines_of_one_run_and_two_runs_are_compared_with_verdicts() {
     let (code, text) = said(&place, &["compare", "out", "out", "--fail-if", "ops_per_s >= 0.001"]);
     assert_eq!(code, 3, "{text}");
     assert!(text.contains("fail-if ops_per_s >= 0.001: lmdb, 2 clients: IS SO"), "{text}");
+    let open = ["compare", "out", "out", "--fail-if", "ops_per_s < 1"];
+    let (code, text) = said(&place, &open);
+    assert!(code == 0 && text.contains("undecided"), "a run against itself: {text}");
+    assert_eq!(said(&place, &[&open[..], &["--fail-if-undecided"]].concat()).0, 3);
     let json = said(&place, &["compare", "out", "out", "--json", "--fail-if", "ops_per_s < 0.001"]);
     assert!(json.0 == 0 && json.1.contains("\"fail_if\""), "{}", json.1);
 }

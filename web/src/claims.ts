@@ -6,10 +6,11 @@ import { h, scrolling, section } from "./dom";
 import { Footnotes } from "./footnotes";
 import { counted, measured } from "./format";
 
-const WORDS: Record<Judgement["verdict"], string> = { holds: "holds", fails: "fails", undecided: "undecided", "seen-once": "seen once" };
+const WORDS: Record<Judgement["verdict"], string> = { holds: "holds", fails: "fails", undecided: "undecided", "seen-once": "seen once", void: "void" };
 
 /** What is behind a verdict: what one repeat showed, the test, or what would decide. */
 function behind({ verdict, seen, test, more_repeats }: Judgement): string | null {
+  if (verdict === "void") return "the same engine with itself";
   if (verdict === "seen-once") return seen === null ? null : seen ? "it was so" : "it was not so";
   if (verdict === "undecided" && more_repeats !== null) return `${counted(more_repeats, "more repeat")} would probably decide`;
   return test;

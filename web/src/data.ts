@@ -54,7 +54,7 @@ export interface Row {
 }
 
 /** What a ratio says, noise considered. */
-export type Change = "better" | "worse" | "same" | "differs" | "undecided" | "seen-once";
+export type Change = "better" | "worse" | "same" | "differs" | "undecided" | "seen-once" | "void";
 
 /** A figure over another, with the exact interval and its verdict. */
 export interface Ratio {
@@ -65,7 +65,7 @@ export interface Ratio {
   high: Metric;
   change: Change;
   more_repeats: number | null;
-  /** Why nothing is decided although both have the figure: repeats of one lack it. */
+  /** Why no verdict is given although both have the figure. */
   lacking?: string;
 }
 
@@ -98,7 +98,7 @@ export interface Judgement {
   holds: string;
   measure: string | null;
   published: number | null;
-  verdict: "holds" | "fails" | "undecided" | "seen-once";
+  verdict: "holds" | "fails" | "undecided" | "seen-once" | "void";
   seen: boolean | null;
   test: string | null;
   more_repeats: number | null;

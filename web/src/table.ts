@@ -117,6 +117,7 @@ function conclusion(judged: Ratio | undefined): HTMLElement | false {
     same: ["the same", `within 1%: ${interval || ""}`],
     undecided: ["not decided", undecided(judged, interval, more)],
     "seen-once": ["seen once", "one repeat decides nothing"],
+    void: ["void", judged.lacking ?? "both are the same engine"],
   }[judged.change];
   return h("span", { class: `conclusion ${judged.change}`, title: title ?? "" }, words ?? "");
 }

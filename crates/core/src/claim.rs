@@ -33,6 +33,8 @@ pub enum Verdict {
     Undecided,
     /// There is one repeat: `seen` says what it showed.
     SeenOnce,
+    /// It compares an engine with itself: same build, same effective settings. `reason` names both.
+    Void,
 }
 
 /// A claim with its verdict and what it rests on; made when results are read, never stored.

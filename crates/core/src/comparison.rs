@@ -13,7 +13,7 @@ use crate::counted::{Counted, rule_of};
 use crate::course::{Course, Trends};
 use crate::engine::EngineFacts;
 pub use crate::figure::{Centre, Figure, Spread};
-use crate::metric::{Better, METRICS, Metric, MetricInfo};
+use crate::metric::{Better, Class, METRICS, Metric, MetricInfo};
 use crate::rate::{Rate, rate_info};
 use crate::ratio::Ratio;
 use crate::record::Status;
@@ -34,31 +34,50 @@ pub const CHARGED: &[MetricInfo] = &[
         name: "wkb_per_row_with_settle",
         unit: "KB/row",
         better: Better::Less,
+        class: Class::Io,
         help: "KB written to the device in load and settle per row loaded.",
     },
     MetricInfo {
         name: "cpu_us_per_row_with_settle",
         unit: "µs/row",
         better: Better::Less,
+        class: Class::Cpu,
         help: "CPU microseconds of clients and engine in load and settle per row loaded.",
     },
     MetricInfo {
         name: "write_amp_with_settle",
         unit: "ratio",
         better: Better::Less,
+        class: Class::Io,
         help: "Bytes written to the device in load and settle per logical byte loaded.",
     },
     MetricInfo {
         name: "wkb_per_op_with_drain",
         unit: "KB/op",
         better: Better::Less,
+        class: Class::Io,
         help: "KB written to the device in warmup, loops and drain per operation of warmup and loops.",
     },
     MetricInfo {
         name: "cpu_us_per_op_with_drain",
         unit: "µs/op",
         better: Better::Less,
+        class: Class::Cpu,
         help: "CPU microseconds of clients and engine in warmup, loops and drain per operation of warmup and loops.",
+    },
+    MetricInfo {
+        name: "wkb_drain_percent",
+        unit: "%",
+        better: Better::Neither,
+        class: Class::Io,
+        help: "The drain's share of wkb_per_op_with_drain. Above 25% a verdict needs wkb_per_op to agree.",
+    },
+    MetricInfo {
+        name: "cpu_drain_percent",
+        unit: "%",
+        better: Better::Neither,
+        class: Class::Cpu,
+        help: "The drain's share of cpu_us_per_op_with_drain. Above 25% a verdict needs cpu_us_per_op to agree.",
     },
 ];
 
@@ -161,6 +180,12 @@ pub struct Row {
     pub facts: Option<EngineFacts>,
     /// Clients of the operation mix.
     pub clients: u32,
+    /// Why its build decides nothing about rates, times and CPU: it checks assertions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assertions: Option<String>,
+    /// Other engines of this run that are this one under another name: same build, effective settings, limits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub same_as: Vec<SameEngine>,
     /// The load; `None` when no trial ended it.
     pub load: Option<PhaseFigures>,
     /// All loops together; `None` when no trial ended one.
@@ -180,6 +205,15 @@ pub struct Row {
     /// starts, a verdict says nothing about how another load would have come out.
     #[serde(default)]
     pub loads: u32,
+}
+
+/// Another engine of the run that differs in its name alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SameEngine {
+    /// Its name in the experiment, with the test of a suite behind it.
+    pub engine: String,
+    /// Why a comparison of the two is void, with the settings that were meant to differ.
+    pub reason: String,
 }
 
 /// What became of the proof of a repeat's data.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::metric::{Better, MetricInfo};
+use crate::metric::{Better, Class, MetricInfo};
 use crate::record::Record;
 
 /// A rule by which counters make metrics.
@@ -31,6 +31,7 @@ pub const WRITTEN: Counted = Counted {
         name: "X_kb_per_op",
         unit: "KB/op",
         better: Better::Less,
+        class: Class::Io,
         help: "KB by the engine's own counter, written_X_bytes, in warmup, loops and drain per operation of warmup and loops.",
     },
 };
@@ -44,6 +45,7 @@ pub const WAITED: Counted = Counted {
         name: "X_wait_us_per_op",
         unit: "µs/op",
         better: Better::Less,
+        class: Class::Time,
         help: "Microseconds that clients waited for X by the engine's own counter, waited_X_us, in warmup, loops and drain per operation of warmup and loops.",
     },
 };

@@ -295,6 +295,20 @@ impl Session {
     }
 }
 
+/// Among the settings in force: whether the build checks assertions, `true` or `false`. Such a build decides nothing about
+/// rates, times and CPU.
+pub const WITH_ASSERTIONS: &str = "built_with_assertions";
+
+/// Whether a build checks assertions: it says so among its settings in force, or, as MariaDB and MySQL, by its version alone.
+pub fn checks_assertions(version: Option<&str>, in_force: &[(String, String)]) -> bool {
+    let is_reported = in_force.iter().any(|(name, value)| name == WITH_ASSERTIONS && value == "true");
+    is_reported || version.is_some_and(|version| version.ends_with("-debug"))
+}
+
+/// Among the settings in force: the names of those that the experiment or a profile sets to what is the engine's own
+/// default, separated by `, `. An engine that leaves them out has them too.
+pub const AT_DEFAULT: &str = "set_to_the_default";
+
 /// The directory below an instance's own whose files are kept beside the results.
 pub const KEPT: &str = "kept";
 
@@ -402,6 +416,19 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// The offending setting, and what would be accepted.
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError>;
+
+    /// The settings that it will start with, by the engine's names, as far as they are known before; [`AT_DEFAULT`] among them
+    /// names those that have the engine's own default. By these a run finds engines that differ in their names alone. Asked
+    /// after [`Engine::check`] has accepted the configuration.
+    fn planned_settings(&self, config: &EngineConfig) -> Vec<(String, String)> {
+        let default = |name: &str| self.info().settings.iter().find(|info| info.name == name).map(|info| info.default);
+        let settings = config.settings.0.iter().map(|(name, value)| (name.clone(), value.to_string()));
+        let mut settings: Vec<(String, String)> = settings.collect();
+        let at_default = settings.iter().filter(|(name, value)| default(name) == Some(value));
+        let at_default: Vec<String> = at_default.map(|(name, _)| name.clone()).collect();
+        settings.extend((!at_default.is_empty()).then(|| (AT_DEFAULT.to_owned(), at_default.join(", "))));
+        settings
+    }
 
     /// How many clients an instance of this configuration could have, as far as it can be told before it is opened;
     /// `None` where nothing bounds them. Asked after [`Engine::check`] has accepted the configuration.

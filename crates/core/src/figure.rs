@@ -37,6 +37,10 @@ pub struct Figure {
     /// Where their centre lies; of a metric of a phase from four numbers on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub centre: Option<Centre>,
+    /// Of a percentile that repeats lack because too few operations lie beyond it: for each repeat what it is at least, its
+    /// next lower percentile that has enough; absent where the repeat has the number itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at_least: Vec<Metric>,
 }
 
 impl Figure {

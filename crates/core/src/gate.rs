@@ -18,12 +18,14 @@ pub enum Found {
     /// The base has figures of it and the other has none, or a repeat's data failed its
     /// verification: what the gate guards is not shown, so it closes.
     NotJudged,
+    /// Both sides are the same engine with the same settings: the gate guards nothing, so it closes.
+    Void,
 }
 
 impl Found {
     /// Whether the comparison must not pass.
     pub fn closes(self) -> bool {
-        matches!(self, Found::Holds | Found::NotJudged)
+        matches!(self, Found::Holds | Found::NotJudged | Found::Void)
     }
 }
 
@@ -56,6 +58,7 @@ impl Gated {
             Found::Fails => "is not so",
             Found::Undecided => "undecided",
             Found::SeenOnce => "seen once, no failure",
+            Found::Void => "void",
             Found::NotJudged => return format!("fail-if {gate}: {engine}, {clients} clients: not judged: {reason}"),
         };
         format!("fail-if {gate}: {engine}, {clients} clients: {verdict} ({reason})")

@@ -93,6 +93,33 @@ pub enum Better {
     Neither,
 }
 
+/// What a metric measures, and so what can disturb it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Work per unit of time: throughput, device rates.
+    Rate,
+    /// How long something took: response times, waits.
+    Time,
+    /// CPU time and scheduling: CPU per operation, context switches.
+    Cpu,
+    /// Device or process I/O per operation: reads, writes, bytes, amplification.
+    Io,
+    /// Space on disk.
+    Size,
+    /// Resident memory.
+    Memory,
+    /// Counts of what the workload did: statements, retries.
+    Count,
+}
+
+impl Class {
+    /// Whether CPU that others take, or a slow build, changes such a figure: rates, times and CPU. Bytes, reads, sizes and
+    /// memory per operation stay the same when the same operations merely take longer.
+    pub fn depends_on_cpu(self) -> bool {
+        matches!(self, Class::Rate | Class::Time | Class::Cpu)
+    }
+}
+
 /// What a metric is called, which direction of it is better, and how it is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricInfo {
@@ -102,12 +129,14 @@ pub struct MetricInfo {
     pub unit: &'static str,
     /// Which direction is better: verdicts say *better* and *worse* by it.
     pub better: Better,
+    /// What it measures, and so what can disturb it.
+    pub class: Class,
     /// What it is and how it is measured.
     pub help: &'static str,
 }
 
 macro_rules! metrics {
-    ($($(#[doc = $help:literal])+ $name:ident: $unit:literal, $better:ident;)+) => {
+    ($($(#[doc = $help:literal])+ $name:ident: $unit:literal, $better:ident, $class:ident;)+) => {
         /// The metrics of one phase. KB are 1024 bytes, MB 1024 KB.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         pub struct Metrics {
@@ -116,7 +145,13 @@ macro_rules! metrics {
 
         /// Every metric's description, in the order of [`Metrics`].
         pub const METRICS: &[MetricInfo] = &[
-            $(MetricInfo { name: stringify!($name), unit: $unit, better: Better::$better, help: concat!($($help),+) },)+
+            $(MetricInfo {
+                name: stringify!($name),
+                unit: $unit,
+                better: Better::$better,
+                class: Class::$class,
+                help: concat!($($help),+),
+            },)+
         ];
 
         impl Metrics {
@@ -133,73 +168,77 @@ macro_rules! metrics {
 
 metrics! {
     /// Operations per second of the phase (load: rows inserted per second).
-    ops_per_s: "1/s", More;
+    ops_per_s: "1/s", More, Rate;
     /// Device reads completed per operation.
-    reads_per_op: "1/op", Less;
+    reads_per_op: "1/op", Less, Io;
     /// Device writes completed per operation: requests after merging, not bytes; discards and flushes not counted.
-    writes_per_op: "1/op", Less;
+    writes_per_op: "1/op", Less, Io;
     /// KB read from the device per operation.
-    rkb_per_op: "KB/op", Less;
+    rkb_per_op: "KB/op", Less, Io;
     /// KB written to the device per operation, discards not counted.
-    wkb_per_op: "KB/op", Less;
+    wkb_per_op: "KB/op", Less, Io;
     /// KB that the engine's process, or the server's processes, had read from storage per operation (/proc/PID/io).
-    proc_rkb_per_op: "KB/op", Less;
+    proc_rkb_per_op: "KB/op", Less, Io;
     /// KB that the engine's process, or the server's processes, caused to be written to storage per operation (/proc/PID/io).
-    proc_wkb_per_op: "KB/op", Less;
+    proc_wkb_per_op: "KB/op", Less, Io;
     /// CPU microseconds per operation of clients, background and server together, without rumba's own threads.
-    cpu_us_per_op: "µs/op", Less;
+    cpu_us_per_op: "µs/op", Less, Cpu;
     /// CPU microseconds per operation of the host, the kernel's own threads and interrupts included; without rumba's own threads and without processes that are neither the trial's nor its server's.
-    host_cpu_us_per_op: "µs/op", Less;
+    host_cpu_us_per_op: "µs/op", Less, Cpu;
     /// CPU microseconds per operation of the client threads; embedded engines run in them.
-    client_cpu_us_per_op: "µs/op", Less;
+    client_cpu_us_per_op: "µs/op", Less, Cpu;
     /// CPU microseconds per operation of the clients' process beyond its clients and rumba's own threads: an embedded engine's background threads.
-    background_cpu_us_per_op: "µs/op", Less;
+    background_cpu_us_per_op: "µs/op", Less, Cpu;
     /// CPU microseconds per operation of the server's process and its descendants; absent for embedded engines.
-    server_cpu_us_per_op: "µs/op", Less;
+    server_cpu_us_per_op: "µs/op", Less, Cpu;
     /// Microseconds per operation that its client, though free, started it late: drawing it, and waking up in an open loop.
-    late_us_per_op: "µs/op", Less;
+    late_us_per_op: "µs/op", Less, Time;
     /// Rollbacks that were tried again per operation: transactions that stood in each other's way.
-    retries_per_op: "1/op", Less;
+    retries_per_op: "1/op", Less, Count;
     /// Statements per operation that read: they ask for rows. Those of retries and of operations given up are included; over keys and values each call is one.
-    read_statements_per_op: "1/op", Neither;
+    read_statements_per_op: "1/op", Neither, Count;
     /// Statements per operation that write: they insert, change, delete or load rows; over keys and values each call is one, of a batch each entry.
-    write_statements_per_op: "1/op", Neither;
+    write_statements_per_op: "1/op", Neither, Count;
     /// Statements per operation that neither read nor write: they begin and end transactions.
-    other_statements_per_op: "1/op", Neither;
+    other_statements_per_op: "1/op", Neither, Count;
     /// Context switches per operation of the clients' process, voluntary and not; embedded engines run in it.
-    ctx_switches_per_op: "1/op", Less;
+    ctx_switches_per_op: "1/op", Less, Cpu;
     /// Context switches per operation of the server's processes, voluntary and not; absent for embedded engines, and where processes that ended meanwhile took too many with them.
-    server_ctx_switches_per_op: "1/op", Less;
+    server_ctx_switches_per_op: "1/op", Less, Cpu;
     /// Device reads per second.
-    reads_per_s: "1/s", Neither;
+    reads_per_s: "1/s", Neither, Rate;
     /// Device writes per second.
-    writes_per_s: "1/s", Neither;
+    writes_per_s: "1/s", Neither, Rate;
     /// Share of `limits.storage.iops` that reads and writes used over the phase, counted before merging as the throttle does.
-    iops_used_percent: "%", Neither;
+    iops_used_percent: "%", Neither, Rate;
     /// MB read from the device per second.
-    read_mb_s: "MB/s", Neither;
+    read_mb_s: "MB/s", Neither, Rate;
     /// MB written to the device per second.
-    write_mb_s: "MB/s", Neither;
+    write_mb_s: "MB/s", Neither, Rate;
     /// MB discarded (trimmed) on the device per second.
-    discard_mb_s: "MB/s", Neither;
+    discard_mb_s: "MB/s", Neither, Rate;
     /// CPU used by the whole host over the phase, percent of all cores.
-    host_cpu_percent: "%", Neither;
+    host_cpu_percent: "%", Neither, Cpu;
+    /// CPU that a hypervisor took from this host over the phase (steal), percent of all cores.
+    stolen_cpu_percent: "%", Neither, Cpu;
+    /// CPU that processes of other programs used over the phase, percent of all cores.
+    others_cpu_percent: "%", Neither, Cpu;
     /// Bytes allocated on disk at the end of the phase, logs included.
-    size_bytes: "B", Less;
+    size_bytes: "B", Less, Size;
     /// Bytes allocated on disk by logs at the end of the phase.
-    log_bytes: "B", Less;
+    log_bytes: "B", Less, Size;
     /// Bytes of keys and payloads in the database at the end of the phase, index entries included.
-    logical_bytes: "B", Neither;
+    logical_bytes: "B", Neither, Size;
     /// Bytes by which the data grew on disk per operation of the mix, logs not counted; below zero where more was freed.
-    growth_bytes_per_op: "B/op", Less;
+    growth_bytes_per_op: "B/op", Less, Size;
     /// Resident memory of the engine's process, or of the server's processes, at the end of the phase; pages that several processes of a server share count once, pages of files that others map too are included.
-    rss_bytes: "B", Less;
+    rss_bytes: "B", Less, Memory;
     /// Resident memory of the clients' process at the end of the phase, shared pages included; absent for embedded engines.
-    client_rss_bytes: "B", Less;
+    client_rss_bytes: "B", Less, Memory;
     /// Bytes written to the device per logical byte inserted (load only).
-    write_amp: "ratio", Less;
+    write_amp: "ratio", Less, Io;
     /// Bytes allocated on disk per logical byte.
-    space_amp: "ratio", Less;
+    space_amp: "ratio", Less, Size;
 }
 
 #[cfg(test)]

@@ -11,13 +11,14 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{Better, MetricInfo};
+use crate::metric::{Better, Class, MetricInfo};
 
 /// What any metric of this kind means.
 pub const RATE: MetricInfo = MetricInfo {
     name: "tpmX",
     unit: "1/min",
     better: Better::More,
+    class: Class::Rate,
     help: "Operations of one type per minute over all loops: the rate that the workload's specification reports.",
 };
 
@@ -26,6 +27,7 @@ pub const RATE_PERCENT: MetricInfo = MetricInfo {
     name: "tpmX_percent",
     unit: "%",
     better: Better::More,
+    class: Class::Rate,
     help: "The rate tpmX in percent of the most that the workload's own pace, its think times, allows.",
 };
 
@@ -34,6 +36,7 @@ pub const RATE_GROWTH: MetricInfo = MetricInfo {
     name: "tpmX_growth_bytes_per_op",
     unit: "B/op",
     better: Better::Less,
+    class: Class::Size,
     help: "Bytes by which the data grew on disk, logs not counted, from the end of the settle to that of the drain, per operation of the rate tpmX in warmup, loops and backlog; below zero where more was freed. Files grow in pieces, so that short runs tell little.",
 };
 
@@ -42,6 +45,7 @@ pub const RATE_GROWTH_8H: MetricInfo = MetricInfo {
     name: "tpmX_growth_bytes_per_8h",
     unit: "B",
     better: Better::Neither,
+    class: Class::Rate,
     help: "Bytes that eight hours at the rate tpmX would add to the data: tpmX_growth_bytes_per_op times tpmX times 480 minutes.",
 };
 

@@ -39,6 +39,8 @@ pub enum Change {
     Undecided,
     /// One side has one repeat: it was seen, and nothing tells how far the next would lie from it.
     SeenOnce,
+    /// Both are the same engine with the same settings, so there is nothing to compare; the reason is `lacking`.
+    Void,
 }
 
 /// A figure over another with its exact interval and verdict.
@@ -65,7 +67,8 @@ pub struct Ratio {
     /// How many more repeats of each side would probably decide it, at the noise
     /// seen; `None` when it is decided, or when the noise is not known.
     pub more_repeats: Option<u32>,
-    /// Why nothing is decided although both sides have the figure: repeats of one lack it.
+    /// Why no verdict is given although both sides have the figure: some repeats lack it, the host was disturbed, a build
+    /// checks assertions, the drain is most of the figure, or both sides are the same engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacking: Option<String>,
 }

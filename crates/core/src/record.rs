@@ -204,6 +204,9 @@ pub struct Spent {
     pub cpu_s: Metric,
     /// CPU seconds of the whole host: user, system, interrupts; not idle, waiting for devices, or stolen by a hypervisor.
     pub host_cpu_s: Metric,
+    /// CPU seconds that a hypervisor gave to others while this host wanted to run.
+    #[serde(default)]
+    pub steal_s: Metric,
     /// CPU seconds of this host's processes that are neither the trial's nor its server's; threads of the kernel are
     /// not among them.
     #[serde(default)]
@@ -332,6 +335,9 @@ pub struct TrialPlan {
     /// The test of a suite, which is also the end of the engine's name; `None` without a suite, and of its load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<String>,
+    /// Of a suite whose data is aged: the settings of the test that ages it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aged_by: Option<Settings>,
     /// Clients of the operation mix; of a trial of part `load`, those of the first
     /// trial that starts from it.
     pub clients: u32,
@@ -429,6 +435,9 @@ pub struct RunPlan {
     /// Open loop: a rate that is not the same all the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
+    /// Engines with the same build and effective settings are compared nevertheless: an A/A run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aa: bool,
     /// The highest rate is searched for that keeps a response time; `rate` is then what this trial probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,

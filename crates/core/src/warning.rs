@@ -104,6 +104,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("verification-failed", Rank::Void, &[]),
     row("suspended", Rank::Void, &[]),
     row("iops-not-divided", Rank::Void, SPEED),
+    row("same-engine", Rank::Misleading, &[]),
     row("limit-not-enforced", Rank::Misleading, &[]),
     row("durability-differs", Rank::Misleading, &["ops_per_s", "wkb_per_op", "wkb_per_op_with_drain", "p99_ms"]),
     row("log-differs", Rank::Misleading, WRITES),

@@ -133,6 +133,7 @@ fn trial(
         workload: experiment.workload.clone(),
         workload_settings: experiment.workload_settings.clone(),
         test: None,
+        aged_by: experiment.aged_by.clone(),
         clients,
         repeat,
         part,
@@ -153,6 +154,7 @@ fn trial(
             queue: run.queue,
             backlog_s: run.backlog_s,
             seed: run.seed,
+            aa: run.aa,
             verify: run.verify,
             crash_s: run.crash_s,
             keep_data: run.keep_data,
@@ -257,6 +259,7 @@ pub fn warnings(experiment: &Experiment, memory_bytes: Option<u64>, registry: &R
         ));
     }
     warnings.extend(few_intervals(experiment));
+    warnings.extend(experiment.same_engines.iter().cloned());
     warnings
 }
 

@@ -292,6 +292,7 @@ pub fn change(change: Change) -> &'static str {
         Change::Differs => "differs",
         Change::Undecided => "undecided",
         Change::SeenOnce => "seen-once",
+        Change::Void => "void",
     }
 }
 

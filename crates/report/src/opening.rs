@@ -186,7 +186,7 @@ impl<'a> Against<'a> {
         let sentences = self.engines().into_iter().map(|engine| {
             let own = || rates.iter().filter(|judged| judged.row.engine_alone() == engine);
             let count = |changes: &[Change]| own().filter(|judged| changes.contains(&judged.ratio.change)).count();
-            let not_told = count(&[Change::Undecided, Change::SeenOnce]);
+            let not_told = count(&[Change::Undecided, Change::SeenOnce, Change::Void]);
             format!(
                 "{engine} does more operations per second than {} in {} of {}, fewer in {}, the same within 1% in {}; {} \
                  not decided",
@@ -202,8 +202,8 @@ impl<'a> Against<'a> {
     }
 
     fn undecided(&self) -> String {
-        let open: Vec<&Headline> =
-            self.headlines.iter().filter(|headline| headline.ratio.change == Change::Undecided).collect();
+        let is_open = |headline: &&Headline| matches!(headline.ratio.change, Change::Undecided | Change::Void);
+        let open: Vec<&Headline> = self.headlines.iter().filter(is_open).collect();
         let Some(first) = open.iter().copied().min_by_key(|headline| headline.place()) else { return self.decided() };
         let metric = &first.ratio.metric;
         let among = open.iter().filter(|headline| headline.ratio.metric == *metric);

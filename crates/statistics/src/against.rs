@@ -17,6 +17,7 @@ use crate::conditions::condition_changes;
 use crate::ratios::{discover, ratio};
 use crate::relative::{headline_names, is_main, p99s};
 use crate::summary::summarise;
+use crate::validity::withhold;
 use crate::written::written_change;
 
 /// Compares `other` with `base`, engine by engine (by the name in the
@@ -154,6 +155,7 @@ fn in_turns(mut trials: Vec<Start>) -> bool {
 
 fn compared_row(row: &Row, match_row: &Row, part: Part, base: &PhaseFigures, other: &PhaseFigures) -> ComparedRow {
     let mut metrics = compared_metrics(part, base, other);
+    metrics.iter_mut().for_each(|compared| withhold(&mut compared.ratio, row, match_row, part));
     discover(metrics.iter_mut().map(|compared| &mut compared.ratio));
     let unsound = row.why_not_judged(part).map(|why| format!("in the base, {why}"));
     let unsound = unsound.or_else(|| match_row.why_not_judged(part).map(|why| format!("in the other, {why}")));

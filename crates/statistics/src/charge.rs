@@ -54,6 +54,12 @@ pub fn charged_run(record: &Record) -> Charged {
         ("wkb_per_op_with_drain".to_owned(), over(written, 1.0 / 1024.0)),
         ("cpu_us_per_op_with_drain".to_owned(), over(cpu_s, 1e6)),
     ];
+    let share = |cost: fn(&Spent) -> Metric| match &spans {
+        Ok((working, drain)) => drain_percent(working, drain, cost),
+        Err(reason) => Metric::absent(reason.clone()),
+    };
+    charged.push(("wkb_drain_percent".to_owned(), share(written)));
+    charged.push(("cpu_drain_percent".to_owned(), share(cpu_s)));
     charged.extend(metrics_of_record(record).into_iter().filter_map(|metric| {
         let rule = rule_of(&metric)?;
         let counter = rule.counter_of(&metric)?;
@@ -183,6 +189,15 @@ fn spans(record: &Record) -> Result<(Vec<&PhaseRecord>, &PhaseRecord), String> {
 
 fn per_op(working: &[&PhaseRecord], drain: &PhaseRecord, cost: fn(&Spent) -> Metric) -> Metric {
     total(working, cost).plus(&cost(&drain.spent)).per(operations(working), "operations")
+}
+
+/// What the drain spent, in percent of what was spent with it.
+fn drain_percent(working: &[&PhaseRecord], drain: &PhaseRecord, cost: fn(&Spent) -> Metric) -> Metric {
+    let of_drain = cost(&drain.spent);
+    match total(working, cost).plus(&of_drain) {
+        Metric::Value(all) => of_drain.map(|spent| 100.0 * spent).per(all, "work in warmup, loops and drain"),
+        absent => absent,
+    }
 }
 
 fn operations(phases: &[&PhaseRecord]) -> f64 {

@@ -5,12 +5,14 @@
 //! for closing alone: that no headline is worse says no more than that none was found to be.
 
 mod drift;
+mod few_samples;
 mod worse;
 
 use rumba_core::claim::Verdict;
 use rumba_core::comparison::{CHARGED, ComparedRow, Comparison, Figure, Part, Unmatched, metric_info};
 pub use rumba_core::gate::{Found, Gated};
 use rumba_core::metric::{METRICS, Metric, TOO_FEW_SAMPLES};
+use rumba_core::ratio::Change;
 
 pub use self::drift::Drift;
 use crate::claims::samples::{Alphas, Samples};
@@ -177,7 +179,25 @@ impl Bound {
         let Some(compared) = row.metrics.iter().find(|compared| compared.ratio.metric == self.metric) else {
             return Weighed::of(Found::Undecided, format!("{} has no {}", row.engine, self.metric));
         };
+        if compared.ratio.change == Change::Void {
+            return Weighed::of(Found::Void, compared.ratio.lacking.clone().unwrap_or_default());
+        }
         if let Some(why) = lost(&compared.base, &compared.other) {
+            return Weighed::of(Found::NotJudged, why);
+        }
+        if let Some(bounded) = few_samples::bounded(compared) {
+            let starts = [row.other_starts, row.base_starts];
+            let (other, base) = (bounded.figure.numbers(), compared.base.numbers());
+            let above = matches!(self.relation, Relation::Greater | Relation::AtLeast);
+            // What a percentile is at least can show that it is above a bound, never that it is below.
+            if above && other.len().min(base.len()) > 1 {
+                let (found, told) = self.test(drift, |bound| Samples::scaled(&other, &base, bound, starts));
+                if found == Found::Holds {
+                    return Weighed { found, reason: format!("{}{told}", bounded.words), drift };
+                }
+            }
+        }
+        if let Some(why) = few_samples::lost_while_slower(row, compared) {
             return Weighed::of(Found::NotJudged, why);
         }
         let Some(ratio) = compared.ratio.ratio.value() else {

@@ -20,6 +20,7 @@ use crate::conditions::condition_changes;
 use crate::ratios::ratio;
 use crate::relative::{self, Headline};
 use crate::summary::summarise;
+use crate::validity::withhold;
 
 /// One run, with the directory that its results are in.
 #[derive(Clone)]
@@ -217,13 +218,16 @@ impl<'a> Order<'a> {
         rows: &[Option<&Row>],
         figures: &[Option<&Figure>],
     ) -> Vec<Step> {
-        let mut before: Option<&Figure> = None;
+        let mut before: Option<(&Row, &Figure)> = None;
         let mut steps = Vec::new();
         for ((known, row), figure) in self.runs.iter().zip(rows).zip(figures) {
             let figure = figure.filter(|figure| !figure.numbers().is_empty());
             let unsound = row.and_then(|row| row.why_not_judged(part));
             let against = before.zip(figure).map(|(base, other)| {
-                let tested = ratio(metric, unit, true, base, other);
+                let mut tested = ratio(metric, unit, true, base.1, other);
+                if let Some(row) = row {
+                    withhold(&mut tested, base.0, row, part);
+                }
                 match unsound.is_some() {
                     true => Ratio { change: Change::Undecided, more_repeats: None, ..tested },
                     false => tested,
@@ -231,7 +235,7 @@ impl<'a> Order<'a> {
             });
             // What decides nothing hides no step from what came before it to what comes after.
             if let Some(figure) = figure.filter(|figure| unsound.is_none() && figure.lacking().is_none()) {
-                before = Some(figure);
+                before = row.map(|row| (row, figure));
             }
             steps.push(Step {
                 point: self.all.iter().position(|other| std::ptr::eq(other, *known)).unwrap_or_default(),

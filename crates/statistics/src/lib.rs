@@ -7,6 +7,7 @@ mod alike;
 mod charge;
 pub mod claims;
 mod conditions;
+mod disturbed;
 mod exact;
 mod gate;
 mod history;
@@ -14,6 +15,7 @@ mod planning;
 mod ratios;
 mod relative;
 mod remarks;
+pub mod same_engine;
 mod scaling;
 mod search;
 mod sides;
@@ -23,6 +25,7 @@ mod summary;
 #[cfg(test)]
 mod testing;
 mod trial_name;
+mod validity;
 mod written;
 
 pub use against::compare;

@@ -5,6 +5,7 @@ use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, MAIN_SHARE, Ratio};
 use rumba_core::workload::engine_in_test;
 
 use crate::ratios::{discover, ratio};
+use crate::validity::withhold;
 
 /// What is set against the baseline beside the headlines.
 const DETAILS: &[&str] = &["rkb_per_op", "wkb_per_op", "proc_wkb_per_op", "cpu_us_per_op", "rss_bytes"];
@@ -29,7 +30,7 @@ fn to_baseline(rows: &[Row], baseline: &str) -> Relative {
         let name = engine_in_test(baseline, row.test.as_deref());
         let base = rows.iter().find(|base| base.engine == name && base.clients == row.clients)?;
         let unsound = base.why_not_judged(Part::Run).or_else(|| row.why_not_judged(Part::Run));
-        let mut metrics = ratios(base.run.as_ref()?, row.run.as_ref()?);
+        let mut metrics = ratios(base, row)?;
         if unsound.is_some() {
             for ratio in &mut metrics {
                 (ratio.change, ratio.more_repeats) = (Change::Undecided, None);
@@ -40,7 +41,8 @@ fn to_baseline(rows: &[Row], baseline: &str) -> Relative {
     Relative { baseline: baseline.to_owned(), rows: others.filter_map(row).collect() }
 }
 
-fn ratios(base: &PhaseFigures, other: &PhaseFigures) -> Vec<Ratio> {
+fn ratios(base_row: &Row, other_row: &Row) -> Option<Vec<Ratio>> {
+    let (base, other) = (base_row.run.as_ref()?, other_row.run.as_ref()?);
     let mut all = Vec::new();
     for &name in HEADLINE_RUN.iter().chain(DETAILS) {
         if let (Some(base), Some(other)) = (base.metrics.get(name), other.metrics.get(name)) {
@@ -51,8 +53,9 @@ fn ratios(base: &PhaseFigures, other: &PhaseFigures) -> Vec<Ratio> {
     for (op, base_p99, other_p99) in p99s(base, other).filter(|(op, ..)| is_main(base, op)) {
         all.push(ratio(&format!("{op}.p99_ms"), "ms", true, base_p99, other_p99));
     }
+    all.iter_mut().for_each(|ratio| withhold(ratio, base_row, other_row, Part::Run));
     discover(all.iter_mut());
-    all
+    Some(all)
 }
 
 /// The 99th percentiles of the response times that both have, by type of operation.

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn figure(value: f64) -> Figure {
-        Figure { median: Metric::Value(value), values: vec![Metric::Value(value)], spread: None, centre: None }
+        Figure { median: Metric::Value(value), values: vec![Metric::Value(value)], ..Figure::default() }
     }
 
     /// A rung at which an operation takes a millisecond.
@@ -126,6 +126,8 @@ mod tests {
         let service = BTreeMap::from([("mean_ms".to_owned(), figure(1.0))]);
         let op = OpFigures { count: figure(100.0), service, ..OpFigures::default() };
         Row {
+            assertions: None,
+            same_as: Vec::new(),
             engine: "a".to_owned(),
             test: None,
             registered: "a".to_owned(),

@@ -2,16 +2,39 @@
 
 use rumba_core::comparison::Comparison;
 use rumba_core::pair::Pair;
+use rumba_core::record::Record;
 use rumba_core::results::{Results, Trial};
 use rumba_core::workload::engine_in_test;
 
 use crate::compare;
+use crate::same_engine::same_in;
+use crate::validity::void;
 
 /// Compares the other engine of each pair with its base; `None` where the results have no trial of either.
 pub fn compare_sides(results: &Results, pairs: &[Pair]) -> Option<Comparison> {
     let base = side(results, pairs, |pair| &pair.base);
     let other = side(results, pairs, |pair| &pair.other);
-    (!base.trials.is_empty() || !other.trials.is_empty()).then(|| compare(&base, &other))
+    if base.trials.is_empty() && other.trials.is_empty() {
+        return None;
+    }
+    let mut comparison = compare(&base, &other);
+    let records: Vec<&Record> = results.trials.iter().map(|trial| &trial.record).collect();
+    for row in &mut comparison.rows {
+        let tests = records.iter().map(|record| record.plan.test.as_deref());
+        let is_of = |pair: &&Pair| tests.clone().any(|test| engine_in_test(&pair.name(), test) == row.engine);
+        let same = pairs.iter().find(is_of).and_then(|pair| same_pair(&records, pair, &row.engine));
+        if let Some(why) = same {
+            row.metrics.iter_mut().for_each(|compared| void(&mut compared.ratio, &why));
+        }
+    }
+    Some(comparison)
+}
+
+/// Why the two engines of a pair are one, in the test that a row is of.
+fn same_pair(records: &[&Record], pair: &Pair, row: &str) -> Option<String> {
+    let tests = records.iter().map(|record| record.plan.test.as_deref());
+    let test = tests.into_iter().find(|test| engine_in_test(&pair.name(), *test) == row)?;
+    same_in(records, &engine_in_test(&pair.base, test), &engine_in_test(&pair.other, test))
 }
 
 /// The trials of one side, its engines under the names that they are compared by.

@@ -66,7 +66,7 @@ pub fn figure(values: Vec<Metric>) -> Figure {
         Some(median) => Metric::from(median),
         None => values.first().cloned().unwrap_or_else(|| Metric::absent("no trial has it")),
     };
-    Figure { median, spread: spread(&numbers), values, centre: None }
+    Figure { median, spread: spread(&numbers), values, ..Figure::default() }
 }
 
 #[cfg(test)]

@@ -4,20 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_core::acid::Outcome;
 use rumba_core::comparison::{
-    KeptFigures, LeftOut, OpFigures, Part, PhaseFigures, Proof, Row, Steadiness, Summary, Suspended, Unfinished,
-    Unsound,
+    Figure, KeptFigures, LeftOut, OpFigures, Part, PhaseFigures, Proof, Row, Steadiness, Summary, Suspended,
+    Unfinished, Unsound,
 };
 use rumba_core::counted::{NOT_COUNTED, rule_of};
-use rumba_core::engine::Durability;
-use rumba_core::metric::{METRICS, Metric};
+use rumba_core::engine::{Durability, checks_assertions};
+use rumba_core::metric::{METRICS, Metric, TOO_FEW_SAMPLES};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::search::Searched;
 
 use crate::charge::{Charged, charged_load, charged_run, counts_alike, ended};
 use crate::claims::judge;
+use crate::disturbed::of_older_record;
 use crate::relative::{headlines, relative};
 use crate::remarks::remarks;
+use crate::same_engine;
 use crate::scaling;
 use crate::search::{searches, why_open};
 use crate::statistics::{figure, figure_with_centre};
@@ -105,7 +107,9 @@ fn rows_of(records: &[&Record], searches: &[Searched]) -> Vec<Row> {
         };
         row(&records.iter().filter(of_row).copied().collect::<Vec<_>>(), searches)
     });
-    rows.collect()
+    let mut rows: Vec<Row> = rows.collect();
+    same_engine::mark(&mut rows, records);
+    rows
 }
 
 fn unfinished(record: &Record) -> Option<Unfinished> {
@@ -134,6 +138,8 @@ fn row(records: &[&Record], searches: &[Searched]) -> Row {
         registered: plan.engine.engine.clone(),
         facts: plan.facts.clone(),
         clients: plan.clients,
+        assertions: records.iter().find_map(|record| assertions(record)),
+        same_as: Vec::new(),
         broken: broken(records),
         unsound: unsound.collect(),
         suspended: records.iter().flat_map(|record| suspended(record)).collect(),
@@ -142,6 +148,13 @@ fn row(records: &[&Record], searches: &[Searched]) -> Row {
         run: run.figures,
         left_out: [load.left_out, run.left_out].concat(),
     }
+}
+
+/// Why a trial's build decides nothing about rates, times and CPU.
+fn assertions(record: &Record) -> Option<String> {
+    let version = record.version.as_deref().unwrap_or_default();
+    checks_assertions(record.version.as_deref(), &record.effective_settings)
+        .then(|| format!("{} runs from a build with assertions ({version}), which is slower", record.plan.engine.name))
 }
 
 /// How many loads the repeats that are in the figures started from: each its own, or several one.
@@ -350,8 +363,11 @@ fn most_of_run(record: &Record) -> Option<&PhaseRecord> {
 fn figures(phases: &[(&Record, &PhaseRecord)]) -> PhaseFigures {
     let mut metrics = BTreeMap::new();
     for info in METRICS {
-        let value = |phase: &PhaseRecord| phase.metrics.get(info.name).cloned().unwrap_or_default();
-        let values = phases.iter().map(|(_, phase)| value(phase)).collect();
+        let value = |(record, phase): &(&Record, &PhaseRecord)| {
+            let own = phase.metrics.get(info.name).cloned().unwrap_or_default();
+            if own.value().is_some() { own } else { of_older_record(info.name, record, phase).unwrap_or(own) }
+        };
+        let values = phases.iter().map(value).collect();
         metrics.insert(info.name.to_owned(), figure_with_centre(values));
     }
     let mut names: Vec<&String> = phases.iter().flat_map(|(_, phase)| phase.op_types.keys()).collect();
@@ -383,13 +399,40 @@ const PERCENTILES: [Percentile; 6] = [
     ("max_ms", |p| &p.max_ms),
 ];
 
+/// What a percentile is at least in the repeats that have too few samples for it; nothing where none of them has.
+fn at_least(name: &str, repeats: &[Option<&Percentiles>], figure: &Figure) -> Vec<Metric> {
+    let is_short = |value: &Metric| value.reason().is_some_and(|why| why.contains(TOO_FEW_SAMPLES));
+    if !figure.values.iter().any(is_short) {
+        return Vec::new();
+    }
+    let lower: Vec<fn(&Percentiles) -> &Metric> = match name {
+        "p999_ms" => vec![|p| &p.p99_ms, |p| &p.p95_ms, |p| &p.p50_ms],
+        "p99_ms" => vec![|p| &p.p95_ms, |p| &p.p50_ms],
+        "p95_ms" => vec![|p| &p.p50_ms],
+        _ => Vec::new(),
+    };
+    let bound = |(value, repeat): (&Metric, &Option<&Percentiles>)| match repeat {
+        Some(percentiles) if is_short(value) => {
+            let known = lower.iter().map(|get| get(percentiles)).find(|metric| metric.value().is_some());
+            known.cloned().unwrap_or_else(|| Metric::absent("no lower percentile has enough samples either"))
+        }
+        _ => Metric::absent("not needed"),
+    };
+    figure.values.iter().zip(repeats).map(bound).collect()
+}
+
 fn op_figures(stats: &[Option<&OpStats>]) -> OpFigures {
     let over = |get: &dyn Fn(&OpStats) -> Metric| {
         let value = |op: &Option<&OpStats>| op.map_or_else(|| Metric::absent("no operation of this type"), get);
         figure(stats.iter().map(value).collect())
     };
     let percentiles = |kind: fn(&OpStats) -> &Percentiles| {
-        PERCENTILES.iter().map(|(name, get)| ((*name).to_owned(), over(&|op| get(kind(op)).clone()))).collect()
+        let of = |(name, get): &Percentile| {
+            let mut figure = over(&|op| get(kind(op)).clone());
+            figure.at_least = at_least(name, &stats.iter().map(|op| op.map(kind)).collect::<Vec<_>>(), &figure);
+            ((*name).to_owned(), figure)
+        };
+        PERCENTILES.iter().map(of).collect()
     };
     OpFigures {
         short: stats.iter().flatten().find_map(|op| op.short.clone()),

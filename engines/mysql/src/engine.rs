@@ -260,6 +260,7 @@ impl MySqlEngine {
         let mut admin = connect(&running.target)?;
         let mut settings = facts(&software, &plan, &capabilities, running.watch.pid());
         settings.extend(readback::settings_in_force(&mut admin, &plan)?);
+        settings.extend(plan.at_default(&capabilities));
         let parts = Parts {
             target: running.target.clone(),
             host: Host::Own { running, data: layout.data() },
@@ -426,6 +427,13 @@ impl Engine for MySqlEngine {
             }
             server => self.plan_own(config, &server).map(drop),
         }
+    }
+
+    fn planned_settings(&self, config: &EngineConfig) -> Vec<(String, String)> {
+        let asked = || config.settings.0.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+        let server = Server::of(config.server.as_deref()).ok().filter(|server| !matches!(server, Server::Existing(_)));
+        let ready = server.and_then(|server| self.plan_own(config, &server).ok());
+        ready.map_or_else(asked, |Ready { plan, capabilities, .. }| plan.settings(&capabilities))
     }
 
     fn most_clients(&self, config: &EngineConfig) -> Result<Option<MostClients>, SettingError> {

@@ -1,8 +1,10 @@
 //! From what an experiment asks for to what a server is told: its configuration,
 //! how tables are defined, how sessions begin.
 
-use rumba_core::engine::EngineConfig;
+use rumba_core::engine::{AT_DEFAULT, EngineConfig};
 use rumba_core::setting::SettingError;
+use rumba_core::units::parse_bytes;
+use rumba_server_kit::readback::{Match, as_switch, compare};
 
 use crate::capability::{Capabilities, plugin};
 use crate::compression::{self, Compressed};
@@ -25,6 +27,30 @@ pub struct Line {
     pub value: Option<String>,
     /// Whether the experiment asks for it, so that any other value falsifies the trial.
     pub must_hold: bool,
+}
+
+impl Line {
+    /// Whether it has the value that the server has without it. Its buffer pool was made small when it was asked.
+    fn is_default_of(&self, server: &Capabilities) -> bool {
+        let default = server.variables.get(&self.name).filter(|_| self.name != "innodb_buffer_pool_size");
+        let value = self.value.as_deref();
+        default.zip(value).is_some_and(|(default, value)| compare(value, &default.value) == Match::Same)
+    }
+}
+
+/// Which of these lines have the server's own default.
+fn at_default<'a>(lines: impl Iterator<Item = &'a Line>, server: &Capabilities) -> Option<(String, String)> {
+    let names: Vec<&str> = lines.filter(|line| line.is_default_of(server)).map(|line| line.name.as_str()).collect();
+    (!names.is_empty()).then(|| (AT_DEFAULT.to_owned(), names.join(", ")))
+}
+
+/// Sizes in bytes and switches as `ON` and `OFF`: `1M` and 1048576 are one value.
+fn in_one_spelling(value: &str) -> String {
+    match (parse_bytes(value), as_switch(value)) {
+        (Ok(bytes), _) if !value.trim().is_empty() => bytes.to_string(),
+        (_, Some(on)) => if on { "ON" } else { "OFF" }.to_owned(),
+        _ => value.to_ascii_lowercase(),
+    }
 }
 
 /// What a server is told.
@@ -52,6 +78,25 @@ impl Plan {
     /// The configuration as the launch takes it.
     pub fn launch_lines(&self) -> Vec<launch::Line> {
         self.lines.iter().map(|line| (line.name.clone(), line.value.clone())).collect()
+    }
+
+    /// What the server is told, each value in one spelling, with what tables and sessions are given, and which variables
+    /// have the server's own default anyway.
+    pub fn settings(&self, server: &Capabilities) -> Vec<(String, String)> {
+        let lines = self
+            .lines
+            .iter()
+            .map(|line| (line.name.clone(), in_one_spelling(line.value.as_deref().unwrap_or_default())));
+        let own = [("table_options", self.table_options.clone()), ("session_setup", self.setup.join("; "))];
+        let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let tcp = self.tcp.map(|_| ("tcp".to_owned(), "true".to_owned()));
+        lines.chain(own).chain(tcp).chain(at_default(self.lines.iter(), server)).collect()
+    }
+
+    /// Which of the variables that the experiment asks for have the server's own default, so that an engine without them
+    /// has the same.
+    pub fn at_default(&self, server: &Capabilities) -> Option<(String, String)> {
+        at_default(self.lines.iter().filter(|line| line.must_hold), server)
     }
 
     fn set(&mut self, name: &str, value: impl Into<String>, must_hold: bool) {

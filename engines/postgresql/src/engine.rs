@@ -291,6 +291,19 @@ impl Engine for PostgreSql {
         }
     }
 
+    fn planned_settings(&self, config: &EngineConfig) -> Vec<(String, String)> {
+        let asked = || config.settings.0.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+        let server = Server::of(config.server.as_deref()).ok().filter(|server| !matches!(server, Server::Existing(_)));
+        let ready = server.and_then(|server| plan_own(config, &server).ok());
+        ready.map_or_else(asked, |Ready { plan, .. }| {
+            let own = [("table_options", plan.table_options.clone()), ("session_setup", plan.setup.join("; "))];
+            let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+            let tcp = plan.tcp.map(|_| ("tcp".to_owned(), "true".to_owned()));
+            let checksums = plan.data_checksums.map(|on| ("data_checksums".to_owned(), on.to_string()));
+            plan.lines.into_iter().map(|line| (line.name, line.value)).chain(own).chain(tcp).chain(checksums).collect()
+        })
+    }
+
     fn most_clients(&self, config: &EngineConfig) -> Result<Option<MostClients>, SettingError> {
         match Server::of(config.server.as_deref())? {
             Server::Existing(dsn) => {

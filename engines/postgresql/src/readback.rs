@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rumba_core::engine::AT_DEFAULT;
 use rumba_core::error::EngineError;
 use rumba_server_kit::readback::{Match, compare, refused};
 
@@ -42,6 +43,8 @@ struct InForce {
     value: String,
     unit: Option<String>,
     shown: String,
+    /// Its value when nobody sets it, in the same unit.
+    default: String,
 }
 
 /// Reads back what was set; gives the settings in force, and those that tell
@@ -51,7 +54,7 @@ struct InForce {
 /// The first setting that the server changed or ignored.
 pub fn settings_in_force(control: &mut Control, plan: &Plan) -> Result<Vec<(String, String)>, EngineError> {
     let call = "reading the settings back";
-    let sql = "SELECT name, setting, unit, current_setting(name, true) FROM pg_settings";
+    let sql = "SELECT name, setting, unit, current_setting(name, true), boot_val FROM pg_settings";
     let rows = control.run(call, sql)?.rows;
     let known: BTreeMap<String, InForce> = rows.into_iter().filter_map(in_force).collect();
     let mut settings: Vec<(String, String)> = Vec::new();
@@ -64,6 +67,14 @@ pub fn settings_in_force(control: &mut Control, plan: &Plan) -> Result<Vec<(Stri
         let found = known.get(name).filter(|_| settings.iter().all(|(set, _)| set != name));
         settings.extend(found.map(|found| (name.to_owned(), found.shown.clone())));
     }
+    let is_default = |line: &&Line| {
+        let found = known.get(&line.name.to_ascii_lowercase());
+        line.must_hold && found.is_some_and(|found| found.value == found.default)
+    };
+    let at_default: Vec<&str> = plan.lines.iter().filter(is_default).map(|line| line.name.as_str()).collect();
+    if !at_default.is_empty() {
+        settings.push((AT_DEFAULT.to_owned(), at_default.join(", ")));
+    }
     if known.get("debug_assertions").is_some_and(|found| found.value == "on") {
         settings.push(("built_with_assertions".to_owned(), "true".to_owned()));
     }
@@ -74,7 +85,8 @@ fn in_force(row: Vec<Option<String>>) -> Option<(String, InForce)> {
     let mut cells = row.into_iter();
     let (name, value, unit) = (cells.next()??, cells.next()?.unwrap_or_default(), cells.next()?);
     let shown = cells.next()?.unwrap_or_else(|| value.clone());
-    Some((name.to_ascii_lowercase(), InForce { value, unit, shown }))
+    let default = cells.next()?.unwrap_or_default();
+    Some((name.to_ascii_lowercase(), InForce { value, unit, shown, default }))
 }
 
 /// How a setting is shown that holds.
@@ -102,11 +114,12 @@ mod tests {
 
     #[test]
     fn values_are_the_same_in_whatever_unit() {
-        let found = InForce { value: "16384".into(), unit: Some("8kB".into()), shown: "128MB".into() };
+        let found =
+            InForce { value: "16384".into(), unit: Some("8kB".into()), shown: "128MB".into(), default: String::new() };
         assert_eq!(matches("134217728B", &found), Match::Same);
         assert_eq!(matches("134217000B", &found), Match::Rounded);
         assert_eq!(matches("64MB", &found), Match::Other);
-        let switch = InForce { value: "off".into(), unit: None, shown: "off".into() };
+        let switch = InForce { value: "off".into(), unit: None, shown: "off".into(), default: String::new() };
         assert_eq!((matches("false", &switch), matches("on", &switch)), (Match::Same, Match::Other));
     }
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use rumba_core::comparison::Comparison;
 use rumba_core::printable::shown;
-use rumba_statistics::{Drift, Gate, GateError, Gated};
+use rumba_statistics::{Drift, Found, Gate, GateError, Gated};
 
 use crate::cli::{CompareArgs, Format};
 use crate::problem::{Problem, REFUTED};
@@ -24,14 +24,20 @@ pub fn run(args: &CompareArgs) -> super::Result {
             table?
         }
     };
-    let closed = gated.iter().any(|gated| gated.verdict.closes());
-    Ok(if closed { ExitCode::from(REFUTED) } else { ExitCode::SUCCESS })
+    Ok(exit(&gated, args.fail_if_undecided))
 }
 
 /// Reads what `--fail-if` says; of runs that did not take turns it must hold beyond what the host may have done.
 pub fn gates(texts: &[String], drift: Drift) -> Result<Vec<Gate>, Problem> {
     let gate = |text: &String| Gate::parse(text).map(|gate| gate.allowing(drift));
     texts.iter().map(gate).collect::<Result<_, _>>().map_err(mistake)
+}
+
+/// The exit code of gates: whether one closes, or is not decided where that is asked for.
+pub fn exit(gated: &[Gated], fail_if_undecided: bool) -> ExitCode {
+    let is_open = |found: Found| matches!(found, Found::Undecided | Found::SeenOnce);
+    let fails = |gated: &Gated| gated.verdict.closes() || (fail_if_undecided && is_open(gated.verdict));
+    if gated.iter().any(fails) { ExitCode::from(REFUTED) } else { ExitCode::SUCCESS }
 }
 
 /// What comes of gates for each engine.

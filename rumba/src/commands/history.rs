@@ -1,14 +1,13 @@
 //! `rumba history`.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use rumba_core::history::Axis;
 use rumba_lab::store;
 use rumba_statistics::Run;
 
 use crate::cli::{Format, HistoryArgs, OrderBy};
-use crate::problem::{Problem, REFUTED};
+use crate::problem::Problem;
 use crate::progress::tell;
 
 /// Shows what became of each figure from run to run.
@@ -36,8 +35,7 @@ pub fn run(args: &HistoryArgs) -> super::Result {
             table?
         }
     };
-    let closed = gated.iter().any(|gated| gated.verdict.closes());
-    Ok(if closed { ExitCode::from(REFUTED) } else { ExitCode::SUCCESS })
+    Ok(super::compare::exit(&gated, args.fail_if_undecided))
 }
 
 /// Reads what is named, and of a directory without results of its own those right below it that have some. One of those

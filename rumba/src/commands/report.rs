@@ -83,7 +83,8 @@ fn check(summary: &Summary, accept_seen_once: bool) -> super::Result {
 
 /// Whether a trial failed, or counts for nothing in part because it was suspended.
 pub fn holds_failures(summary: &Summary) -> bool {
-    failed(summary) > 0 || summary.rows.iter().any(|row| !row.suspended.is_empty())
+    let found_no_rate = summary.searches.iter().any(|search| search.highest.value().is_none());
+    failed(summary) > 0 || found_no_rate || summary.rows.iter().any(|row| !row.suspended.is_empty())
 }
 
 fn failed(summary: &Summary) -> usize {
@@ -102,7 +103,7 @@ pub fn claims_exit(summary: &Summary, accept_seen_once: bool) -> super::Result {
     let good = |judged: &&Judgement| match judged.verdict {
         Verdict::Holds => true,
         Verdict::SeenOnce => accept_seen_once && judged.seen == Some(true),
-        Verdict::Fails | Verdict::Undecided => false,
+        Verdict::Fails | Verdict::Undecided | Verdict::Void => false,
     };
     let good = claims.iter().filter(good).count();
     if good == claims.len() {

@@ -65,6 +65,10 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
             "add a [[claim]] to the experiment, or leave out --check",
         ));
     }
+    let is_seen_enough = args.accept_seen_once && experiment.run.repeats == 1;
+    if let Some(mistake) = experiment.never_decided.as_ref().filter(|_| args.check && !is_seen_enough) {
+        return Err(mistake.clone().into());
+    }
     can_profile(args)?;
     if args.dry_run {
         return dry_run(experiment, args, registry);
@@ -314,6 +318,11 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
         let trials = counted(outcome.suspended, "trial");
         let again = format!("rumba run --resume {} runs again all but loads that others have started from", shown(out));
         tell(&format!("{trials} suspended while measured; {again}"));
+    }
+    for search in summary.searches.iter().filter(|search| search.highest.value().is_none()) {
+        let why = search.highest.reason().unwrap_or("the search did not end");
+        let clients = counted(search.clients as usize, "client");
+        tell(&format!("{} with {clients}: no rate found: {why}", search.engine));
     }
     if outcome.interrupted {
         tell(&format!("rumba run --resume {} goes on where it was interrupted", shown(out)));

@@ -69,6 +69,19 @@ impl Place {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
+    /// Makes the results say that nobody else used the host: verdicts about rates are withheld otherwise, and other tests run
+    /// at the same time.
+    pub fn undisturbed(&self, results: &str) {
+        for trial in std::fs::read_dir(self.path(results).join("trials")).unwrap() {
+            let file = trial.unwrap().path().join("record.json");
+            let mut record: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+            for phase in record["phases"].as_array_mut().unwrap() {
+                (phase["stolen_cpu_percent"], phase["others_cpu_percent"]) = (0.0.into(), 0.0.into());
+            }
+            std::fs::write(&file, record.to_string()).unwrap();
+        }
+    }
+
     /// Whether nothing managed is left: no entry in the list, no data directory.
     pub fn is_clean(&self) -> bool {
         let output = self.rumba(&["doctor", "--json"]).output().unwrap();

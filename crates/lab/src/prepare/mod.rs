@@ -62,7 +62,9 @@ impl Admitted {
         let tight = tight_memory(&experiment, allowed)?;
         let (engines, unlimited) = enforced(&experiment.engines, data_base, allowed)?;
         let few = plan::few_repeats(&experiment);
-        let notices = experiment.left_out.iter().cloned().chain(few).chain(tight.iter().map(placed)).collect();
+        let same = experiment.same_engines.iter().cloned();
+        let notices =
+            experiment.left_out.iter().cloned().chain(few).chain(same).chain(tight.iter().map(placed)).collect();
         let tight = tight.iter().map(|shortage| told(&shortage.mistake, shortage.mistake.problem.clone()));
         let known = unlimited.into_iter().chain(tight).collect();
         let data_base = data_base.to_owned();

@@ -10,13 +10,13 @@ use rumba_core::pair::Pair;
 use rumba_core::setting::Settings;
 use rumba_core::workload::{LeastClients, Test, engine_in_test};
 
-use super::claim::claims;
+use super::claim::{claims, never_decided, scope};
 use super::engines::{Asked, Engines, engines};
 use super::error::{Origin, SpecError};
 use super::known::Known;
 use super::node::{Node, Table, Tree};
 use super::run::run;
-use super::{BoundWorkload, Experiment, ab, clients, memory, names, take};
+use super::{BoundWorkload, Experiment, RunSpec, ab, clients, memory, names, same_engine, take};
 use crate::registry::Registry;
 
 const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "limits", "common", "engine", "ab", "claim"];
@@ -40,10 +40,10 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
         let problem = format!("{workload} has no proof of what transactions are promised");
         return refuse("verify", problem, "set verify = true");
     }
-    if run.age_s.is_some() && tests.iter().any(|test| !test.loads) {
-        let problem = "a suite has no mix that its data could be aged by: each of its tests is one";
-        return refuse("age", problem.to_owned(), "leave age out, or run one script instead of a suite");
-    }
+    let aged_by = match aged_by(&run, &tests) {
+        Ok(settings) => settings,
+        Err((key, problem, remedy)) => return refuse(key, problem, &remedy),
+    };
     if let Some(setting) = bound.paces_itself().filter(|_| run.rate.is_some() || run.search.is_some()) {
         let problem = format!("with {setting} clients wait by themselves, and with a rate they begin when it says");
         return refuse("rate", problem, "take one of them out");
@@ -63,6 +63,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     let excused = |engine: &str| !wanted.is_empty() || absent.iter().any(|name| engine_name::is_called(name, engine));
     let known = names_in_claims(engines.iter().map(|engine| &engine.name), &tests);
     let kept = claims(table, &known, &run.clients, &excused)?;
+    let never_decided = never_decided(&kept, &scope(&known, &run.clients), run.repeats);
     let is_wanted = |engine: &str| wanted.iter().any(|name| engine_name::is_called(engine, name));
     let pairs = ab::pairs(table, &engines, &|engine| excused(engine) && !is_wanted(engine))?;
     let as_run = super::build_text::write(&as_run(root, entries, &pairs, kept.iter().map(|(node, _)| *node)));
@@ -74,16 +75,44 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
         workload,
         workload_settings,
         bound,
+        aged_by,
         tests,
-        engines,
         left_out,
+        same_engines: if run.aa { Vec::new() } else { same_engine::warnings(&engines, registry) },
+        never_decided,
         shortages,
         memory_needs,
+        engines,
         run,
         pairs,
         claims,
         as_run,
     })
+}
+
+/// The settings of the test that ages what all tests of a suite share; or the key that is wrong, with problem and remedy.
+fn aged_by(run: &RunSpec, tests: &[Test]) -> Result<Option<Settings>, (&'static str, String, String)> {
+    let shares = tests.iter().any(|test| !test.loads);
+    let names = || tests.iter().map(|test| test.name.as_str()).collect::<Vec<_>>().join(", ");
+    match (&run.age_by, run.age_s) {
+        (None, Some(_)) if shares => {
+            let problem = "the tests of a suite share their data, and it is not said which of them ages it";
+            Err(("age", problem.to_owned(), format!("add age_by, the name of a test that writes: {}", names())))
+        }
+        (Some(_), None) => {
+            Err(("age_by", "age_by names what ages the data, and age is not set".to_owned(), "add age".to_owned()))
+        }
+        (Some(_), _) if !shares => Err((
+            "age_by",
+            "there is no suite of tests that share their data".to_owned(),
+            "leave age_by out".to_owned(),
+        )),
+        (Some(name), _) => match tests.iter().find(|test| test.name == *name) {
+            Some(test) => Ok(Some(test.settings.clone())),
+            None => Err(("age_by", format!("there is no test `{name}`"), format!("write one of {}", names()))),
+        },
+        (None, _) => Ok(None),
+    }
 }
 
 /// The experiment with these of its engines, pairs and claims: the others speak of engines that do not run.

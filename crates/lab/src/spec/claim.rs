@@ -5,7 +5,7 @@ use rumba_core::claim::Claim;
 use super::error::{Origin, SpecError};
 use super::node::{self, Node, Table, Tree};
 use super::take;
-use rumba_statistics::claims::{Mistake, Scope, check};
+use rumba_statistics::claims::{Mistake, Scope, check, why_never_decided};
 
 const CLAIM_KEYS: &[&str] = &["text", "source", "holds", "measure", "published"];
 
@@ -54,10 +54,7 @@ pub fn claims<'a>(
     if let Some(node) = table.get("claim").filter(|node| !matches!(node.tree, Tree::List(_))) {
         return Err(SpecError::new(&node.origin, "claim is a single table", "write [[claim]] with two brackets"));
     }
-    let mut scope = Scope::default();
-    for engine in engines {
-        clients.iter().for_each(|&clients| scope.add(engine, clients));
-    }
+    let scope = scope(engines, clients);
     let mut claims = Vec::new();
     for node in nodes(table) {
         let (claim, expressions) = claim(node)?;
@@ -71,6 +68,24 @@ pub fn claims<'a>(
         }
     }
     Ok(claims)
+}
+
+/// The first claim that so few repeats never decide, at its place.
+pub fn never_decided(claims: &[(&Node, Claim)], scope: &Scope, repeats: u32) -> Option<SpecError> {
+    claims.iter().find_map(|(node, claim)| {
+        let mistake = why_never_decided(&claim.holds, scope, repeats)?;
+        let place = node.table("claim").ok().and_then(|table| table.get("holds")).unwrap_or(node);
+        Some(at(place, mistake))
+    })
+}
+
+/// The engines with their numbers of clients that claims may name.
+pub fn scope(engines: &[String], clients: &[u32]) -> Scope {
+    let mut scope = Scope::default();
+    for engine in engines {
+        clients.iter().for_each(|&clients| scope.add(engine, clients));
+    }
+    scope
 }
 
 /// An expression: where it was written, its text, whether it must be an inequality.

@@ -17,6 +17,7 @@ mod names;
 mod node;
 mod rate;
 mod run;
+mod same_engine;
 mod set;
 mod source;
 mod take;
@@ -64,12 +65,18 @@ pub struct Experiment {
     pub bound: BoundWorkload,
     /// The tests of a suite, which each engine runs over its load; none where the workload is one by itself.
     pub tests: Vec<Test>,
+    /// The settings of the test that ages the data of a suite.
+    pub aged_by: Option<Settings>,
     /// The engines, lists expanded, in order.
     pub engines: Vec<EngineConfig>,
     /// A warning of each optional engine that cannot run here.
     pub left_out: Vec<Warning>,
     /// Engines for which `limits.memory` is too small, or hardly enough.
     pub shortages: Vec<Shortage>,
+    /// A claim that so few repeats never decide, at its place.
+    pub never_decided: Option<SpecError>,
+    /// Warnings of engines that differ in their names alone.
+    pub same_engines: Vec<Warning>,
     /// What its engines were measured to need of memory, as conditions by name.
     pub memory_needs: Vec<(String, String)>,
     /// Clients, times and repeats, the same for all engines.
@@ -137,6 +144,8 @@ pub struct RunSpec {
     pub warmup_most_s: Option<f64>,
     /// The longest time, in seconds, for which the loaded data is aged.
     pub age_s: Option<f64>,
+    /// The test of a suite that ages the data which all tests share.
+    pub age_by: Option<String>,
     /// How many loops follow each other, without a pause.
     pub loops: u32,
     /// Length of a loop, seconds.
@@ -161,6 +170,8 @@ pub struct RunSpec {
     pub backlog_s: f64,
     /// What every stream of random numbers is derived from.
     pub seed: u64,
+    /// Whether engines that differ in their names alone are compared: an A/A run.
+    pub aa: bool,
     /// Whether the data is proven consistent.
     pub verify: bool,
     /// Whether what transactions are promised is proven too: seconds for which clients work until the database is killed.
@@ -201,6 +212,7 @@ pub fn read_text(name: &str, text: &str, overrides: &Overrides, registry: &Regis
     match node::parse(text).and_then(|root| finish(root, overrides, registry)) {
         Ok(mut experiment) => {
             experiment.shortages.iter_mut().for_each(|shortage| shortage.mistake.file.clone_from(&file));
+            experiment.never_decided.iter_mut().for_each(|mistake| mistake.file.clone_from(&file));
             Ok(experiment)
         }
         Err(error) => Err(SpecError { file, ..error }),

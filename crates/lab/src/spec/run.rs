@@ -16,6 +16,7 @@ pub const RUN_KEYS: &[&str] = &[
     "clients",
     "driver",
     "age",
+    "age_by",
     "warmup",
     "warmup_most",
     "loops",
@@ -35,6 +36,7 @@ pub const RUN_KEYS: &[&str] = &[
     "keep_data",
     "data_dir",
     "stall",
+    "aa",
 ];
 /// Seconds without an operation's end after which a trial fails: longer than any statement of a workload
 /// takes, and than InnoDB lets one wait for a lock.
@@ -208,6 +210,7 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         clients,
         driver,
         age_s: table.get("age").map(age).transpose()?,
+        age_by: table.get("age_by").map(|node| take::text("age_by", node)).transpose()?.map(str::to_owned),
         warmup_s,
         warmup_most_s: table.get("warmup_most").map(|node| warmup_most(node, warmup_s)).transpose()?,
         loops,
@@ -222,6 +225,7 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         queue: queued(table)?,
         backlog_s: seconds("backlog", BACKLOG_S)?,
         seed: table.get("seed").map_or(Ok(42), |node| take::int("seed", node, 0, i64::MAX))? as u64,
+        aa: bool("aa", false)?,
         verify,
         crash_s,
         keep_data: bool("keep_data", false)?,

@@ -6,6 +6,7 @@ use super::testing::registry;
 use super::*;
 
 mod ab;
+mod asserts;
 mod likely;
 mod memory;
 mod names;

@@ -65,6 +65,8 @@ pub fn metrics(
         // What there was before, its caller knows: see `growth_bytes_per_op`.
         growth_bytes_per_op: Metric::default(),
         host_cpu_percent: per_s(&spent.host_cpu_s, online_cpus() / 100.0),
+        stolen_cpu_percent: per_s(&spent.steal_s, online_cpus() / 100.0),
+        others_cpu_percent: per_s(&spent.strangers_cpu_s, online_cpus() / 100.0),
         log_bytes: Metric::from(size.map(|size| size.logs as f64)),
         space_amp: match logical_bytes.value() {
             Some(logical) => size_bytes.per(logical, "logical bytes"),

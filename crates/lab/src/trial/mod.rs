@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use rumba_core::engine::{Engine, Instance, Place};
+use rumba_core::engine::{Engine, Instance, Place, checks_assertions};
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
 use rumba_core::metric::Metric;
@@ -180,20 +180,21 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
     }
     let availability = job.engine.availability((&job.plan.engine).into());
     let effective_settings = instance.effective_settings();
-    if effective_settings.iter().any(|(name, value)| name == "built_with_assertions" && value == "true") {
+    let version = instance.version().or(availability.version);
+    if checks_assertions(version.as_deref(), &effective_settings) {
         (job.emit)(Event::Warning(Warning::new(
             "built-with-assertions",
             format!(
-                "this build of {} checks assertions: its CPU per operation is not a release build's",
+                "this build of {} checks assertions, so its rates, times and CPU decide nothing",
                 job.engine.info().name
             ),
-            "name a release build with library = \"PATH\", or compare its CPU with itself only",
+            "use a release build: library = \"PATH\" or server = \"PATH\"",
         )));
     }
     remarks::elsewhere(&instance.place()).into_iter().for_each(|warning| (job.emit)(Event::Warning(warning)));
     let drivers = drivers(job, instance.as_ref());
     (job.emit)(Event::Provisioned {
-        version: instance.version().or(availability.version).unwrap_or_else(|| "unknown".to_owned()),
+        version: version.unwrap_or_else(|| "unknown".to_owned()),
         source: availability.source,
         effective_settings,
         conditions: bound.conditions().into_iter().chain(drivers).chain(limited).collect(),

@@ -11,6 +11,7 @@ use rumba_core::engine::{Instance, Place, Session};
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, QueueKind, RunPlan, TrialPart};
+use rumba_core::setting::SettingError;
 use rumba_core::units::counted;
 use rumba_core::wait::without_driver;
 use rumba_core::warning::Warning;
@@ -54,8 +55,7 @@ impl Trial<'_> {
             self.verify(PhaseKind::VerifyLoad)?;
         }
         if let Some(most_s) = self.job.plan.run.age_s.filter(|_| part != TrialPart::Run) {
-            let aged = self.age(most_s)?;
-            self.settle(&aged)?;
+            self.aged(most_s)?;
         }
         if part == TrialPart::Load {
             let state = self.bound.state();
@@ -75,6 +75,23 @@ impl Trial<'_> {
             self.emit(Event::Loaded { state });
         }
         Ok(())
+    }
+
+    /// Ages the data and settles it again. The data that tests of a suite share is aged by one of them, whose counts of what
+    /// it did are the load's afterwards.
+    fn aged(&mut self, most_s: f64) -> Step<()> {
+        let Some(settings) = &self.job.plan.aged_by else {
+            let aged = self.age(most_s)?;
+            return self.settle(&aged);
+        };
+        let wrong = |error: SettingError| EngineError::failed("workload", format!("{error} ({})", error.remedy));
+        let test: Arc<dyn Bound> = Arc::from(self.job.workload.bind(settings).map_err(wrong)?);
+        test.restore(&self.bound.state())?;
+        let of_load = std::mem::replace(&mut self.bound, test);
+        let aged = self.age(most_s).and_then(|aged| self.settle(&aged));
+        let of_test = std::mem::replace(&mut self.bound, of_load);
+        self.bound.restore(&of_test.state())?;
+        aged
     }
 
     fn settle(&mut self, after: &Span) -> Step<()> {

@@ -132,6 +132,7 @@ fn unmetered() -> Spent {
         server_cpu_s: unknown(),
         cpu_s: unknown(),
         host_cpu_s: unknown(),
+        steal_s: unknown(),
         strangers_cpu_s: unknown(),
         ctx_switches: unknown(),
         server_ctx_switches: unknown(),

@@ -15,6 +15,7 @@ pub fn word(verdict: Verdict) -> &'static str {
         Verdict::Fails => "FAILS",
         Verdict::Undecided => "undecided",
         Verdict::SeenOnce => "seen once",
+        Verdict::Void => "void",
     }
 }
 

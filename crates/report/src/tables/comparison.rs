@@ -78,7 +78,15 @@ pub fn outline(row: &ComparedRow) -> String {
     }
     let headlines: Vec<&Ratio> = row.metrics.iter().map(|c| &c.ratio).filter(|ratio| ratio.headline).collect();
     let mut parts = Vec::new();
-    for change in [Change::Worse, Change::Better, Change::Differs, Change::Same, Change::Undecided, Change::SeenOnce] {
+    for change in [
+        Change::Worse,
+        Change::Better,
+        Change::Differs,
+        Change::Same,
+        Change::Undecided,
+        Change::SeenOnce,
+        Change::Void,
+    ] {
         let of_change: Vec<String> =
             headlines.iter().filter(|ratio| ratio.change == change).map(|ratio| named(ratio)).collect();
         let word = match change {
@@ -219,6 +227,7 @@ pub fn change_word(change: Change) -> &'static str {
         Change::Differs => "differs",
         Change::Undecided => "undecided",
         Change::SeenOnce => "seen once",
+        Change::Void => "void",
     }
 }
 

@@ -11,7 +11,7 @@ use crate::format::{RESOLUTION, ratio};
 use crate::verdict::default_baseline;
 
 const LEGEND: &str =
-    "  + better, - worse, = the same within 1%, ? undecided, 1x seen once; below a ratio its exact 95% interval
+    "  + better, - worse, = the same within 1%, ? undecided, 1x seen once, void the same engine on both sides; below a ratio its exact 95% interval
   each verdict of a headline metric, as these are, errs in at most 5% of cases; those of all other metrics (page, JSON) bear
   a false discovery rate of 5% together
 ";
@@ -25,6 +25,7 @@ fn mark(change: Change) -> &'static str {
         Change::Differs => " !",
         Change::Undecided => " ?",
         Change::SeenOnce => " 1x",
+        Change::Void => " void",
     }
 }
 
@@ -71,7 +72,13 @@ pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
         1 => "  about 1 more repeat of each engine would decide every `?`\n".to_owned(),
         more => format!("  about {more} more repeats of each engine would decide every `?` at the noise seen\n"),
     };
-    format!("\n{title}\n{}{}{LEGEND}{more}{}", grid.render(), footnotes.render(), left_undecided(summary, baseline))
+    format!(
+        "\n{title}\n{}{}{LEGEND}{more}{}{}",
+        grid.render(),
+        footnotes.render(),
+        left_undecided(summary, baseline),
+        withheld(summary, baseline)
+    )
 }
 
 /// Whether some engine has a verdict of it over the baseline.
@@ -87,6 +94,24 @@ fn rare() -> Metric {
     Metric::absent(format!(
         "fewer than {least:.0}% of the baseline's operations are of this type: it carries no verdict"
     ))
+}
+
+/// Why verdicts are withheld: the same engine twice, a disturbed host, a large drain. Figures that repeats lack are told with
+/// the notes of their engine.
+fn withheld(summary: &Summary, baseline: &str) -> String {
+    let against = summary.relative.iter().filter(|relative| relative.baseline == baseline);
+    let ratios = against.flat_map(|relative| &relative.rows).flat_map(|row| &row.metrics);
+    let mut lines: Vec<String> = Vec::new();
+    for ratio in ratios.filter(|ratio| ratio.headline) {
+        let is_of_repeats = |why: &&String| why.starts_with("of the base, ") || why.starts_with("of the other, ");
+        let Some(why) = ratio.lacking.as_ref().filter(|why| !is_of_repeats(why)) else { continue };
+        let word = if ratio.change == Change::Void { "void" } else { "undecided" };
+        let line = format!("  {word} because {why}\n");
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.concat()
 }
 
 /// Engines that nothing is decided about because a repeat broke its data.

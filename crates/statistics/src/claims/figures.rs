@@ -9,6 +9,7 @@ use rumba_core::starts::Starts;
 
 use super::language::{Number, Operator, Truth};
 use super::names::Asked;
+use crate::validity::{Read, without_drain};
 
 /// Why an expression has no value.
 pub type Absent = String;
@@ -196,5 +197,55 @@ impl Figures<'_> {
         common.sort_unstable();
         common.dedup();
         common
+    }
+}
+
+/// Figures without the drain in the place of those that include it, and why they are asked.
+pub struct WithoutDrain {
+    names: Vec<(String, &'static str)>,
+    /// Which row's drain is too large a share.
+    pub reason: String,
+}
+
+impl WithoutDrain {
+    /// The same expression over the figures without the drain.
+    pub fn apply(&self, number: &Number) -> Number {
+        match number {
+            Number::Plain(value) => Number::Plain(*value),
+            Number::Figure(asked) => {
+                let without = self.names.iter().find(|(with, _)| *with == asked.metric);
+                let metric = without.map_or_else(|| asked.metric.clone(), |(_, without)| (*without).to_owned());
+                Number::Figure(Asked { metric, ..asked.clone() })
+            }
+            Number::Minus(inner) => Number::Minus(Box::new(self.apply(inner))),
+            Number::Two(operator, left, right) => {
+                Number::Two(*operator, Box::new(self.apply(left)), Box::new(self.apply(right)))
+            }
+        }
+    }
+}
+
+impl<'a> Figures<'a> {
+    /// The figures that these numbers read: their rows and parts, and the metrics.
+    pub fn reads<'b>(self, numbers: &[&'b Number]) -> Vec<Read<'b>>
+    where
+        'a: 'b,
+    {
+        let asked = numbers.iter().flat_map(|number| figures_of(number));
+        let of =
+            |asked: &'b Asked| Some((self.row((&asked.engine, asked.clients))?, part_of(asked), asked.metric.as_str()));
+        asked.filter_map(of).collect()
+    }
+
+    /// What has to agree with these numbers because the drain is too large a share of a figure that they read.
+    pub fn without_drain(self, numbers: &[&Number]) -> Option<WithoutDrain> {
+        let (mut names, mut reason) = (Vec::new(), None);
+        for (row, _, metric) in self.reads(numbers) {
+            if let Some((without, why)) = without_drain(metric, std::iter::once(row)) {
+                names.push((metric.to_owned(), without));
+                reason.get_or_insert(why);
+            }
+        }
+        Some(WithoutDrain { names, reason: reason? })
     }
 }

@@ -7,6 +7,7 @@
 //! way about. A part without its figures is unknown: `true || unknown` holds,
 //! `false && unknown` fails, whatever else is joined with it is undecided.
 
+mod always;
 mod figures;
 mod language;
 mod lexer;
@@ -20,8 +21,10 @@ use rumba_core::metric::Metric;
 pub(crate) use language::Relation;
 pub use names::{Mistake, Scope};
 
+use crate::validity::{Withheld, withheld};
+use always::always;
 use figures::{Absent, Figures, Which, phases_of, rows_of};
-use language::{Number, Operator, Truth};
+use language::{EXAMPLE, Number, Operator, Truth};
 use samples::{Alphas, Samples};
 
 /// How often a verdict may be false.
@@ -33,7 +36,39 @@ pub(crate) const ALPHA: f64 = 0.05;
 /// # Errors
 /// The first mistake.
 pub fn check(text: &str, wants_truth: bool, scope: &Scope) -> Result<(), Mistake> {
-    if wants_truth { language::truth(text, scope).map(drop) } else { language::number(text, scope).map(drop) }
+    if !wants_truth {
+        return language::number(text, scope).map(drop);
+    }
+    let wrong = match always(&language::truth(text, scope)?) {
+        None => return Ok(()),
+        Some(true) => "it, or a part of it, is true of any data, so it asserts nothing",
+        Some(false) => "it, or a part of it, is true of no data, so it cannot hold",
+    };
+    Err(Mistake::new(0, wrong, format!("compare figures that could turn out otherwise: {EXAMPLE}")))
+}
+
+/// Why so few repeats cannot decide an expression, whatever they come to; `None` where they can, or where it cannot be read.
+/// Engines on one side each are tested against each other, which four repeats decide. An engine against a number, or on both
+/// sides, is tested within each repeat, by signs: of four, one in sixteen agrees by chance.
+pub fn why_never_decided(text: &str, scope: &Scope, repeats: u32) -> Option<Mistake> {
+    let truth = language::truth(text, scope).ok()?;
+    let least = samples::least_within_repeats(ALPHA);
+    let mut inequalities = inequalities(&truth).into_iter();
+    let is_within = inequalities.any(|(left, right)| samples::are_within_repeats(left, right));
+    (is_within && repeats < least).then(|| {
+        let problem = format!(
+            "{repeats} repeats never decide it: a figure against a number, or an engine on both sides, takes {least}"
+        );
+        Mistake::new(0, problem, format!("set repeats = {least}, or compare with the figure of another engine"))
+    })
+}
+
+fn inequalities(truth: &Truth) -> Vec<(&Number, &Number)> {
+    match truth {
+        Truth::Is(_, left, right) => vec![(left, right)],
+        Truth::Not(inner) => inequalities(inner),
+        Truth::All(parts) | Truth::Any(parts) => parts.iter().flat_map(inequalities).collect(),
+    }
 }
 
 /// The engines and numbers of clients that claims over these rows may name.
@@ -85,6 +120,9 @@ fn weigh(claim: &Claim, holds: &Truth, measure: Option<&Number>, figures: Figure
         return Err(why);
     }
     let outcome = outcome(figures, holds, Alphas { holds: ALPHA, fails: ALPHA })?;
+    if let (Verdict::Void, Some(why)) = (outcome.verdict, &outcome.unknown) {
+        return Ok(Judgement { verdict: Verdict::Void, ..undecided(claim, why.clone()) });
+    }
     // What is equal within a percent need not be equal: the medians may not tell where a part is missing.
     let decided = matches!(outcome.verdict, Verdict::Holds | Verdict::Fails);
     let seen = match figures.truth(holds) {
@@ -159,6 +197,13 @@ struct Outcome {
     unknown: Option<Absent>,
 }
 
+impl Outcome {
+    /// Of a part that compares an engine with itself.
+    fn void(why: Absent) -> Self {
+        Self { verdict: Verdict::Void, tests: Vec::new(), more_repeats: None, unknown: Some(why) }
+    }
+}
+
 fn outcome(figures: Figures<'_>, truth: &Truth, alphas: Alphas) -> Result<Outcome, Absent> {
     let of_parts = |parts: &[Truth], alphas: Alphas| -> Vec<Result<Outcome, Absent>> {
         parts.iter().map(|part| outcome(figures, part, alphas)).collect()
@@ -201,6 +246,7 @@ fn join(parts: Vec<Result<Outcome, Absent>>, decisive: Verdict, other: Verdict) 
     unknown = unknown.or_else(|| parts.iter().find_map(|part| part.unknown.clone()));
     let any = |verdict: Verdict| parts.iter().any(|part| part.verdict == verdict);
     let verdict = match () {
+        () if any(Verdict::Void) => Verdict::Void,
         () if any(decisive) => decisive,
         () if any(Verdict::SeenOnce) => Verdict::SeenOnce,
         () if any(Verdict::Undecided) => Verdict::Undecided,
@@ -234,13 +280,30 @@ fn inequality(
         return Ok(Outcome { verdict, tests: Vec::new(), more_repeats: None, unknown: None });
     }
     figures.complete(&[left, right])?;
+    if let Some(why) = withheld(figures.reads(&[left, right]).into_iter()) {
+        return match why {
+            Withheld::Void(why) => Ok(Outcome::void(why)),
+            Withheld::Undecided(why) => Err(why),
+        };
+    }
     let samples = Samples::of(figures, left, right)?;
     if samples.fewest() < 2 {
         return Ok(Outcome { verdict: Verdict::SeenOnce, tests: Vec::new(), more_repeats: None, unknown: None });
     }
     let verdict = samples.verdict(relation, alphas);
     let more_repeats = samples.more_repeats(relation, alphas);
-    Ok(Outcome { verdict, tests: vec![samples.test()], more_repeats, unknown: None })
+    let decided = Outcome { verdict, tests: vec![samples.test()], more_repeats, unknown: None };
+    match figures.without_drain(&[left, right]) {
+        Some(without) if matches!(verdict, Verdict::Holds | Verdict::Fails) => {
+            let [apart_left, apart_right] = [left, right].map(|number| without.apply(number));
+            let apart = Samples::of(figures, &apart_left, &apart_right).map(|apart| apart.verdict(relation, alphas));
+            match apart == Ok(verdict) {
+                true => Ok(decided),
+                false => Err(format!("{}, and the figures without it do not say the same", without.reason)),
+            }
+        }
+        _ => Ok(decided),
+    }
 }
 
 /// Three significant digits, as tables show them.

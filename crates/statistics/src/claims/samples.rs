@@ -221,6 +221,17 @@ fn least(samples: f64, alpha: f64) -> u32 {
     (2..).find(|repeats| alpha * deals(*repeats) >= 1.0 - ROUNDING).unwrap_or(2)
 }
 
+/// Whether an inequality is tested within each repeat: its engines cannot be written on one side each.
+pub fn are_within_repeats(left: &Number, right: &Number) -> bool {
+    let is_constant = rows_of([left, right]).is_empty();
+    !is_constant && !are_apart(&[vec![left], vec![right]]) && !are_apart(&Moved::of(left, right).sides)
+}
+
+/// The fewest repeats with which such a test can reject at this level.
+pub fn least_within_repeats(alpha: f64) -> u32 {
+    least(1.0, alpha)
+}
+
 /// Whether each of two sides reads rows, and neither one that the other reads.
 fn are_apart(sides: &[Vec<&Number>; 2]) -> bool {
     let [left, right] = sides.each_ref().map(|side| rows_of(side.iter().copied()));

@@ -366,7 +366,7 @@ fn mistakes_of_grammar_are_told_at_their_place_with_a_remedy() {
         assert_eq!((problem(&long).offset, problem(&long).remedy.as_str()), (512, "split it into several claims"));
     }
     assert!(problem(&format!("1 > 0{}", " && 1 > 0".repeat(30_000))).problem.contains("more than 256"));
-    check(&format!("1{} > 0", "+1".repeat(254)), true, &scope()).unwrap();
+    check(&format!("ops_per_s(\"myrocks.zstd\") > 1{}", "+1".repeat(254)), true, &scope()).unwrap();
 }
 
 proptest::proptest! {

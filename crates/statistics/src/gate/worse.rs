@@ -6,11 +6,14 @@
 //! that did not take turns they are those of having moved further than the host is allowed to have moved them, so that
 //! this holds there as well as the allowance does.
 
-use rumba_core::comparison::{Compared, ComparedRow, Comparison, Part};
+use rumba_core::comparison::{ComparedRow, Comparison, Part};
 use rumba_core::gate::{Found, Gated};
 use rumba_core::ratio::{Change, LEVEL, Ratio};
 
+use super::few_samples;
 use super::{Drift, GateError, Weighed, nothing_compared};
+use std::borrow::Cow;
+
 use crate::ratios::p_beyond;
 
 pub(super) const WORD: &str = "worse";
@@ -44,7 +47,7 @@ fn bound(ordered: &[f64]) -> f64 {
 
 /// A headline of a row.
 struct Headline<'a> {
-    ratio: &'a Ratio,
+    ratio: Cow<'a, Ratio>,
     /// What the host is allowed.
     drift: Option<Drift>,
     /// The two-sided p-value that it has moved no further than that.
@@ -59,10 +62,15 @@ impl Headline<'_> {
 
 fn headlines(row: &ComparedRow, drift: Drift) -> Vec<Headline<'_>> {
     let all = row.metrics.iter().filter(|compared| compared.ratio.headline);
-    let with_p = all.map(|Compared { ratio, base, other }| {
+    let with_p = all.map(|compared| {
+        // A percentile with too few samples is at least what lower ones are: that may show that it is worse.
+        let (ratio, other) = match few_samples::worse(compared) {
+            Some((ratio, bounded)) => (Cow::Owned(ratio), bounded.numbers()),
+            None => (Cow::Borrowed(&compared.ratio), compared.other.numbers()),
+        };
         let drift = drift.between(row, &ratio.metric);
-        let beyond = |drift: Drift| p_beyond(&base.numbers(), &other.numbers(), drift.factor());
-        Headline { ratio, drift, p: ratio.p.map(|p| drift.map_or(p, beyond)) }
+        let beyond = |drift: Drift| p_beyond(&compared.base.numbers(), &other, drift.factor());
+        Headline { p: ratio.p.map(|p| drift.map_or(p, beyond)), ratio, drift }
     });
     with_p.collect()
 }
@@ -76,6 +84,9 @@ impl Holm {
     fn weigh(&self, row: &ComparedRow, headlines: &[Headline<'_>]) -> Weighed {
         if let Some(why) = &row.unsound {
             return Weighed::of(Found::NotJudged, &**why);
+        }
+        if let Some(void) = headlines.iter().find(|headline| headline.ratio.change == Change::Void) {
+            return Weighed::of(Found::Void, void.ratio.lacking.clone().unwrap_or_default());
         }
         let part = if row.part == Part::Load { "of the load" } else { "of the loops" };
         let of = |change: Change| headlines.iter().filter(move |headline| headline.ratio.change == change);
@@ -100,7 +111,9 @@ impl Holm {
             weighed(Found::Undecided, &drifted, format!("{}, and not beyond that", named(&drifted)))
         } else if of(Change::Undecided).next().is_some() {
             let open: Vec<&str> = of(Change::Undecided).map(|headline| headline.ratio.metric.as_str()).collect();
-            weighed(Found::Undecided, &[], format!("{} cannot be told", open.join(", ")))
+            let why = of(Change::Undecided).find_map(|headline| headline.ratio.lacking.as_deref());
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            weighed(Found::Undecided, &[], format!("{} cannot be told{why}", open.join(", ")))
         } else if of(Change::SeenOnce).next().is_some() {
             weighed(Found::SeenOnce, &[], "one repeat".to_owned())
         } else {
@@ -112,7 +125,8 @@ impl Holm {
 /// The first headline that repeats of the other lack though all of the base have it.
 fn lost(row: &ComparedRow) -> Option<String> {
     row.metrics.iter().filter(|compared| compared.ratio.headline).find_map(|compared| {
-        let why = super::lost(&compared.base, &compared.other)?;
+        let why = super::lost(&compared.base, &compared.other);
+        let why = why.or_else(|| few_samples::lost_while_slower(row, compared))?;
         Some(format!("{} was lost: {why}", compared.ratio.metric))
     })
 }

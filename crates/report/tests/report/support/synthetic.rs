@@ -310,7 +310,10 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
         status: Status::Done,
         version: Some("0.0 (imagined)".to_owned()),
         source: Some(s.server.map_or("built in", |_| "an imagined server's path").to_owned()),
-        effective_settings: vec![("cache_size".to_owned(), (160u64 << 20).to_string())],
+        // No two imagined engines are one.
+        effective_settings: [("cache_size", (160u64 << 20).to_string()), ("imagined_as", s.name.to_owned())]
+            .map(|(name, value)| (name.to_owned(), value))
+            .into(),
         conditions: BTreeMap::from([
             ("driver".to_owned(), "threads".to_owned()),
             ("data over cache".to_owned(), "9.1: IO-bound".to_owned()),
@@ -381,6 +384,7 @@ fn spent(s: &Shape, reads: f64, written: f64, cpu: f64) -> Spent {
         cpu_s: Metric::from(cpu),
         harness_cpu_s: Metric::from(0.01),
         host_cpu_s: Metric::from(cpu * 1.04 + 0.05),
+        steal_s: Metric::from(0.0),
         strangers_cpu_s: Metric::from(0.04),
         ctx_switches: Metric::from(reads * 2.0),
         server_ctx_switches: s.server.map_or_else(embedded, |_| Metric::from(reads * 3.0)),

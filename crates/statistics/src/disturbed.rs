@@ -1,0 +1,60 @@
+//! How much of the host others took, in records of versions that had no metric of it.
+
+use rumba_core::metric::Metric;
+use rumba_core::record::{PhaseKind, PhaseRecord, Record};
+
+/// The metric of a phase whose record lacks it, from what else the record says; `None` where it says nothing.
+///
+/// The share of steal stood in the text of the warning `stolen-cpu` alone, which was about the loops.
+pub fn of_older_record(metric: &str, record: &Record, phase: &PhaseRecord) -> Option<Metric> {
+    match metric {
+        "stolen_cpu_percent" if phase.phase != PhaseKind::Load => stolen_percent(record).map(Metric::Value),
+        "others_cpu_percent" => others_percent(phase).map(Metric::Value),
+        _ => None,
+    }
+}
+
+fn stolen_percent(record: &Record) -> Option<f64> {
+    let warning = record.warnings.iter().find(|warning| warning.code == "stolen-cpu")?;
+    let before = warning.message.split('%').next()?;
+    before.rsplit(' ').next()?.parse().ok()
+}
+
+/// The host's CPUs follow from what it used, in seconds and in percent of all of them.
+fn others_percent(phase: &PhaseRecord) -> Option<f64> {
+    let (others_s, host_s) = (phase.spent.strangers_cpu_s.value()?, phase.spent.host_cpu_s.value()?);
+    let host_percent = phase.metrics.host_cpu_percent.value()?;
+    (host_s > 0.0).then(|| host_percent * others_s / host_s)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rumba_core::warning::Warning;
+
+    use super::*;
+    use crate::testing::record;
+
+    #[test]
+    fn the_share_of_steal_is_read_from_the_warning_of_an_older_record() {
+        let mut older = record("a", 8, 1);
+        let loops = older.phase(PhaseKind::Loops).unwrap().clone();
+        assert_eq!(of_older_record("stolen_cpu_percent", &older, &loops), None);
+        let message = "the hypervisor gave 8.1% of this host's CPU to others during the loops";
+        older.warnings.push(Warning::new("stolen-cpu", message, "run elsewhere"));
+        assert_eq!(of_older_record("stolen_cpu_percent", &older, &loops), Some(Metric::Value(8.1)));
+        let load = older.phase(PhaseKind::Load).unwrap().clone();
+        assert_eq!(of_older_record("stolen_cpu_percent", &older, &load), None, "it was about the loops");
+    }
+
+    #[test]
+    fn the_share_of_other_programs_follows_from_the_hosts_cpu() {
+        let mut older = record("a", 8, 1);
+        let loops = older.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Loops).unwrap();
+        loops.spent.strangers_cpu_s = Metric::Value(2.0);
+        loops.spent.host_cpu_s = Metric::Value(40.0);
+        loops.metrics.host_cpu_percent = Metric::Value(50.0);
+        let loops = loops.clone();
+        assert_eq!(of_older_record("others_cpu_percent", &older, &loops), Some(Metric::Value(2.5)));
+    }
+}

@@ -1,0 +1,159 @@
+//! Percentiles that a slow repeat lacks because it served too few operations.
+//!
+//! Leaving such a repeat out would let a gate pass because the engine was too slow to be measured. Its percentile is at
+//! least the next lower one that has enough samples, so a test with that bound in its place can show that it is worse, and
+//! errs no more often than with the percentile itself. Where the bound shows nothing and the repeat served fewer operations
+//! than any of the base, the percentile was lost to what the gate guards: it does not pass.
+
+use rumba_core::comparison::{Compared, ComparedRow, Figure};
+use rumba_core::metric::{Better, Metric};
+use rumba_core::ratio::{Change, Ratio};
+
+use crate::ratios::test;
+
+/// A figure of the other with lower bounds in the place of what it lacks.
+pub struct Bounded {
+    pub figure: Figure,
+    pub words: String,
+}
+
+/// The other's figure with a lower bound for each repeat that has too few samples; `None` where the base lacks some too, or
+/// a repeat lacks it otherwise.
+pub fn bounded(compared: &Compared) -> Option<Bounded> {
+    let Compared { base, other, ratio } = compared;
+    if other.at_least.is_empty() || base.values.iter().any(|value| value.value().is_none()) {
+        return None;
+    }
+    // A verdict may be withheld for another reason, say a disturbed host: no bound helps there.
+    let of_other = other.lacking().map(|why| format!("of the other, {why}"));
+    if ratio.lacking.is_some() && ratio.lacking != of_other {
+        return None;
+    }
+    let known = |(value, least): (&Metric, &Metric)| value.value().or(least.value());
+    let values: Option<Vec<f64>> = other.values.iter().zip(&other.at_least).map(known).collect();
+    let figure = crate::statistics::figure(values?.into_iter().map(Metric::Value).collect());
+    let lacking = other.lacking().or_else(|| other.median.reason().map(str::to_owned))?;
+    let words = format!("with a lower bound where it has too few samples ({lacking})");
+    Some(Bounded { figure, words })
+}
+
+/// The ratio with these bounds, where it is worse even so.
+pub fn worse(compared: &Compared) -> Option<(Ratio, Figure)> {
+    let Bounded { figure, .. } = bounded(compared)?;
+    let tested = test(&compared.base.numbers(), &figure.numbers(), Better::Less);
+    let (base, other) = (compared.base.median.value()?, figure.median.value()?);
+    let (low, high) = (tested.low.into(), Metric::absent("only a lower bound is known of some repeats"));
+    let ratio = Ratio {
+        ratio: Metric::from(other / base),
+        low,
+        high,
+        change: tested.change,
+        p: tested.p,
+        ..compared.ratio.clone()
+    };
+    (tested.change == Change::Worse).then_some((ratio, figure))
+}
+
+/// Why a percentile was lost to slowness: each repeat of the other that lacks it served fewer operations than any repeat of
+/// the base, which has it in all.
+pub fn lost_while_slower(row: &ComparedRow, compared: &Compared) -> Option<String> {
+    let Compared { base, other, .. } = compared;
+    if other.at_least.is_empty() || base.values.iter().any(|value| value.value().is_none()) {
+        return None;
+    }
+    let rate = row.metrics.iter().find(|compared| compared.ratio.metric == "ops_per_s")?;
+    let slowest = rate.base.numbers().into_iter().min_by(f64::total_cmp)?;
+    let lost = || other.values.iter().zip(&rate.other.values).filter(|(value, _)| value.value().is_none());
+    let is_slower = lost().all(|(_, rate)| rate.value().is_some_and(|rate| rate < slowest));
+    let why = lost().find_map(|(value, _)| value.reason())?;
+    is_slower.then(|| {
+        format!(
+            "in the other, {} repeats that served fewer operations than any of the base have none: {why}",
+            lost().count()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rumba_core::gate::Found;
+    use rumba_core::record::{OpStats, Record};
+    use rumba_core::results::Results;
+
+    use crate::testing::{record, results, taking_turns};
+    use crate::{Gate, compare};
+
+    /// Seven repeats, each with its operations per second and the percentiles of its reads.
+    fn run(repeats: [(f64, fn(&mut OpStats)); 7]) -> Results {
+        let record = |(repeat, (rate, change)): (u32, (f64, fn(&mut OpStats)))| -> Record {
+            let mut record = record("a", 8, repeat);
+            for phase in &mut record.phases {
+                phase.metrics.ops_per_s = (rate * (1.0 + f64::from(repeat) / 1e3)).into();
+                phase.op_types.values_mut().for_each(change);
+            }
+            record
+        };
+        results((1..).zip(repeats).map(record).collect())
+    }
+
+    fn served(op: &mut OpStats, p95_ms: f64, p99_ms: f64) {
+        let noise = 1.0 + (op.count % 7) as f64 * 1e-3;
+        (op.response.p95_ms, op.response.p99_ms) = ((p95_ms * noise).into(), (p99_ms * noise).into());
+    }
+
+    const FEW: &str = "874 samples are too few for p99: fewer than 10 lie beyond it";
+
+    fn fast(op: &mut OpStats) {
+        served(op, 1.0, 2.0);
+    }
+
+    fn slow(op: &mut OpStats) {
+        served(op, 39.0, 41.4);
+    }
+
+    /// So slow that too few ended for a 99th percentile; nineteen in twenty took 40 ms at most.
+    fn slowest(op: &mut OpStats) {
+        served(op, 40.0, 0.0);
+        op.response.p99_ms = rumba_core::metric::Metric::absent(FEW);
+    }
+
+    /// So slow that there is no percentile at all.
+    fn unknown(op: &mut OpStats) {
+        slowest(op);
+        op.response.p95_ms = rumba_core::metric::Metric::absent(FEW);
+    }
+
+    fn found(other: [(f64, fn(&mut OpStats)); 7], gate: &str) -> (Found, String) {
+        let (base, other) = taking_turns(run([(100.0, fast); 7]), run(other));
+        let gated = Gate::parse(gate).unwrap().judge(&compare(&base, &other)).unwrap();
+        let of_loops = gated.into_iter().find(|gated| !gated.reason.starts_with("of the load")).unwrap();
+        (of_loops.verdict, of_loops.reason)
+    }
+
+    /// Throughput is the same here, so that the percentile alone is worse.
+    fn as_slow(last: fn(&mut OpStats), rate: f64) -> [(f64, fn(&mut OpStats)); 7] {
+        let mut repeats: [(f64, fn(&mut OpStats)); 7] = [(100.0, slow); 7];
+        repeats[6] = (rate, last);
+        repeats
+    }
+
+    #[test]
+    fn a_percentile_that_is_twenty_times_worse_closes_the_gate_though_one_repeat_has_too_few_samples() {
+        for gate in ["worse", "get_node.p99_ms > 1.2"] {
+            let (verdict, reason) = found(as_slow(slowest, 100.0), gate);
+            assert_eq!(verdict, Found::Holds, "{gate}: {reason}");
+        }
+    }
+
+    #[test]
+    fn a_percentile_that_was_lost_while_throughput_fell_does_not_pass() {
+        for gate in ["worse", "get_node.p99_ms > 1.2"] {
+            let (verdict, reason) = found(as_slow(unknown, 60.0), gate);
+            assert_eq!(verdict, Found::NotJudged, "{gate}: {reason}");
+            assert!(reason.contains("served fewer operations than any of the base"), "{reason}");
+            let (verdict, _) = found(as_slow(unknown, 120.0), gate);
+            assert_eq!(verdict, Found::Undecided, "{gate}: it was no slower");
+        }
+    }
+}
