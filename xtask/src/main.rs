@@ -185,6 +185,9 @@ fn experiments(write: bool) -> ExitCode {
             "experiments: {sentence} No page that quotes it says so: run it anew, or quote it in docs/experiments.md"
         );
     }
+    if let Some(why) = &report.without_history {
+        println!("experiments: claims were not compared with those of the first kept results: {why}");
+    }
     for page in &report.differing {
         let what =
             if write { "was written" } else { "differs from its files: cargo run -p xtask -- experiments --write" };

@@ -32,6 +32,7 @@
 //! serves <!-- = storage-tiers: ops_per_s@myrocks.fast-ssd / ops_per_s@innodb.fast-ssd ; 2 -->1.06<!-- / --> times
 //! ```
 
+mod changed_claims;
 mod expression;
 mod figures;
 mod page;
@@ -53,6 +54,8 @@ pub struct Report {
     /// What runs that other pages alone quote had otherwise than their experiments' files have it today, a sentence each:
     /// nobody who reads those pages would be told.
     pub outdated: Vec<String>,
+    /// Why claims were not compared with those of the first kept results.
+    pub without_history: Option<String>,
 }
 
 impl Report {
@@ -116,5 +119,18 @@ pub fn check(root: &Path, write: bool) -> Result<Report, String> {
         let sentence = since::told(&name, &mut figures, &experiments)?.unwrap_or_default();
         outdated.extend((!sentence.is_empty()).then(|| sentence.trim_end().to_owned()));
     }
-    Ok(Report { differing, missing: missing.into_iter().collect(), untold, outdated })
+    let without_history = match changed_claims::page(root)? {
+        Ok(page) => {
+            let path = root.join(changed_claims::PAGE);
+            if std::fs::read_to_string(&path).unwrap_or_default() != page {
+                differing.push(changed_claims::PAGE);
+                if write {
+                    std::fs::write(&path, page).map_err(|error| format!("{}: {error}", changed_claims::PAGE))?;
+                }
+            }
+            None
+        }
+        Err(why) => Some(why),
+    };
+    Ok(Report { without_history, differing, missing: missing.into_iter().collect(), untold, outdated })
 }
