@@ -128,13 +128,11 @@ fn the_stop_button_leaves_what_an_interrupt_leaves() {
         } else {
             kill("-INT", run.child.id());
         }
-        let (_, _, how) = events.find(|(_, kind, _)| kind == "end").unwrap();
-        assert_eq!(how["interrupted"], true);
-        let last = run.data("live/data");
-        assert_eq!(
-            (&last["goes_on"], &last["data"]["trials"][0]["ended"]),
-            (&false.into(), &"interrupted by its user".into())
-        );
+        // The result comes with the events: after the last of them there is no server to ask.
+        let (_, _, result) = events.find(|(_, kind, _)| kind == "result").unwrap();
+        assert_eq!(result["trials"][0]["ended"], "interrupted by its user");
+        let (_, kind, how) = events.next().unwrap();
+        assert_eq!((kind.as_str(), &how["interrupted"]), ("end", &true.into()));
         let (status, said) = run.ended();
         let output = place.rumba(&["report", "results/a", "--json"]).output().unwrap();
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -212,11 +210,10 @@ fn a_page_of_a_run_whose_disk_is_full_shows_what_was_measured_and_why_it_ended()
     fill(memory.path());
     let warned = events.find(|(_, kind, what)| kind == "warning" && what["code"] == "results-disk-full").unwrap();
     assert!(warned.2["message"].as_str().unwrap().contains("memory/out is full"), "{warned:?}");
+    let (.., result) = events.find(|(_, kind, _)| kind == "result").unwrap();
+    assert!(result["trials"][0]["ended"].as_str().unwrap().contains("results-disk-full"), "{result}");
     let (.., how) = events.find(|(_, kind, _)| kind == "end").unwrap();
     assert_eq!((&how["failed"], &how["interrupted"]), (&1.into(), &false.into()));
-    let last = run.data("live/data");
-    assert_eq!(last["goes_on"], false);
-    assert!(last["data"]["trials"][0]["ended"].as_str().unwrap().contains("results-disk-full"), "{last}");
     let (status, said) = run.ended();
     assert_eq!(status.code(), Some(1), "{said}");
     let report = place.rumba(&["report", "memory/out", "--json"]).output().unwrap();

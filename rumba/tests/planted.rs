@@ -267,6 +267,7 @@ fn a_note_that_finds_no_room_is_said_so_and_leaves_the_old_one() {
     let note = format!("name=a&tags=new&note={}", "after".repeat(1500));
     let (status, answer) = served.post("note", &note);
     assert!(status == 500 && answer.contains("memory/library.json: No space left on device"), "{answer}");
+    assert!(answer.contains("value=\"new\"") && answer.contains("afterafter"), "what was typed can be sent again");
     let list = served.get("").1;
     assert!(list.contains("#old") && list.contains("before") && !list.contains("#new"), "{list}");
     let kept: Value = serde_json::from_slice(&fs::read(memory.path().join("library.json")).unwrap()).unwrap();

@@ -54,3 +54,33 @@ export function choice(
 export function scrolling(label: string, table: HTMLElement): HTMLElement {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
 }
+
+/** Finds, in what is drawn in its place, the element that `of` was: by its words in the same section, else by its place. */
+function successor(of: Element, root: HTMLElement, selector: string): () => HTMLElement | undefined {
+  const section = (one: Element) => one.closest("section")?.id;
+  const words = (one: Element) => {
+    const named = one.matches("details") ? one.firstElementChild : one.matches("select") ? one.closest("label")?.firstElementChild : one;
+    return one.getAttribute("aria-label") ?? one.getAttribute("value") ?? named?.textContent;
+  };
+  const [itsSection, itsWords] = [section(of), words(of)];
+  const alike = () => [...root.querySelectorAll<HTMLElement>(selector)].filter((one) => section(one) === itsSection);
+  const named = () => alike().filter((one) => words(one) === itsWords);
+  const [placeOfAlike, placeOfNamed] = [alike().indexOf(of as HTMLElement), named().indexOf(of as HTMLElement)];
+  return () => named()[placeOfNamed] ?? alike()[placeOfAlike];
+}
+
+/** Remembers what the reader did below an element: the focus, open details, how far tables are scrolled. Call what it
+ * returns when the content has been drawn again. */
+export function rememberView(root: HTMLElement): () => void {
+  const active = document.activeElement;
+  const focused = active !== null && active !== root && root.contains(active) ? successor(active, root, active.tagName) : null;
+  const details = [...root.querySelectorAll("details")].map((one) => [successor(one, root, "details"), one.open] as const);
+  const scrolled = [...root.querySelectorAll(".scroll")]
+    .filter((one) => one.scrollLeft > 0)
+    .map((one) => [successor(one, root, ".scroll"), one.scrollLeft] as const);
+  return () => {
+    for (const [find, open] of details) find()?.toggleAttribute("open", open);
+    for (const [find, left] of scrolled) find()?.scrollTo({ left });
+    focused?.()?.focus({ preventScroll: true });
+  };
+}

@@ -1,15 +1,16 @@
 // The page of a run that goes on: how it goes stands above, and the page below is begun anew with what is measured by then.
 
 import { type Live, type PageData, hold, readData } from "./data";
-import { h } from "./dom";
-import { seconds, significant } from "./format";
+import { h, rememberView } from "./dom";
+import { counted, seconds, significant } from "./format";
+import { isBusy, whenFree } from "./reader";
 import { type State, suggest } from "./state";
 
 interface Left {
   words: string;
 }
 
-/** What the run tells; each kind of event has some of it. */
+/** The events of the run; each kind has some of these. */
 interface Told {
   number: number;
   of: number;
@@ -22,11 +23,23 @@ interface Told {
   ops: number;
   p99_ms: number | null;
   message: string;
-  interrupted: boolean;
   left: Left;
 }
 
-/** What is asked for data. */
+/** How the run ended. */
+interface Ending {
+  done?: number;
+  failed?: number;
+  suspended?: number;
+  not_begun?: number;
+  interrupted?: boolean;
+  /** Why it could not go on at all. */
+  error?: string;
+  /** Why there is no result to show. */
+  unreadable?: string;
+}
+
+/** An answer to a request for data. */
 interface Grown {
   goes_on: boolean;
   newer_in_ms: number;
@@ -44,29 +57,32 @@ export function follow(begin: () => void): void {
   if (!page || !live) return;
   const bar = new Bar(live);
   page.before(bar.element);
-  const drawing = new Drawing(live, page, begin, (over) => bar.ended(over));
+  const drawing = new Drawing(live, page, begin, bar);
   bar.onPause((paused) => drawing.pause(paused));
   if (live.events === undefined) return;
   const events = new EventSource(live.events);
-  const on = (kind: string, heard: (told: Told) => void) =>
-    events.addEventListener(kind, (event) => heard(JSON.parse((event as MessageEvent<string>).data) as Told));
-  on("trial", (told) => {
+  const on = <T>(kind: string, heard: (told: T) => void) =>
+    events.addEventListener(kind, (event) => heard(JSON.parse((event as MessageEvent<string>).data) as T));
+  on<Told>("trial", (told) => {
     bar.trial(told);
     show({ clients: told.clients });
   });
-  on("phase", (told) => {
+  on<Told>("phase", (told) => {
     bar.phase(told);
     show({ part: MAKING.has(told.phase) ? "load" : "run" });
   });
-  on("interval", (told) => bar.interval(told));
-  on("trial-ended", (told) => bar.left(told.left));
-  on("warning", (told) => bar.warn(told.message));
+  on<Told>("interval", (told) => bar.interval(told));
+  on<Told>("trial-ended", (told) => bar.left(told.left));
+  on<Told>("warning", (told) => bar.warn(told.message));
   on("stopping", () => bar.stopping());
-  on("end", () => {
+  // The server goes when the run has ended: the result comes without being asked for.
+  on<PageData>("result", (data) => drawing.last(data));
+  on<Ending>("end", (ending) => {
     events.close();
-    void drawing.last();
+    drawing.stop();
+    bar.ended(ending);
   });
-  events.addEventListener("error", () => bar.lost(events.readyState));
+  events.addEventListener("error", () => bar.lost());
   events.addEventListener("open", () => bar.found());
 }
 
@@ -74,25 +90,21 @@ let next: Partial<State> | null = null;
 
 /** Shows what is under way; what was told before this page was opened comes all at once, and is shown once. */
 function show(change: Partial<State>): void {
-  if (next === null) setTimeout(() => { suggest(next ?? {}); next = null; }, 50);
+  if (next === null) setTimeout(() => whenFree(() => { suggest(next ?? {}); next = null; }), 50);
   next = { ...next, ...change };
 }
 
-/** Draws the page again and again: not while it is hidden, paused, or pressed. */
+/** Draws the page again and again: not while it is hidden or paused, nor while the reader is busy with it. */
 class Drawing {
   #paused = false;
-  #pressed = false;
   #over = false;
 
   constructor(
     readonly live: Live,
     readonly page: HTMLElement,
     readonly begin: () => void,
-    readonly ended: (over: boolean) => void,
+    readonly bar: Bar,
   ) {
-    addEventListener("pointerdown", () => (this.#pressed = true));
-    addEventListener("pointerup", () => (this.#pressed = false));
-    addEventListener("pointercancel", () => (this.#pressed = false));
     this.#wait(LEAST_PAUSE_MS);
   }
 
@@ -100,12 +112,15 @@ class Drawing {
     this.#paused = paused;
   }
 
-  /** Draws what came of the run. */
-  async last(): Promise<void> {
+  /** Nothing newer will come. */
+  stop(): void {
     this.#over = true;
-    const grown = await this.#fetch();
-    if (grown) this.#draw(grown.data);
-    this.ended(grown !== null);
+  }
+
+  /** Draws the result, also on a page that is paused: it cannot be had later. */
+  last(data: PageData): void {
+    this.stop();
+    whenFree(() => this.#draw(data));
   }
 
   #wait(ms: number): void {
@@ -114,16 +129,20 @@ class Drawing {
 
   async #turn(): Promise<void> {
     if (this.#over) return;
-    if (document.hidden || this.#paused || this.#pressed) return this.#wait(LEAST_PAUSE_MS);
+    if (document.hidden || this.#paused || isBusy()) return this.#wait(LEAST_PAUSE_MS);
     const grown = await this.#fetch();
     if (this.#over) return;
-    // What was pressed meanwhile must not go from under the pointer.
-    if (grown && !this.#paused && !this.#pressed) this.#draw(grown.data);
-    // Without events nobody else says that it is over.
-    if (grown && !grown.goes_on && this.live.events === undefined) {
-      this.#over = true;
-      return this.ended(true);
+    // Without events, these answers alone tell of the end and of a server that has gone.
+    if (this.live.events === undefined) {
+      if (grown === null) this.bar.lost();
+      else if (grown.goes_on) this.bar.found();
+      else {
+        this.last(grown.data);
+        return this.bar.ended({});
+      }
     }
+    // The reader may have become busy meanwhile.
+    if (grown && !this.#paused && !isBusy()) this.#draw(grown.data);
     this.#wait(Math.max(grown?.newer_in_ms ?? 0, LEAST_PAUSE_MS));
   }
 
@@ -139,21 +158,15 @@ class Drawing {
   /** The same view with newer data: what has the focus, what is open and what is at the top of the window stays so. */
   #draw(data: PageData): void {
     const parts = () => [...this.page.children];
-    const controls = (part: Element | undefined) =>
-      part ? [...part.querySelectorAll<HTMLElement>("button, select, input, summary, [tabindex]")] : [];
-    const details = () => [...this.page.querySelectorAll("details")];
-    const part = parts().findIndex((one) => one.contains(document.activeElement));
-    const focused = controls(parts()[part]).findIndex((control) => control === document.activeElement);
-    const open = details().map((one) => one.open);
     const top = (index: number) => parts()[index]?.getBoundingClientRect().top ?? 0;
     // One that begins in the window: what is above it may grow. A long one has the whole window.
     const begins = parts().findIndex((one, index) => one.clientHeight > 0 && top(index) >= 0 && top(index) < innerHeight);
     const first = begins >= 0 ? begins : parts().findIndex((one) => one.getBoundingClientRect().bottom > 0);
     const before = top(first);
+    const restoreView = rememberView(this.page);
     hold(data);
     this.begin();
-    details().forEach((one, index) => (one.open = open[index] ?? false));
-    controls(parts()[part])[focused]?.focus({ preventScroll: true });
+    restoreView();
     scrollBy(0, top(first) - before);
   }
 }
@@ -169,6 +182,7 @@ class Bar {
   readonly #stop: HTMLElement;
   readonly #pause: HTMLElement;
   #trial = "";
+  #isLost = false;
   #phase = { name: "", seconds: 0, rows: 0, passed: 0, done: 0 };
 
   constructor(readonly live: Live) {
@@ -232,22 +246,25 @@ class Bar {
     this.#stop.textContent = "Stop at once";
   }
 
-  lost(state: number): void {
-    if (state !== EventSource.OPEN) this.#figures.textContent = "Nothing is heard of the run: it is asked again.";
+  lost(): void {
+    this.#figures.textContent = "Connection lost; retrying… If the run has ended, `rumba serve` shows its results.";
+    this.#isLost = true;
   }
 
   found(): void {
-    this.#figures.textContent = "";
+    if (this.#isLost) this.#figures.textContent = "";
+    this.#isLost = false;
   }
 
-  /** Says that nothing more will come. */
-  ended(isWhole: boolean): void {
-    this.#what.textContent = "The run has ended";
-    this.#figures.textContent = !isWhole
-      ? "How it came out was not heard any more; `rumba serve` shows the results."
-      : this.live.events === undefined
-        ? "This is its whole result."
-        : "This page keeps what it shows; its address is gone with the run. `rumba serve` shows the results again.";
+  /** Says how it ended, and that nothing more will come. */
+  ended(ending: Ending): void {
+    this.#what.textContent = ["The run has ended", inWords(ending)].filter((words) => words !== "").join(": ");
+    this.#figures.textContent =
+      ending.unreadable !== undefined
+        ? `The result cannot be read: ${ending.unreadable}`
+        : this.live.events === undefined
+          ? "This is its whole result."
+          : "This page keeps the result. Its address is gone; `rumba serve` shows the result again.";
     this.#left.textContent = "";
     this.#progress.hidden = true;
     this.element.classList.add("ended");
@@ -261,4 +278,17 @@ class Bar {
     const answer = await fetch(this.live.stop, { method: "POST" }).catch(() => null);
     if (!answer?.ok) this.warn("the run could not be asked to stop: press Ctrl-C where it was started.");
   }
+}
+
+/** How a run ended: which of its trials did not end as planned, or why it could not go on. */
+function inWords({ done = 0, failed = 0, suspended = 0, not_begun = 0, interrupted = false, error }: Ending): string {
+  if (error !== undefined) return error;
+  const trials = (count: number, how: string) => (count > 0 ? `${counted(count, "trial")} ${how}` : "");
+  return [
+    interrupted ? "interrupted by its user" : "",
+    trials(done, "done"),
+    trials(failed, "failed"),
+    trials(suspended, "paused while measured"),
+    trials(not_begun, "not run"),
+  ].filter((words) => words !== "").join(", ");
 }

@@ -8,7 +8,7 @@ import { conditionsSection, debtTable, warningsAbout } from "./conditions";
 import { contentionSection } from "./contention";
 import { Context } from "./context";
 import { clientCounts, readData, value } from "./data";
-import { choice, h, section } from "./dom";
+import { choice, h, rememberView, section } from "./dom";
 import { gaugeNames, gaugesSection } from "./gauges";
 import { headerSection, problemsSection } from "./header";
 import { flameSection } from "./flame";
@@ -259,11 +259,11 @@ function start(): void {
 
   const holders = PARTS.map((part) => ({ part, holder: h("div", { class: "part" }) }));
   const draw = ({ part, holder }: (typeof holders)[number]) => {
-    const focused = focusPath(holder);
+    const restoreView = rememberView(holder);
     dispose(holder);
     const drawn = part.render(context);
     holder.replaceChildren(...(drawn ? [drawn] : []));
-    refocus(holder, focused);
+    restoreView();
   };
   dispose(page);
   page.replaceChildren(...holders.map(({ holder }) => holder));
@@ -272,17 +272,6 @@ function start(): void {
   requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("drawn")));
   onChange((changed) => holders.filter(({ part }) => part.needs.some((key) => changed.has(key))).forEach(draw));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => holders.forEach(draw), lasting());
-}
-
-/** Where the keyboard's focus is among a part's controls, so that redrawing does not lose it. */
-function focusPath(holder: HTMLElement): number {
-  const controls = [...holder.querySelectorAll("button, select, input, summary")];
-  return document.activeElement ? controls.indexOf(document.activeElement) : -1;
-}
-
-function refocus(holder: HTMLElement, index: number): void {
-  const control = holder.querySelectorAll<HTMLElement>("button, select, input, summary")[index];
-  if (index >= 0) control?.focus({ preventScroll: true });
 }
 
 start();

@@ -1,5 +1,5 @@
-// The live page during a real run, in a real browser: it fills as seconds come, and its stop button ends the run. Needs
-// the program (RUMBA_BIN=FILE), and skips without; `make web` gives it.
+// The live page during a real run, in a real browser, and the library of results. Needs the program (RUMBA_BIN=FILE) and
+// skips without; `make web` builds it.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -79,10 +79,12 @@ test("the live page fills during a run, and its stop button ends the run", { ski
   const rows = tab.locator("#load .figures tbody tr");
   assert.equal(await rows.count(), 1, "the load's figures are there while its trial runs");
   assert.equal(await tab.locator("#problems").count(), 0, "a trial that runs has not failed");
+  // From here on no request is answered: the result must come with the events that the page listens to.
+  await tab.route("**/live/data", () => {});
   tab.once("dialog", (dialog) => dialog.accept());
   await tab.locator("#live .stop").click();
   assert.equal(await ended, 130);
-  await tab.locator("#live.ended", { hasText: "The run has ended" }).waitFor();
+  await tab.locator("#live.ended", { hasText: "The run has ended: interrupted by its user" }).waitFor();
   assert.match(await tab.locator("#problems").innerText(), /interrupted by its user/);
   assert.equal(await tab.locator("#live button").count(), 0);
   assert.deepEqual(problems, []);
@@ -118,16 +120,93 @@ test("redrawing takes neither the focus nor the place nor what was opened, and c
   assert.deepEqual(problems, []);
 });
 
+/** Holds the page's requests back from now on, until `release` is called; `asked` is when the first has come. */
+async function hold(tab, pattern) {
+  let [release, came] = [];
+  const released = new Promise((resolve) => (release = resolve));
+  const asked = new Promise((resolve) => (came = resolve));
+  await tab.route(pattern, (route) => {
+    came();
+    return released.then(() => route.continue());
+  });
+  return { asked, release };
+}
+
+test("redrawing keeps focus and open lists, and no press blocks it", { skip }, async () => {
+  const { address, child, ended } = run("grown");
+  const { tab, problems } = await open(await address);
+  await tab.locator("#load .figures tbody tr").first().waitFor();
+  // Other engines as they begin: each puts its button in front of the baseline's list.
+  let others = ["b"];
+  await tab.route("**/live/data", async (route) => {
+    const response = await route.fetch();
+    const grown = await response.json();
+    const { trials, summary } = grown.data;
+    summary.rows.push(...others.map((engine) => ({ ...summary.rows[0], engine })));
+    trials.push(...others.map((engine, index) => ({ ...trials[0], engine, number: 2 + index })));
+    await route.fulfill({ response, json: grown });
+  });
+  const baseline = tab.locator(".choice", { hasText: "baseline" }).locator("select");
+  await baseline.focus();
+  others = ["b", "a", "c"];
+  await tab.waitForFunction(() => document.querySelectorAll(".toolbar .key button").length === 4);
+  const focused = () => tab.evaluate(() => document.activeElement?.closest(".choice")?.firstElementChild?.textContent);
+  assert.equal(await focused(), "baseline");
+  // A menu that opened at the press takes the release; the next movement shows that nothing is held down.
+  await tab.evaluate(() => dispatchEvent(new PointerEvent("pointerdown", { buttons: 2 })));
+  others = ["b"];
+  await tab.mouse.move(40, 40);
+  await tab.waitForFunction(() => document.querySelectorAll(".toolbar .key button").length === 2);
+  await tab.keyboard.press("Space");
+  assert.equal(await baseline.evaluate((select) => select.matches(":open")), true);
+  await baseline.evaluate((select) => (select.dataset.old = ""));
+  others = ["b", "a"];
+  // Longer than the pause between two drawings.
+  await new Promise((resolve) => setTimeout(resolve, 4000));
+  assert.equal(await baseline.getAttribute("data-old"), "", "a list that is open is not taken away");
+  await tab.keyboard.press("ArrowDown");
+  await tab.keyboard.press("Enter");
+  assert.match(new URL(tab.url()).hash, /baseline=b/);
+  await tab.waitForFunction(() => document.querySelectorAll(".toolbar .key button").length === 3);
+  assert.equal(await focused(), "baseline");
+  child.kill("SIGINT");
+  assert.equal(await ended, 130);
+  assert.deepEqual(problems, []);
+});
+
+test("a polled page shows a lost connection, and its end if paused", { skip }, async () => {
+  const watched = run("watched");
+  await watched.address;
+  const { address, child, ended } = start(["serve"], "stdout");
+  const { tab } = await open(`${await address}results/watched`);
+  const bar = tab.locator("#live");
+  await tab.route("**/watched/data", (route) => route.abort());
+  await bar.filter({ hasText: "Connection lost" }).waitFor();
+  await tab.unroute("**/watched/data");
+  await bar.filter({ hasNotText: "Connection lost" }).waitFor();
+  const { asked, release } = await hold(tab, "**/watched/data");
+  await asked;
+  await bar.locator("button", { hasText: "Pause" }).click();
+  watched.child.kill("SIGINT");
+  assert.equal(await watched.ended, 130);
+  release();
+  await tab.locator("#live.ended", { hasText: "The run has ended" }).waitFor();
+  assert.match(await tab.locator("#problems").innerText(), /interrupted by its user/);
+  child.kill("SIGINT");
+  assert.equal(await ended, 0);
+});
+
 test("past results are searched, noted and compared by keyboard alone", { skip }, async () => {
   const { address, child, ended } = start(["serve"], "stdout");
   const { tab, problems } = await open(await address);
-  await tab.waitForFunction(() => document.querySelectorAll("tbody tr").length === 2);
+  await tab.locator("input[name=q]:focus").waitFor();
+  const all = await tab.locator("tbody tr").count();
   await tab.keyboard.type("stopped");
   await tab.keyboard.press("Enter");
-  await tab.locator("p", { hasText: "1 of 2 results" }).waitFor();
-  await tab.locator("a", { hasText: "note" }).first().focus();
+  await tab.locator("p", { hasText: `1 of ${all} results` }).waitFor();
+  await tab.locator("button", { hasText: "note" }).first().focus();
+  // As fast as keys can come: whoever types need not wait for anything.
   await tab.keyboard.press("Enter");
-  await tab.locator("input[name=tags]").waitFor();
   await tab.keyboard.type("upgrade");
   await tab.keyboard.press("Enter");
   await tab.locator("a.tag", { hasText: "#upgrade" }).waitFor();

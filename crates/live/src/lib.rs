@@ -5,6 +5,7 @@
 //! happens it hears as whoever watches the run does ([`rumba_lab::conduct::Watch`]). While nobody looks, it does nothing.
 #![deny(missing_docs)]
 
+mod event_log;
 mod guard;
 mod library;
 mod live;
@@ -13,7 +14,6 @@ mod pages;
 mod routes;
 mod server;
 mod token;
-mod told;
 mod view;
 
 pub use library::{Details, Entry, EntryFigure, Library, Note};

@@ -96,14 +96,6 @@ impl Library {
         true
     }
 
-    /// What was noted of these results.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn note(&self, name: &str) -> io::Result<Note> {
-        Ok(self.notes.read()?.remove(name).unwrap_or_default())
-    }
-
     /// Notes something of these results: tags, parted by spaces or commas, and a text.
     ///
     /// # Errors

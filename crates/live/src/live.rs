@@ -1,4 +1,4 @@
-//! A run under way: what it tells is kept for those who look, and passed on to them.
+//! A run under way: its events are kept for pages that connect late, and sent to those that are connected.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,11 +12,11 @@ use rumba_report::LivePage;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use crate::event_log::{EventLog, LiveEvent};
 use crate::metrics::Gauges;
-use crate::told::{Happening, Told};
 use crate::view::{Data, View};
 
-/// Where its page hears of it.
+/// The addresses that its page uses.
 pub const PAGE: LivePage<'static> =
     LivePage { data: "live/data", events: Some("live/events"), stop: Some("live/stop"), library: "./" };
 
@@ -25,19 +25,15 @@ pub struct Live {
     directory: PathBuf,
     state: Mutex<State>,
     view: Mutex<View>,
-    /// The last thing that was told.
+    /// The last event's id.
     news: watch::Sender<u64>,
 }
 
 struct State {
-    told: Told,
+    events: EventLog,
     gauges: Gauges,
     forecast: Forecast,
     has_ended: bool,
-    /// How many hear what happens.
-    listeners: usize,
-    /// How many were given the data after the end.
-    had_the_end: usize,
 }
 
 impl Live {
@@ -47,14 +43,8 @@ impl Live {
     /// When the results are not begun.
     pub fn new(directory: &Path, planned: usize, forecast: Forecast) -> Result<Self, ReadError> {
         let view = View::open(directory)?;
-        let state = State {
-            told: Told::default(),
-            gauges: Gauges::new(directory, planned),
-            forecast,
-            has_ended: false,
-            listeners: 0,
-            had_the_end: 0,
-        };
+        let state =
+            State { events: EventLog::default(), gauges: Gauges::new(directory, planned), forecast, has_ended: false };
         let (news, _) = watch::channel(0);
         Ok(Self { directory: directory.to_owned(), state: Mutex::new(state), view: Mutex::new(view), news })
     }
@@ -81,11 +71,7 @@ impl Live {
     /// What its page shows by now.
     pub(crate) fn data(&self) -> Result<Data, ReadError> {
         let has_ended = self.has_ended();
-        let data = self.view().data(&PAGE, has_ended)?;
-        if has_ended {
-            self.state().had_the_end += 1;
-        }
-        Ok(data)
+        self.view().data(&PAGE, has_ended)
     }
 
     /// The text for a scraper.
@@ -94,16 +80,15 @@ impl Live {
         state.gauges.text(state.forecast.left(Instant::now()))
     }
 
-    /// The first thing that was told after this one; nothing yet, or nothing any more (`true`).
-    pub(crate) fn after(&self, id: u64) -> Result<Happening, bool> {
+    /// The first event after this one; `Err(true)` if none will come because the run has ended.
+    pub(crate) fn after(&self, id: u64) -> Result<LiveEvent, bool> {
         let state = self.state();
-        state.told.after(id).cloned().ok_or(state.has_ended)
+        state.events.after(id).cloned().ok_or(state.has_ended)
     }
 
-    /// Hears of news; until it is dropped, the end waits for it for a moment.
-    pub(crate) fn listen(self: &std::sync::Arc<Self>) -> Listener {
-        self.state().listeners += 1;
-        Listener { live: self.clone(), news: self.news.subscribe() }
+    /// The id of the last event, and a notice of each that comes.
+    pub(crate) fn listen(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
     }
 
     /// Whether the run is over.
@@ -111,51 +96,36 @@ impl Live {
         self.state().has_ended
     }
 
-    /// Whether all that listened when the run ended have seen how.
-    pub(crate) fn was_seen(&self) -> bool {
-        let state = self.state();
-        state.had_the_end >= state.listeners
-    }
-
     /// Says that the run was asked to stop.
     pub(crate) fn stopping(&self) {
-        self.tell("stopping", json!({}));
+        self.step("stopping", &json!({}));
     }
 
-    /// Says that the run is over.
-    pub fn end(&self, outcome: Option<Outcome>) {
-        let mut state = self.state();
-        let what = outcome.map_or(Value::Null, |outcome| {
-            json!({
+    /// Ends the events: the result as the page shows it, then how the run ended. A page needs no further request, which
+    /// a server that is about to go might not answer.
+    pub fn end(&self, outcome: Result<&Outcome, String>) {
+        let result = self.view().data(&PAGE, true);
+        let mut how = match outcome {
+            Ok(outcome) => json!({
                 "done": outcome.done, "failed": outcome.failed, "suspended": outcome.suspended,
                 "not_begun": outcome.not_begun, "interrupted": outcome.interrupted,
-            })
-        });
+            }),
+            Err(error) => json!({ "error": error }),
+        };
+        let mut state = self.state();
+        match result {
+            Ok(data) => drop(state.events.step_json("result", data.json)),
+            Err(error) => how["unreadable"] = error.to_string().into(),
+        }
+        let id = state.events.step("end", &how);
         state.has_ended = true;
-        let id = state.told.step("end", what);
         drop(state);
         self.news.send_replace(id);
     }
 
-    fn tell(&self, kind: &'static str, what: Value) {
-        let id = self.state().told.step(kind, what);
+    fn step(&self, kind: &'static str, what: &Value) {
+        let id = self.state().events.step(kind, what);
         self.news.send_replace(id);
-    }
-}
-
-/// Somebody who hears what happens.
-pub struct Listener {
-    pub(crate) live: std::sync::Arc<Live>,
-    /// Changes with each thing that is told.
-    pub(crate) news: watch::Receiver<u64>,
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        // One that has heard the end and is gone still asks for the data.
-        if !self.live.has_ended() {
-            self.live.state().listeners -= 1;
-        }
     }
 }
 
@@ -167,9 +137,9 @@ impl Watch for &Live {
         let left = left(state.forecast.left(Instant::now()));
         drop(state);
         let part = serde_json::to_value(trial.part).unwrap_or_default();
-        self.tell(
+        self.step(
             "trial",
-            json!({
+            &json!({
                 "number": trial.number, "of": of, "engine": trial.engine.name, "clients": trial.clients,
                 "repeat": trial.repeat, "part": part, "left": left,
             }),
@@ -177,7 +147,7 @@ impl Watch for &Live {
     }
 
     fn copies(&mut self, trial: &TrialPlan, bytes: u64) {
-        self.tell("copy", json!({ "trial": trial.number, "bytes": bytes }));
+        self.step("copy", &json!({ "trial": trial.number, "bytes": bytes }));
     }
 
     fn event(&mut self, trial: &TrialPlan, event: &Event) {
@@ -186,15 +156,15 @@ impl Watch for &Live {
         state.gauges.event(event);
         let left = left(state.forecast.left(Instant::now()));
         let id = match event {
-            Event::PhaseStarted { phase, seconds, rows } => state.told.step(
+            Event::PhaseStarted { phase, seconds, rows } => state.events.step(
                 "phase",
-                json!({ "trial": trial.number, "phase": phase, "seconds": seconds, "rows": rows, "left": left }),
+                &json!({ "trial": trial.number, "phase": phase, "seconds": seconds, "rows": rows, "left": left }),
             ),
-            Event::Interval(interval) => state.told.second(of_interval(trial, interval, &left)),
-            Event::PhaseEnded(phase) => state.told.step("phase-ended", of_phase(trial, phase)),
-            Event::Warning(warning) => state.told.step(
+            Event::Interval(interval) => state.events.second(&of_interval(trial, interval, &left)),
+            Event::PhaseEnded(phase) => state.events.step("phase-ended", &of_phase(trial, phase)),
+            Event::Warning(warning) => state.events.step(
                 "warning",
-                json!({ "trial": trial.number, "code": warning.code, "message": warning.message, "remedy": warning.remedy }),
+                &json!({ "trial": trial.number, "code": warning.code, "message": warning.message, "remedy": warning.remedy }),
             ),
             _ => return,
         };
@@ -209,9 +179,9 @@ impl Watch for &Live {
         let left = left(state.forecast.left(Instant::now()));
         drop(state);
         let (status, cause) = ending(&record.status);
-        self.tell(
+        self.step(
             "trial-ended",
-            json!({ "trial": record.plan.number, "status": status, "cause": cause, "left": left }),
+            &json!({ "trial": record.plan.number, "status": status, "cause": cause, "left": left }),
         );
     }
 }

@@ -1,10 +1,10 @@
-//! The pages around the report's own: the list of results, two of them compared, what is noted of one. They are made
-//! here, need no script, and are worked by keyboard alone.
+//! The pages around the report's own: the list of results with their notes, and two results compared. They need no
+//! script and can be used by keyboard alone.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use rumba_core::comparison::Comparison;
 
-use crate::library::{Details, Entry, Library, Note};
+use crate::library::{Details, Entry, Library};
 
 const STYLE: &str = include_str!("pages/style.css");
 /// Of one result's engines so many are named in the list.
@@ -47,7 +47,10 @@ pub fn list(entries: &[Entry], search: &str, live: Option<&str>) -> Markup {
             @else if unread > 0 { " The records of " (unread) " are being read: load the page again." }
         }
         @if found.is_empty() { p { "Nothing is found." } }
-        @else { (table(&found, live)) }
+        @else {
+            (table(&found, live))
+            @for (place, entry) in found.iter().enumerate() { (note_form(place, entry)) }
+        }
     };
     frame("Results", content)
 }
@@ -63,14 +66,14 @@ fn table(found: &[&Entry], live: Option<&str>) -> Markup {
                         th.text scope="col" { "began (UTC)" } th.text scope="col" { "trials" }
                         th.text scope="col" { "median operations per second" } th.text scope="col" { "tags and note" }
                     } }
-                    tbody { @for entry in found { (row(entry, live)) } }
+                    tbody { @for (place, entry) in found.iter().enumerate() { (row(place, entry, live)) } }
                 }
             }
         }
     }
 }
 
-fn row(entry: &Entry, live: Option<&str>) -> Markup {
+fn row(place: usize, entry: &Entry, live: Option<&str>) -> Markup {
     let name = entry.name.as_str();
     let page = if live == Some(name) { "live".to_owned() } else { format!("results/{}", escaped(name)) };
     html! {
@@ -92,7 +95,7 @@ fn row(entry: &Entry, live: Option<&str>) -> Markup {
             td.text {
                 @for tag in &entry.note.tags { a.tag href={ "?q=%23" (escaped(tag)) } { "#" (tag) } " " }
                 @if !entry.note.note.is_empty() { span.note { (entry.note.note) } }
-                a.minor href={ "note?name=" (escaped(name)) } aria-label={ "note on " (name) } { "note" }
+                button.minor type="button" popovertarget=(note_id(place)) aria-label={ "note on " (name) } { "note" }
             }
         }
     }
@@ -141,20 +144,39 @@ pub fn escaped(text: &str) -> String {
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// What is noted of one result, to be changed.
-pub fn note(name: &str, note: &Note) -> Markup {
+/// The id of the note's form, by the result's place in the list.
+fn note_id(place: usize) -> String {
+    format!("note-{place}")
+}
+
+/// The form for a result's note, which its button in the list opens. It is part of the list, and not a page that must
+/// load first: the tags have the focus before the next key arrives. It stands outside of the list's own form.
+fn note_form(place: usize, entry: &Entry) -> Markup {
+    html! { div.note-form popover id=(note_id(place)) { (fields(&entry.name, &entry.note.tags.join(" "), &entry.note.note)) } }
+}
+
+fn fields(name: &str, tags: &str, note: &str) -> Markup {
+    html! {
+        form.edit method="post" action="note" aria-label={ "note on " (name) } {
+            input type="hidden" name="name" value=(name);
+            label { "Tags, separated by spaces" input type="text" name="tags" value=(tags) autofocus; }
+            label { "Note" textarea name="note" rows="8" { (note) } }
+            p { button { "Save" } }
+            p.about { "Saved in library.json next to the results; the results themselves stay as they are." }
+        }
+    }
+}
+
+/// A note that could not be saved: why, and what was typed.
+pub fn unsaved_note(name: &str, tags: &str, note: &str, why: &str) -> Markup {
+    let title = format!("The note on {name} is not saved");
     let content = html! {
         p.kicker { a href="./" { "Results" } }
-        h1 { "Note on " (name) }
-        form.edit method="post" action="note" {
-            input type="hidden" name="name" value=(name);
-            label { "Tags, parted by spaces" input type="text" name="tags" value=(note.tags.join(" ")) autofocus; }
-            label { "Note" textarea name="note" rows="8" { (note.note) } }
-            p { button { "Keep" } }
-        }
-        p.about { "It is kept in library.json beside the results, never in what was measured." }
+        h1 { (title) }
+        p role="alert" { (why) }
+        (fields(name, tags, note))
     };
-    frame(&format!("Note on {name}"), content)
+    frame(&title, content)
 }
 
 /// One result over another.
@@ -193,7 +215,7 @@ mod tests {
 
     #[test]
     fn names_of_others_stay_text() {
-        let page = note("<script>\"", &Note::new("a", "</textarea><script>")).into_string();
+        let page = unsaved_note("<script>\"", "a", "</textarea><script>", "full").into_string();
         assert!(!page.contains("<script>"), "{page}");
         assert_eq!(escaped("a b/#ä"), "a%20b%2F%23%C3%A4");
     }

@@ -20,7 +20,7 @@ use serde::Deserialize;
 
 use crate::guard::{Names, guard};
 use crate::library::Library;
-use crate::live::{Listener, Live};
+use crate::live::Live;
 use crate::server::{Content, Stop};
 use crate::view::{Data, View};
 use crate::{metrics, pages};
@@ -108,7 +108,7 @@ pub fn router(secret: &str, served: Arc<Served>, names: Names) -> Router {
         .route("/results/{name}", get(result))
         .route("/results/{name}/data", get(result_data))
         .route("/results/{name}/report.json", get(result_json))
-        .route("/note", get(note).post(save_note))
+        .route("/note", post(save_note))
         .route("/compare", get(compare))
         .route("/beside", get(beside))
         .route("/live", get(live_page))
@@ -205,19 +205,6 @@ async fn result_json(State(served): State<Arc<Served>>, Path(name): Path<String>
 }
 
 #[derive(Deserialize)]
-struct Named {
-    name: String,
-}
-
-async fn note(State(served): State<Arc<Served>>, Query(asked): Query<Named>) -> Response {
-    apart(move || {
-        served.library.directory(&asked.name).ok_or(Refused::Missing)?;
-        Ok(page(pages::note(&asked.name, &served.library.note(&asked.name)?)))
-    })
-    .await
-}
-
-#[derive(Deserialize)]
 struct Noted {
     name: String,
     #[serde(default)]
@@ -229,8 +216,15 @@ struct Noted {
 async fn save_note(State(served): State<Arc<Served>>, Form(noted): Form<Noted>) -> Response {
     apart(move || {
         served.library.directory(&noted.name).ok_or(Refused::Missing)?;
-        served.library.set_note(&noted.name, &noted.tags, &noted.note)?;
-        Ok(Redirect::to("./").into_response())
+        let Noted { name, tags, note } = &noted;
+        // What was typed is in the answer: the browser keeps no page of this server.
+        Ok(match served.library.set_note(name, tags, note) {
+            Ok(()) => Redirect::to("./").into_response(),
+            Err(error) => {
+                let page = pages::unsaved_note(name, tags, note, &error.to_string());
+                (StatusCode::INTERNAL_SERVER_ERROR, Html(page.into_string())).into_response()
+            }
+        })
     })
     .await
 }
@@ -293,24 +287,25 @@ async fn live_data(State(served): State<Arc<Served>>) -> Response {
 async fn live_events(State(served): State<Arc<Served>>, headers: HeaderMap) -> Response {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     match served.live() {
-        Ok(live) => Sse::new(events(live.listen(), last.unwrap_or(0))).keep_alive(KeepAlive::default()).into_response(),
+        Ok(live) => Sse::new(events(live.clone(), last.unwrap_or(0))).keep_alive(KeepAlive::default()).into_response(),
         Err(refused) => refused.into_response(),
     }
 }
 
-/// What has happened since this one, then each thing as it comes, to the end of the run.
-fn events(listener: Listener, after: u64) -> impl Stream<Item = Result<Event, Infallible>> {
-    stream::unfold((listener, after), |(mut listener, id)| async move {
+/// The events after this one, then each as it comes, until the run has ended.
+fn events(live: Arc<Live>, after: u64) -> impl Stream<Item = Result<Event, Infallible>> {
+    let news = live.listen();
+    stream::unfold((live, news, after), |(live, mut news, id)| async move {
         loop {
-            // Before it is looked: what comes in between is news again.
-            listener.news.mark_unchanged();
-            match listener.live.after(id) {
+            // Marked before the look: an event that comes in between is news again.
+            news.mark_unchanged();
+            match live.after(id) {
                 Ok(next) => {
-                    let event = Event::default().id(next.id.to_string()).event(next.kind).data(next.what.to_string());
-                    return Some((Ok(event), (listener, next.id)));
+                    let event = Event::default().id(next.id.to_string()).event(next.kind).data(&*next.json);
+                    return Some((Ok(event), (live, news, next.id)));
                 }
                 Err(true) => return None,
-                Err(false) => listener.news.changed().await.ok()?,
+                Err(false) => news.changed().await.ok()?,
             }
         }
     })

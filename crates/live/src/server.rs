@@ -1,4 +1,4 @@
-//! The server: one thread, loopback alone, ended when whoever started it ends it or drops it.
+//! The server: one thread, on loopback only. Dropping it ends it: answers under way are completed first.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -14,11 +14,9 @@ use crate::live::Live;
 use crate::routes::{Served, router};
 use crate::{guard, token};
 
-/// How long, after the end of a run, those who looked on have to fetch how it came out.
+/// How long answers under way may take once the server is to end. The events of a run, which close with its result, are
+/// such an answer.
 const FAREWELL: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(20);
-/// How long what is being answered may take once the server is to end.
-const ENDING: Duration = Duration::from_secs(1);
 /// Whatever is made for a page gives way to what is measured on this host.
 const NICE: i32 = 10;
 
@@ -62,7 +60,6 @@ pub struct Server {
     address: String,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    live: Option<Arc<Live>>,
 }
 
 impl Server {
@@ -74,7 +71,6 @@ impl Server {
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
         let secret = token::random()?;
-        let live = content.live.as_ref().map(|(live, _)| live.clone());
         let served = Arc::new(Served::new(content));
         let app = router(&secret, served.clone(), guard::Names::new(port));
         let (end, ended) = oneshot::channel();
@@ -87,25 +83,15 @@ impl Server {
             // A thread that is not nice serves as well.
             let _ = rustix::process::nice(NICE);
             runtime.block_on(serve(listener, app, served, ended));
-            runtime.shutdown_timeout(ENDING);
+            // What it still reads is for a list that nobody will ask for.
+            runtime.shutdown_background();
         })?;
-        Ok(Self { address: format!("http://127.0.0.1:{port}/{secret}/"), end: Some(end), thread: Some(thread), live })
+        Ok(Self { address: format!("http://127.0.0.1:{port}/{secret}/"), end: Some(end), thread: Some(thread) })
     }
 
     /// Where it is found, with the secret that lets in.
     pub fn address(&self) -> &str {
         &self.address
-    }
-
-    /// Gives those who look on at the end of a run a moment to see how it came out, and ends.
-    pub fn end(self) {
-        if let Some(live) = &self.live {
-            let mut waited = Duration::ZERO;
-            while !live.was_seen() && waited < FAREWELL {
-                std::thread::sleep(LOOK);
-                waited += LOOK;
-            }
-        }
     }
 }
 
@@ -127,8 +113,8 @@ async fn serve(listener: TcpListener, app: Router, served: Arc<Served>, ended: o
     });
     let patience = async {
         let _ = telling.await;
-        // Connections that are kept open would hold it for ever.
-        tokio::time::sleep(ENDING).await;
+        // A client that does not read would hold it for ever.
+        tokio::time::sleep(FAREWELL).await;
     };
     tokio::select! {
         _ = serving => {}

@@ -42,10 +42,10 @@ impl LivePage {
         &*self.live
     }
 
-    /// Tells those who look on how the run ended, and ends.
-    pub fn end(self, outcome: Option<&Outcome>) {
-        self.live.end(outcome.copied());
-        self.server.end();
+    /// Sends open pages the result and how the run ended, and ends the server.
+    pub fn end(self, outcome: Result<&Outcome, String>) {
+        self.live.end(outcome);
+        drop(self.server);
     }
 }
 

@@ -219,7 +219,7 @@ pub fn conduct(
     let outcome = conduct.run(kept_loads, &mut watching);
     watching.progress.finish();
     if let Some(live) = live {
-        live.end(outcome.as_ref().ok());
+        live.end(outcome.as_ref().map_err(ToString::to_string));
     }
     outcome.map_err(|error| {
         let kept = shown(results.path());

@@ -25,6 +25,6 @@ pub fn run(args: &ServeArgs) -> super::Result {
     super::print(server.address())?;
     tell("Ctrl-C ends it");
     signals.forever().next();
-    server.end();
+    drop(server);
     Ok(ExitCode::SUCCESS)
 }
