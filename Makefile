@@ -6,6 +6,8 @@ export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test bench aa faults experiments build package book fmt lint tidy deny fuzz web setup-demo setup-test setup-bench setup-web
+# The parts of a target are targets: with --keep-going, one that fails does not hide what the others say.
+.PHONY: format-check clippy house-rules figures web-modules page-asset page-tests
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -71,14 +73,20 @@ book-test: setup-test ## Run every command of the README and the tutorials, also
 fmt: ## Format the sources
 	cargo fmt --all
 
-lint: ## Check formatting and clippy's advice
-	@echo "lint: formatting, then clippy on every target"
+lint: format-check clippy ## Check formatting and clippy's advice
+
+format-check:
 	cargo fmt --all --check
+
+clippy:
 	cargo clippy --workspace --all-targets -- -D warnings
 
-tidy: ## Check arrows between crates, lengths, links, and the pages' figures against the committed ones
-	@echo "tidy: the house rules"
+tidy: house-rules figures ## Check dependencies between crates, lengths, links, and the pages' figures against the committed ones
+
+house-rules:
 	$(call program,xtask,-p xtask) tidy
+
+figures:
 	$(call program,xtask,-p xtask) experiments
 
 # Cargo compiles a dependency once for each set of its features, and each choice
@@ -123,10 +131,15 @@ PAGE := $(TARGET)/page/sample.html
 # What the page's tests told, for the closing line of `make test`.
 PAGE_TOLD := $(TARGET)/page/told
 
-web: setup-web ## Build the page from web/, compare it with the one in the binary, test it in a browser
-	@echo "web: building web/"
+web: page-asset page-tests ## Build the page from web/, compare it with the one in the binary, test it in a browser
+
+web-modules: setup-web
 	npm --prefix web ci
+
+page-asset: web-modules
 	npm --prefix web run asset:check
+
+page-tests: web-modules
 	@echo "web: driving a page of made-up figures in chromium"
 	@mkdir -p $(dir $(PAGE))
 	$(call program,examples/sample,-p rumba-report --example sample) $(PAGE) >/dev/null
@@ -140,7 +153,7 @@ web: setup-web ## Build the page from web/, compare it with the one in the binar
 # The rules take one processor each for some seconds, the page's tests wait now and then.
 .PHONY: rules-and-page
 rules-and-page:
-	@$(MAKE) --no-print-directory --jobs --output-sync=target tidy deny web-if-there
+	@$(MAKE) --no-print-directory --keep-going --jobs --output-sync=target tidy deny web-if-there
 
 # Where a browser or Node.js is missing, each test of the page is skipped by name, as those of crates are.
 .PHONY: web-if-there

@@ -220,4 +220,34 @@ mod tests {
         let sum = Sum::of("test result: ok. 1 passed; 0 failed; 0 ignored;\n", false, &Machine::default());
         assert_eq!(sum.to_string(), "FAILED: 1 passed, 0 failed, 0 skipped");
     }
+
+    /// A directory in which `scripts/steps` finds targets of which some fail.
+    fn steps(targets: &[&str]) -> (bool, String) {
+        let place = tempfile::tempdir().expect("a directory");
+        let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root").join("scripts/steps");
+        std::fs::create_dir(place.path().join("scripts")).expect("made");
+        std::os::unix::fs::symlink(script, place.path().join("scripts/steps")).expect("linked");
+        let rules = "bad deny compile:\n\t@echo $@ ran; false\n\
+            good:\n\t@echo $@ ran\n\
+            tests:\n\t@mkdir -p target; echo 'ok: 2 passed' > target/tests-told\n";
+        std::fs::write(place.path().join("Makefile"), rules).expect("written");
+        let mut command = std::process::Command::new(place.path().join("scripts/steps"));
+        for variable in ["CARGO_TARGET_DIR", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"] {
+            command.env_remove(variable);
+        }
+        let output = command.args(targets).output().expect("it runs");
+        (output.status.success(), String::from_utf8(output.stdout).expect("text"))
+    }
+
+    #[test]
+    fn a_failed_step_hides_no_other_and_is_named_at_the_end() {
+        let (is_ok, told) = steps(&["good", "tests"]);
+        assert!(is_ok && told.ends_with("\nok: 2 passed\n") && !told.contains("FAILED"), "{told}");
+        let (is_ok, told) = steps(&["bad", "good", "tests"]);
+        assert!(!is_ok && told.contains("good ran") && told.ends_with("\nFAILED: bad\nok: 2 passed\n"), "{told}");
+        let (is_ok, told) = steps(&["compile", "rules-and-page", "good", "tests"]);
+        assert!(!is_ok && told.contains("deny ran") && told.contains("good ran"), "{told}");
+        let end = "\nNOT RUN, because compile failed: tidy web tests\nFAILED: compile deny\n";
+        assert!(told.ends_with(end), "{told}");
+    }
 }
