@@ -16,6 +16,7 @@ use rumba_testkit::Each;
 use serde_json::Value;
 
 /// A workload over little data, and what is to be found of it.
+#[derive(Clone, Copy)]
 struct Work {
     name: &'static str,
     set: &'static [&'static str],
@@ -77,14 +78,16 @@ fn killed(work: &Work, engine: &str, durability: &str, server: Option<&str>) -> 
     found
 }
 
-/// Nothing that a synced commit has written is lost.
+/// A killed process loses nothing that was acknowledged, whether commits are synced or only written to the kernel.
 fn keeps(engines: &[&str], server: Option<&str>) {
     assert!(!engines.is_empty());
     for &engine in engines {
         let has_transactions = embedded::have_transactions(&[engine]);
         let works = [YCSB, LINKBENCH].into_iter().filter(|work| has_transactions || !work.needs_transactions);
-        for found in works.flat_map(|work| killed(&work, engine, "sync", server)) {
-            assert_eq!(found["lost"], 0, "{engine}: {found}");
+        for (work, durability) in works.flat_map(|work| [(work, "no-sync"), (work, "sync")]) {
+            for found in killed(&work, engine, durability, server) {
+                assert_eq!(found["lost"], 0, "{engine}, {durability}: {found}");
+            }
         }
     }
 }
@@ -125,10 +128,27 @@ fn what_innodb_acknowledged_is_there_after_a_kill() {
     keeps(&["innodb"], Some("mariadb@10.11"));
 }
 
+/// Under `no-sync` its log stayed in the process for up to a second, and a kill took that.
+#[test]
+#[needs(MyRocks, Server("mariadb@10.11"))]
+fn what_myrocks_acknowledged_is_there_after_a_kill() {
+    keeps(&["myrocks"], Some("mariadb@10.11"));
+}
+
+/// Under `no-sync` its log stayed in shared memory until the WAL writer came round, and a kill took that.
 #[test]
 #[needs(Server("postgresql@15"))]
 fn what_postgresql_acknowledged_is_there_after_a_kill() {
     keeps(&["postgresql"], Some("postgresql@15"));
+}
+
+/// Its log is in the process for up to a second.
+#[test]
+#[needs(MyRocks, Server("mariadb@10.11"))]
+fn what_a_kill_takes_of_buffered_commits_is_counted_and_damages_nothing() {
+    for found in killed(&YCSB, "myrocks", "buffered", Some("mariadb@10.11")) {
+        assert!(found["lost"].as_u64().unwrap() > 0 && found["damage"].as_array().is_none_or(Vec::is_empty), "{found}");
+    }
 }
 
 /// RocksDB without its log.

@@ -250,6 +250,28 @@ fn postgresql_starts_its_repeats_from_kept_data_under_limits() {
     assert!(place.is_clean());
 }
 
+/// The memory of the last loop was read after clients had closed their sessions, and their processes had left with it.
+#[test]
+#[needs(Server("postgresql@15"))]
+fn memory_at_the_end_of_the_loops_includes_every_session() {
+    let place = Place::new();
+    let mut command = place.rumba(&["run", "linkbench", "--engine", "postgresql", "--out", "out", "--quiet"]);
+    let small =
+        ["maxid1=2000", "clients=16", "load_clients=2", "warmup=2s", "loops=2", "loop=2s", "server=postgresql@15"];
+    for set in small {
+        command.args(["--set", set]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trial = &report["trials"][0];
+    let memory = |name: &str| phase(trial, name).unwrap()["rss_bytes"].as_f64().unwrap();
+    let (first, last) = (memory("loop 1"), memory("loop 2"));
+    assert!(last > 0.95 * first, "{last} bytes at the end of the last loop, {first} at the end of the one before");
+    assert_eq!(memory("loops"), last);
+    assert!(place.is_clean());
+}
+
 #[test]
 #[needs(MyRocks, Server("mariadb@10.11"), Server("mariadb@11.8"))]
 fn myrocks_compresses_as_the_published_runs_did() {

@@ -6,16 +6,18 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::setting::Settings;
+use crate::setting::{SettingError, Settings};
 
-/// What a commit promises.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What a commit promises, the weakest level first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Durability {
     /// No log: a crash of the process may lose or damage data.
     None,
-    /// Logged at commit but not synced: a crash of the process loses nothing,
-    /// a crash of the host may.
+    /// Logged in the memory of the process, and written to the log's file in the background within about a second: a
+    /// crash of the process may lose the last commits, and damages nothing.
+    Buffered,
+    /// Written to the kernel at commit, not synced: a crash of the process loses nothing, a crash of the host may.
     #[default]
     NoSync,
     /// Synced to the device at commit.
@@ -24,16 +26,43 @@ pub enum Durability {
 
 impl Durability {
     /// Every level, by the name an experiment uses.
-    pub const NAMES: [(&'static str, Durability); 3] =
-        [("none", Durability::None), ("no-sync", Durability::NoSync), ("sync", Durability::Sync)];
+    pub const NAMES: [(&'static str, Durability); 4] = [
+        ("none", Durability::None),
+        ("buffered", Durability::Buffered),
+        ("no-sync", Durability::NoSync),
+        ("sync", Durability::Sync),
+    ];
 
     /// The name an experiment uses.
     pub fn name(self) -> &'static str {
         match self {
             Durability::None => "none",
+            Durability::Buffered => "buffered",
             Durability::NoSync => "no-sync",
             Durability::Sync => "sync",
         }
+    }
+
+    /// Whether a crash of the process, with the host still up, loses no acknowledged commit.
+    pub fn survives_process_crash(self) -> bool {
+        self >= Durability::NoSync
+    }
+
+    /// Refuses the level `buffered` for an engine that has no buffer of commits: `why` completes "there is no
+    /// `buffered`: ".
+    ///
+    /// # Errors
+    /// The level is `buffered`.
+    pub fn refuse_buffered(self, engine: &str, why: &str) -> Result<(), SettingError> {
+        if self != Durability::Buffered {
+            return Ok(());
+        }
+        let problem = format!("{engine} has no `buffered`: {why}");
+        Err(SettingError::new(
+            "durability",
+            problem,
+            "set durability = \"no-sync\", the next stronger level, or \"none\"",
+        ))
     }
 }
 
@@ -134,6 +163,18 @@ mod tests {
     fn given(own: Option<&Own<u64>>, all: Option<u64>) -> Given<u64> {
         let settings = Settings::from([("pool", Value::Text("per session".to_owned()))]);
         Given::of(own, all, &settings, |bytes| format!("{bytes} B"))
+    }
+
+    #[test]
+    fn levels_are_ordered_by_what_survives() {
+        let [none, buffered, no_sync, sync] = Durability::NAMES.map(|(_, level)| level);
+        assert!(none < buffered && buffered < no_sync && no_sync < sync);
+        let survives = [none, buffered, no_sync, sync].map(Durability::survives_process_crash);
+        assert_eq!(survives, [false, false, true, true]);
+        assert!(no_sync.refuse_buffered("tree", "it writes at once").is_ok());
+        let error = buffered.refuse_buffered("tree", "it writes at once").unwrap_err();
+        assert_eq!(error.key, "durability");
+        assert_eq!(error.problem, "tree has no `buffered`: it writes at once");
     }
 
     #[test]

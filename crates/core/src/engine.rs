@@ -237,6 +237,9 @@ pub struct EngineFacts {
     /// Whether its clients ask for the durability with each write, so that an existing server keeps it too.
     #[serde(default)]
     pub clients_ask_durability: bool,
+    /// Whether `buffered` is a durability of its own. Absent in older results, whose `no-sync` may be either.
+    #[serde(default)]
+    pub has_buffered_level: bool,
     /// The common settings that its own overrule.
     #[serde(default, skip_serializing_if = "Overruled::is_none")]
     pub overruled: Overruled,
@@ -405,7 +408,7 @@ pub trait Engine: Send + Sync {
         let EngineInfo { family, form, keeps_data, .. } = *self.info();
         let (has_cache, clients_ask_durability) = (self.has_cache(config), self.clients_ask_durability());
         let overruled = self.overruled(config);
-        EngineFacts { family, form, keeps_data, has_cache, clients_ask_durability, overruled }
+        EngineFacts { family, form, keeps_data, has_cache, clients_ask_durability, has_buffered_level: true, overruled }
     }
 
     /// What is here of the build that is asked for.

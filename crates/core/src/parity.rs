@@ -5,7 +5,8 @@
 pub struct Nature {
     /// The isolation of its transactions as SQL names it, `SNAPSHOT` added: `READ COMMITTED`.
     pub isolation: Option<String>,
-    /// Whether commits go to a log from which the data is recovered after a crash of the host.
+    /// Whether there is a log from which the data is recovered after a crash of the host: one that reaches the device
+    /// before the pages that it describes.
     pub has_log: Option<bool>,
     /// How it reads its files: by the page cache, by direct I/O or by a mapping; engines that differ in it are not at
     /// par in memory.

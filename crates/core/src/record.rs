@@ -362,9 +362,25 @@ impl TrialPlan {
         self.engine.given_cache(self.facts.as_ref())
     }
 
-    /// What a commit of its engine promises ([`EngineConfig::given_durability`]).
+    /// What a commit of its engine promises ([`EngineConfig::given_durability`]). In results from before `buffered` was a
+    /// level, `no-sync` may be either.
     pub fn given_durability(&self) -> Given<Durability> {
-        self.engine.given_durability(self.facts.as_ref())
+        let given = self.engine.given_durability(self.facts.as_ref());
+        let is_either = given.value == Some(Durability::NoSync) && given.by.is_none() && !self.has_buffered_level();
+        if is_either { Given { told: "no-sync or buffered".to_owned(), ..given } } else { given }
+    }
+
+    /// Whether a crash of the process must lose no acknowledged commit.
+    pub fn survives_process_crash(&self) -> bool {
+        match self.given_durability().value {
+            Some(Durability::NoSync) => self.has_buffered_level(),
+            Some(level) => level.survives_process_crash(),
+            None => false,
+        }
+    }
+
+    fn has_buffered_level(&self) -> bool {
+        self.facts.as_ref().is_some_and(|facts| facts.has_buffered_level)
     }
 }
 

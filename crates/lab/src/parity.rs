@@ -68,8 +68,11 @@ fn grouped(said: impl Iterator<Item = (String, String)>) -> Option<String> {
 }
 
 /// What brings engines to par in a common setting: that it is set for all, and that no other setting overrules it.
-fn remedy<'a, T: 'a>(common: &str, given: impl Iterator<Item = &'a Given<T>>) -> String {
-    let mut own: Vec<&str> = given.filter_map(|given| given.by.as_deref()).collect();
+fn remedy<'a, 'b: 'a, T: 'a>(common: &str, given: impl Iterator<Item = (&'a Side<'b>, &'a Given<T>)>) -> String {
+    // An engine that cannot keep the common setting names what is in its place, and nobody has set that.
+    let set = |side: &Side<'_>, name: &&str| side.config.settings.get(name).is_some();
+    let mut own: Vec<&str> =
+        given.filter_map(|(side, given)| given.by.as_deref().filter(|name| set(side, name))).collect();
     own.sort_unstable();
     own.dedup();
     let overruling = if own.is_empty() { String::new() } else { format!(" and leave out {}", own.join(", ")) };
@@ -82,7 +85,7 @@ fn names(sides: &[&Side<'_>]) -> String {
 
 fn durability(sides: &[Side<'_>]) -> Option<Warning> {
     let promises = differing_given(sides.iter().map(|side| (side, &side.durability)))?;
-    let remedy = remedy("durability", sides.iter().map(|side| &side.durability));
+    let remedy = remedy("durability", sides.iter().map(|side| (side, &side.durability)));
     Some(Warning::new(
         "durability-differs",
         format!("the engines promise different things at commit: {promises}"),
@@ -90,7 +93,8 @@ fn durability(sides: &[Side<'_>]) -> Option<Warning> {
     ))
 }
 
-/// Where commits are synced, all survive a crash, each in its way. Where they are not, a log decides what is left.
+/// Where commits are synced, all survive a crash of the host. Where they are not, a log from which the data is recovered
+/// decides what is left.
 fn log(sides: &[Side<'_>]) -> Option<Warning> {
     let unsynced: Vec<&Side> = sides.iter().filter(|side| side.durability.value == Some(Durability::NoSync)).collect();
     let with = |log: bool| unsynced.iter().copied().filter(|side| side.nature.has_log == Some(log)).collect::<Vec<_>>();
@@ -99,8 +103,8 @@ fn log(sides: &[Side<'_>]) -> Option<Warning> {
         Warning::new(
             "log-differs",
             format!(
-                "under no-sync, {} writes no log: a crash of the host may damage all of its data, where {} lose the \
-                 last commits and pay for the log",
+                "under no-sync, {} cannot recover from a crash of the host, which may damage all of the data; {} lose only \
+                 the last commits, and pay for a log that is synced in time",
                 names(&not),
                 names(&logged)
             ),
@@ -147,7 +151,7 @@ fn no_cache(sides: &[Side<'_>]) -> Option<Warning> {
 fn cache(sides: &[Side<'_>]) -> Option<Warning> {
     let given = || sides.iter().filter(|side| side.has_cache).map(|side| (side, &side.cache));
     let caches = differing_given(given())?;
-    let remedy = remedy("cache", given().map(|(_, cache)| cache));
+    let remedy = remedy("cache", given());
     Some(Warning::new("cache-differs", format!("the engines' caches differ: {caches}"), remedy))
 }
 
@@ -318,6 +322,7 @@ mod tests {
             keeps_data: true,
             has_cache: true,
             clients_ask_durability: true,
+            has_buffered_level: true,
             overruled: Overruled::default(),
         };
         let asked = Side { durability: theirs.given_durability(Some(&facts)), ..side(&theirs, says()) };

@@ -3,7 +3,7 @@
 use rumba_core::common::{Durability, Overruled, Own};
 use rumba_core::engine::EngineConfig;
 
-use crate::profile::Promises;
+use crate::profile::{Levels, Promises};
 use crate::readback::{Match, compare};
 
 /// A setting of the experiment's, and its value.
@@ -30,15 +30,15 @@ impl Promises {
     /// The level whose values are in force, all of them; what comes to none is told by the setting that it is owed to.
     /// An existing server is not told what the experiment does not set: of that nothing is known unless it sets all.
     fn durability(&self, config: &EngineConfig, set: impl Fn(&str) -> Option<Set>) -> Option<Own<Durability>> {
-        let in_force = |(variable, values): &(String, [String; 3])| match set(variable) {
+        let in_force = |(variable, values): &(String, Levels)| match set(variable) {
             Some((setting, value)) => Some((Some(setting), value)),
             None if config.is_existing() => None,
-            None => Some((None, values[config.durability as usize].clone())),
+            None => Some((None, values.get(&config.durability)?.clone())),
         };
         let in_force: Vec<(Option<String>, String)> = self.durability.iter().map(in_force).collect::<Option<_>>()?;
         let with_values = || in_force.iter().zip(self.durability.iter().map(|(_, values)| values));
-        let is_of = |value: &str, values: &[String; 3], level: Durability| {
-            compare(value, &values[level as usize]) == Match::Same
+        let is_of = |value: &str, values: &Levels, level: Durability| {
+            values.get(&level).is_some_and(|of_level| compare(value, of_level) == Match::Same)
         };
         let is_whole = |level: Durability| with_values().all(|((_, value), values)| is_of(value, values, level));
         if !config.is_existing() && is_whole(config.durability) {
@@ -67,8 +67,8 @@ mod tests {
         log_size = "= cache * 2"
         pool = "= cache unit B"
         [layer.durability]
-        log = ["off", "on", "on"]
-        sync = ["off", "off", "on"]
+        log = { none = "off", no-sync = "on", sync = "on" }
+        sync = { none = "off", no-sync = "off", sync = "on" }
         [[layer]]
         engine = "another"
         [layer.variables]

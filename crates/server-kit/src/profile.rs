@@ -1,12 +1,14 @@
 //! Profiles: from a budget of memory to a server's configuration.
 //!
 //! A profile is a text in TOML, in layers; each layer is for some servers and engines. A value that begins with `=` is
-//! computed: `cache` or `cpus`, then any of `* N`, `/ N`, `from SIZE`, `to SIZE`, `by SIZE`, and last `unit U`, which is written behind the number.
+//! computed: `cache` or `cpus`, then any of `* N`, `/ N`, `from SIZE`, `to SIZE`, `by SIZE`, and last `unit U`, which is
+//! written behind the number. `A less B` subtracts one such quantity from another.
 
 use std::collections::BTreeMap;
 
 use rumba_core::engine::Durability;
 use rumba_core::error::EngineError;
+use rumba_core::setting::SettingError;
 use rumba_core::units::parse_bytes;
 use serde::Deserialize;
 
@@ -30,10 +32,14 @@ struct Layer {
     engine: Option<String>,
     #[serde(default)]
     variables: BTreeMap<String, String>,
-    /// Values for the durabilities none, no-sync and sync.
+    /// Variables by which a durability is kept: `name = { none = "0", buffered = "0", no-sync = "2", sync = "1" }`. A
+    /// level that is missing is one that the server does not have.
     #[serde(default)]
-    durability: BTreeMap<String, [String; 3]>,
+    durability: BTreeMap<String, Levels>,
 }
+
+/// A variable's value for each durability that the server has.
+pub type Levels = BTreeMap<Durability, String>;
 
 /// What a profile is made for.
 #[derive(Clone, Copy, Debug)]
@@ -77,8 +83,24 @@ pub struct Filled {
 pub struct Promises {
     /// The variable that is the cache.
     pub cache: Option<String>,
-    /// Those that make up the durability, each with its values for none, no-sync and sync.
-    pub durability: Vec<(String, [String; 3])>,
+    /// The variables that make up the durability.
+    pub durability: Vec<(String, Levels)>,
+}
+
+impl Promises {
+    /// Refuses a durability that the engine does not have.
+    ///
+    /// # Errors
+    /// The setting `durability`, with the levels that the engine has.
+    pub fn require(&self, engine: &str, durability: Durability) -> Result<(), SettingError> {
+        let has = |level: Durability| self.durability.iter().all(|(_, levels)| levels.contains_key(&level));
+        if has(durability) {
+            return Ok(());
+        }
+        let offered = Durability::NAMES.iter().filter(|(_, level)| has(*level)).map(|(name, _)| *name);
+        let problem = format!("{engine} has no `{}`", durability.name());
+        Err(SettingError::new("durability", problem, format!("set one of: {}", offered.collect::<Vec<_>>().join(", "))))
+    }
 }
 
 /// The promises of profiles for an engine by the server's name, the more special one last. They stand in layers for all
@@ -110,8 +132,9 @@ pub fn fill(profiles: &[&str], needs: &Needs<'_>) -> Result<Filled, EngineError>
                 let computed = compute(value, needs).map_err(broken)?;
                 filled.put(Line { name: name.clone(), value: computed, is_promise: is_the_cache(value) });
             }
-            for (name, values) in &layer.durability {
-                let value = values[needs.durability as usize].clone();
+            for (name, levels) in &layer.durability {
+                let value = levels.get(&needs.durability).cloned();
+                let value = value.ok_or_else(|| broken(format!("{name} has no `{}`", needs.durability.name())))?;
                 filled.put(Line { name: name.clone(), value, is_promise: true });
             }
         }
@@ -160,15 +183,38 @@ fn names(servers: &str, brand: &str, version: Version) -> bool {
     true
 }
 
-/// Whether a value is the cache as it is, in whatever unit.
+/// Whether a value is the cache as it is, in whatever unit, or what is left of it.
 fn is_the_cache(value: &str) -> bool {
     let mut words = value.split_whitespace();
-    words.next() == Some("=") && words.next() == Some("cache") && words.next().is_none_or(|word| word == "unit")
+    let is_cache = words.next() == Some("=") && words.next() == Some("cache");
+    is_cache && words.next().is_none_or(|word| word == "unit" || word == "less")
+}
+
+/// Variables of a profile that have no reason: they are not the cache, and no comment stands above them. A comment holds until the
+/// next blank line.
+pub fn without_reason(profile: &str) -> Vec<&str> {
+    let mut has_reason = false;
+    let variables = profile.lines().filter(|line| {
+        match line.trim() {
+            "" => has_reason = false,
+            comment if comment.starts_with('#') => has_reason = true,
+            _ => {}
+        }
+        let Some((name, value)) = line.split_once(" = ").filter(|_| !line.starts_with('#')) else { return false };
+        !["servers", "engine"].contains(&name) && !is_the_cache(value.trim_matches('"')) && !has_reason
+    });
+    variables.collect()
 }
 
 /// Computes `= cache * 2 from 64MiB to 16GiB by 1MiB unit B`; any other text is its own value.
 fn compute(text: &str, needs: &Needs<'_>) -> Result<String, String> {
     let Some(expression) = text.strip_prefix('=') else { return Ok(text.to_owned()) };
+    if let Some((whole, part)) = expression.split_once(" less ") {
+        let [whole, part] = [whole, part].map(|quantity| {
+            compute(&format!("={quantity}"), needs)?.parse::<u64>().map_err(|error| format!("`{text}`: {error}"))
+        });
+        return Ok(whole?.saturating_sub(part?).to_string());
+    }
     let mut words = expression.split_whitespace();
     let mut value = match words.next() {
         Some("cache") => needs.cache,
@@ -220,6 +266,8 @@ mod tests {
         assert_eq!(computed("= cpus * 2").as_deref(), Ok("8"));
         assert_eq!(computed("= cache unit B").as_deref(), Ok("1073741824B"));
         assert!(is_the_cache("= cache unit B") && is_the_cache("= cache") && !is_the_cache("= cache * 2"));
+        assert_eq!(computed("= cache less cache / 2 to 128MiB").as_deref(), Ok("939524096"));
+        assert!(is_the_cache("= cache less cache / 2") && !is_the_cache("= cache / 2"));
         assert_eq!(computed("ON").as_deref(), Ok("ON"));
         assert!(computed("= pool").is_err() && computed("= cache + 1").is_err());
     }
@@ -231,7 +279,7 @@ mod tests {
             [layer.variables]
             x = "1"
             [layer.durability]
-            y = ["0", "2", "1"]
+            y = { none = "0", buffered = "0", no-sync = "2", sync = "1" }
             [[layer]]
             servers = "mysql >= 5.7"
             [layer.variables]
@@ -245,5 +293,21 @@ mod tests {
         let line = |name: &str| filled.lines.iter().find(|line| line.name == name).unwrap();
         assert_eq!((line("x").value.as_str(), line("x").is_promise), ("1073741824", true));
         assert_eq!(line("y").value, "1");
+    }
+
+    #[test]
+    fn a_durability_that_a_server_lacks_is_refused_with_those_it_has() {
+        let profile = r#"
+            [[layer]]
+            [layer.durability]
+            commit_sync = { none = "OFF", buffered = "OFF", sync = "ON" }
+        "#;
+        let promises = promises(&[profile], "a");
+        assert!(promises.require("a", Durability::Buffered).is_ok());
+        let error = promises.require("a", Durability::NoSync).unwrap_err();
+        assert_eq!((error.key.as_str(), error.problem.as_str()), ("durability", "a has no `no-sync`"));
+        assert_eq!(error.remedy, "set one of: none, buffered, sync");
+        assert!(Promises::default().require("a", Durability::NoSync).is_ok(), "nothing is known of its commits");
+        assert!(fill(&[profile], &Needs { durability: Durability::NoSync, ..NEEDS }).is_err());
     }
 }

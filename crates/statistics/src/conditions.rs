@@ -238,6 +238,7 @@ mod tests {
                         keeps_data: true,
                         has_cache: true,
                         clients_ask_durability,
+                        has_buffered_level: true,
                         overruled: Overruled::default(),
                     });
                     (record.plan.engine.server, record.plan.engine.durability) = (Some(server.to_owned()), durability);
@@ -263,6 +264,7 @@ mod tests {
                     keeps_data: true,
                     has_cache: true,
                     clients_ask_durability: false,
+                    has_buffered_level: true,
                     overruled: Overruled { cache, durability: None },
                 });
                 record.plan.engine.cache = common;

@@ -8,7 +8,7 @@ use rumba_core::comparison::{
     Unfinished, Unsound,
 };
 use rumba_core::counted::{NOT_COUNTED, rule_of};
-use rumba_core::engine::{Durability, checks_assertions};
+use rumba_core::engine::checks_assertions;
 use rumba_core::metric::{METRICS, Metric, TOO_FEW_SAMPLES};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_core::results::Results;
@@ -186,8 +186,8 @@ fn why_unsound(record: &Record) -> Option<(Proof, String)> {
 /// Whether a proof of what transactions are promised found a promise that is not kept; what fails otherwise in it, say a
 /// server that dies, has shown nothing.
 fn breaks_a_promise(record: &Record, phase: &PhaseRecord) -> bool {
-    let is_durable = record.plan.given_durability().value == Some(Durability::Sync);
-    let is_lost = is_durable && phase.recovery.as_ref().is_some_and(|recovery| recovery.lost > 0);
+    let must_survive = record.plan.survives_process_crash();
+    let is_lost = must_survive && phase.recovery.as_ref().is_some_and(|recovery| recovery.lost > 0);
     is_lost || phase.promises.iter().any(|promise| promise.outcome == Outcome::Broken)
 }
 

@@ -223,6 +223,7 @@ fn refuse_what_it_has_not(config: &EngineConfig) -> Result<(), SettingError> {
     if config.library.is_some() {
         return Err(SettingError::new("library", "bf-tree is built in", "leave library out"));
     }
+    config.durability.refuse_buffered("bf-tree", "a write waits until its log record is written to the kernel")?;
     if config.durability == Durability::Sync {
         return Err(SettingError::new(
             "durability",

@@ -70,7 +70,11 @@ impl Options {
     /// # Errors
     /// The offending setting, and what would be accepted.
     pub fn of(config: &EngineConfig) -> Result<Self, SettingError> {
-        config.settings.check(crate::INFO.name, SETTINGS)?;
+        let name = crate::INFO.name;
+        config
+            .durability
+            .refuse_buffered(name, "each commit writes its log record to the kernel, or there is no log")?;
+        config.settings.check(name, SETTINGS)?;
         let settings = &config.settings.with_defaults(SETTINGS);
         if config.cache < LEAST_CACHE {
             let problem = format!("{} are too few", show_bytes(config.cache as f64));
@@ -92,7 +96,8 @@ impl Options {
             cache: config.cache,
             commit: match config.durability {
                 Durability::None => Commit::Nothing,
-                Durability::NoSync => Commit::Written,
+                // `buffered` is refused.
+                Durability::Buffered | Durability::NoSync => Commit::Written,
                 Durability::Sync => Commit::Synced,
             },
             lock_timeout_ms: number("lock_timeout").unsigned_abs(),

@@ -157,6 +157,7 @@ pub(crate) fn overruled(config: &EngineConfig) -> Overruled {
 
 /// Refuses what LMDB has no counterpart for.
 fn refuse_common(config: &EngineConfig) -> Result<(), SettingError> {
+    config.durability.refuse_buffered("lmdb", "each commit writes its pages to the kernel")?;
     if let Some(compression) = config.compression.as_deref().filter(|name| *name != "none") {
         return Err(SettingError::new(
             "compression",

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rumba_core::common::{Overruled, Own};
 use rumba_core::engine::{
     Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Instance, Schema, is_dsn, require_database,
 };
@@ -169,6 +170,13 @@ impl Engine for MongoEngine {
             has_log: Some(config.durability != Durability::None),
             reads: Some(if is_mapped(&options) { Reads::Mapped } else { Reads::Buffered }),
         }
+    }
+
+    /// `no-sync` is kept as `buffered`: without `j` the log is written every 100 ms, and with it the log is synced too.
+    fn overruled(&self, config: &EngineConfig) -> Overruled {
+        let is_weaker = self.brand == Brand::MongoDb && config.durability == Durability::NoSync;
+        let durability = is_weaker.then(|| Own::new("writeConcern j: false", Some(Durability::Buffered)));
+        Overruled { cache: None, durability }
     }
 
     fn availability(&self, asked: Asked<'_>) -> Availability {

@@ -190,6 +190,9 @@ fn secantusdb(
         Durability::None => {
             return Err(SettingError::new("durability", "SecantusDB always has its log", "write no-sync or sync"));
         }
+        Durability::Buffered => {
+            config.durability.refuse_buffered("SecantusDB", "a killed server loses no commit")?;
+        }
         Durability::NoSync => {}
         // `j` alone syncs nothing there.
         Durability::Sync => plan.tell("sync-on-commit", ""),

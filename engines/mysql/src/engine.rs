@@ -101,7 +101,7 @@ const INNODB_SETTINGS: &[SettingInfo] = &with_own::<6, { OWN.len() + 6 }>([
     info("innodb_page_size", SettingKind::Bytes, "16KiB", "bytes of a page: 4k, 8k, 16k, 32k, 64k"),
     info("innodb_doublewrite", SettingKind::Bool, "true", "write pages twice, so that half a page can be repaired"),
     info("innodb_flush_method", SettingKind::Text, "O_DIRECT", "how files are opened and synced"),
-    info("innodb_adaptive_hash_index", SettingKind::Bool, "true", "index hot pages by hash"),
+    info("innodb_adaptive_hash_index", SettingKind::Bool, "the server's", "index hot pages by hash"),
     info("innodb_io_capacity", SettingKind::Int(100, i64::MAX), "2000", "background writes per second"),
     info("performance_schema", SettingKind::Bool, "false", "the server's instrumentation"),
 ]);
@@ -123,8 +123,8 @@ const MYROCKS_SETTINGS: &[SettingInfo] = &with_own::<6, { OWN.len() + 6 }>([
     info(
         "rocksdb_allow_concurrent_memtable_write",
         SettingKind::Bool,
-        "true",
-        "writers insert into a memtable at once",
+        "the server's",
+        "several writers insert into a memtable at the same time",
     ),
     info("rocksdb_use_direct_reads", SettingKind::Bool, "true", "reads bypass the page cache"),
     info("performance_schema", SettingKind::Bool, "false", "the server's instrumentation"),

@@ -1,12 +1,12 @@
 //! What an experiment's own variables come to in the place of `cache` and `durability`.
 
-use rumba_core::common::Overruled;
+use rumba_core::common::{Overruled, Own};
 use rumba_core::engine::EngineConfig;
 use rumba_core::units::parse_bytes;
 
 use crate::counters::Kind;
 use crate::options::{Options, spelled};
-use crate::plan::{SYNC_BINLOG, SYNCS_OF_BINLOG, prefix};
+use crate::plan::{SYNC_BINLOG, prefix, syncs_of_binlog};
 use crate::profile;
 
 /// The common settings that the experiment's variables overrule: those by which the profile keeps them, and `sync_binlog`
@@ -19,14 +19,42 @@ pub fn by_variables(kind: &Kind, config: &EngineConfig) -> Overruled {
         false => Options::read(config).is_ok_and(|options| options.binlog),
     };
     if may_go_there {
-        promises.durability.push((SYNC_BINLOG.to_owned(), SYNCS_OF_BINLOG.map(str::to_owned)));
+        promises.durability.push((SYNC_BINLOG.to_owned(), syncs_of_binlog()));
     }
     let is = |setting: &str, variable: &str| {
         let name = spelled(setting);
         name == variable || format!("{}_{name}", prefix(kind)) == variable
     };
-    promises.overruled(config, is, |size| parse_bytes(size).ok())
+    let overruled = promises.overruled(config, is, |size| parse_bytes(size).ok());
+    match kind {
+        Kind::RocksDb => Overruled { cache: cache_of_rocksdb(config, is), ..overruled },
+        _ => overruled,
+    }
 }
+
+/// What the experiment's variables make of the block cache and of twice the memtables together: those that are written to,
+/// and as much being flushed. Of an existing server both must be set.
+fn cache_of_rocksdb(config: &EngineConfig, is: impl Fn(&str, &str) -> bool) -> Option<Own<u64>> {
+    let set = |variable: &str| {
+        let (setting, value) = config.settings.0.iter().rfind(|(setting, _)| is(setting, variable))?;
+        Some((setting, parse_bytes(&value.to_string()).ok()))
+    };
+    let (blocks, memtables) = (set("rocksdb_block_cache_size"), set("rocksdb_db_write_buffer_size"));
+    let (named, _) = blocks.or(memtables)?;
+    let is_whole = blocks.is_some() && memtables.is_some();
+    if config.is_existing() && !is_whole {
+        return None;
+    }
+    let usual = (config.cache / 4).min(MEMTABLES_MOST_BYTES);
+    let memtables = memtables.map_or(Some(usual), |(_, bytes)| bytes);
+    let blocks = blocks.map_or(Some(config.cache - 2 * usual), |(_, bytes)| bytes);
+    // Without a limit of the memtables the sum is not known.
+    let total = blocks.zip(memtables.filter(|bytes| *bytes > 0));
+    Some(Own::new(named, total.map(|(blocks, memtables)| blocks.saturating_add(memtables.saturating_mul(2)))))
+}
+
+/// The profile's largest `rocksdb_db_write_buffer_size`.
+const MEMTABLES_MOST_BYTES: u64 = 256 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -57,10 +85,23 @@ mod tests {
             assert_eq!(pool(setting, size), Some(Own::new(setting, Some(1 << 30))));
         }
         assert_eq!(pool("rocksdb_block_cache_size", text("1GiB")), None, "it is of another engine");
-        let rocks = with(&Kind::RocksDb, Durability::Sync, &[("block_cache_size", text("1GiB"))]);
-        assert_eq!(rocks.cache, Some(Own::new("block_cache_size", Some(1 << 30))));
         let aria = with(&Kind::of("Aria"), Durability::Sync, &[("aria_pagecache_buffer_size", text("16M"))]);
         assert_eq!(aria.cache, Some(Own::new("aria_pagecache_buffer_size", Some(16 << 20))));
+    }
+
+    /// The memtables came on top of the block cache, and the cache that was reported was half of what the server had.
+    #[test]
+    fn the_cache_of_myrocks_is_its_block_cache_and_twice_its_memtables() {
+        let of = |set: &[(&str, Value)]| {
+            let config = EngineConfig { cache: 64 << 20, ..EngineConfig::new("myrocks") };
+            by_variables(&Kind::RocksDb, &EngineConfig { settings: set.iter().cloned().collect(), ..config }).cache
+        };
+        let (blocks, memtables) = ("block_cache_size", "rocksdb_db_write_buffer_size");
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[(blocks, text("64MiB"))]), Some(Own::new(blocks, Some(96 << 20))));
+        assert_eq!(of(&[(memtables, text("32MiB"))]), Some(Own::new(memtables, Some(96 << 20))));
+        assert_eq!(of(&[(blocks, text("64MiB")), (memtables, text("32m"))]), Some(Own::new(blocks, Some(128 << 20))));
+        assert_eq!(of(&[(memtables, Value::Int(0))]), Some(Own::new(memtables, None)), "nothing limits them");
     }
 
     #[test]
@@ -68,12 +109,12 @@ mod tests {
         let flush = "innodb_flush_log_at_trx_commit";
         let level = |durability, value| with(&Kind::InnoDb, durability, &[(flush, value)]).durability;
         assert_eq!(level(Durability::Sync, Value::Int(2)), Some(Own::new(flush, Some(Durability::NoSync))));
-        assert_eq!(level(Durability::Sync, text("0")), Some(Own::new(flush, Some(Durability::None))));
+        assert_eq!(level(Durability::Sync, text("0")), Some(Own::new(flush, Some(Durability::Buffered))));
         assert_eq!(level(Durability::NoSync, Value::Int(1)), Some(Own::new(flush, Some(Durability::Sync))));
         assert_eq!(level(Durability::Sync, Value::Int(3)), Some(Own::new(flush, None)), "MariaDB's own way");
         assert_eq!(level(Durability::Sync, Value::Int(1)), None, "it overrules nothing");
         let toku = with(&Kind::of("TokuDB"), Durability::Sync, &[("tokudb_commit_sync", Value::Bool(false))]);
-        assert_eq!(toku.durability, Some(Own::new("tokudb_commit_sync", Some(Durability::NoSync))));
+        assert_eq!(toku.durability, Some(Own::new("tokudb_commit_sync", None)), "the log is not synced later either");
     }
 
     /// What the host's crash leaves out of the binary log is rolled back, whatever InnoDB has synced.
@@ -86,6 +127,12 @@ mod tests {
         let flush = ("innodb_flush_log_at_trx_commit", Value::Int(2));
         let both = of(&[binlog, unsynced, flush]);
         assert_eq!(both, Some(Own::new("innodb_flush_log_at_trx_commit", Some(Durability::NoSync))));
+        let written = ("rocksdb_flush_log_at_trx_commit", Value::Int(2));
+        let rocks = |set: &[(&str, Value)]| with(&Kind::RocksDb, Durability::Sync, set).durability;
+        let buffered = Own::new("rocksdb_flush_log_at_trx_commit", Some(Durability::Buffered));
+        assert_eq!(rocks(std::slice::from_ref(&written)), Some(buffered), "the record stays in the process");
+        let at_commit = rocks(&[written, ("rocksdb_manual_wal_flush", Value::Bool(false))]);
+        assert_eq!(at_commit.and_then(|own| own.value), Some(Durability::NoSync));
     }
 
     /// Whether it writes a binary log, and syncs it, is its owner's to say.

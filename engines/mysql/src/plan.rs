@@ -1,7 +1,7 @@
 //! From what an experiment asks for to what a server is told: its configuration,
 //! how tables are defined, how sessions begin.
 
-use rumba_core::engine::{AT_DEFAULT, EngineConfig};
+use rumba_core::engine::{AT_DEFAULT, Durability, EngineConfig};
 use rumba_core::setting::SettingError;
 use rumba_core::units::parse_bytes;
 use rumba_server_kit::readback::{Match, as_switch, compare};
@@ -14,6 +14,7 @@ use crate::launch;
 use crate::options::Options;
 use crate::places;
 use crate::profile;
+use rumba_server_kit::profile::Levels;
 use rumba_server_kit::version::Version;
 
 use crate::software::{Brand, Software};
@@ -258,6 +259,8 @@ fn load_engine(plan: &mut Plan, brand: Brand) {
 }
 
 fn fill(plan: &mut Plan, asked: &Asked<'_>, compressed: &Compressed) -> Result<(), SettingError> {
+    let engine = asked.config.engine.as_str();
+    profile::promises(&plan.kind).require(engine, asked.config.durability)?;
     let filled = profile::fill(&profile::For {
         kind: &plan.kind,
         brand: asked.server.brand,
@@ -292,8 +295,11 @@ fn contention(plan: &mut Plan) {
 
 /// Whether a commit waits for the binary log, where there is one.
 pub const SYNC_BINLOG: &str = "sync_binlog";
-/// Its values for none, no-sync and sync.
-pub const SYNCS_OF_BINLOG: [&str; 3] = ["0", "0", "1"];
+/// Its values for the durabilities. With 0 it is written to the kernel at commit.
+pub fn syncs_of_binlog() -> Levels {
+    let levels = Durability::NAMES.map(|(_, level)| level);
+    levels.map(|level| (level, if level == Durability::Sync { "1" } else { "0" }.to_owned())).into()
+}
 
 fn binlog(plan: &mut Plan, asked: &Asked<'_>) {
     let has = |name: &str| asked.server.variables.contains_key(name);
@@ -304,7 +310,7 @@ fn binlog(plan: &mut Plan, asked: &Asked<'_>) {
         if has("binlog_format") {
             plan.set("binlog_format", "ROW", true);
         }
-        plan.set(SYNC_BINLOG, SYNCS_OF_BINLOG[asked.config.durability as usize], true);
+        plan.set(SYNC_BINLOG, syncs_of_binlog()[&asked.config.durability].clone(), true);
     } else if asked.server.brand == Brand::MySql && asked.server.version >= Version(8, 0, 0) {
         plan.lines.push(Line { name: "disable_log_bin".into(), value: None, must_hold: false });
     }

@@ -12,16 +12,20 @@ use crate::counters::Kind;
 use crate::plan::{Line, Plan};
 
 /// Variables that decide what a server's figures mean, whoever has set them.
-const TELLING: [&str; 18] = [
+const TELLING: [&str; 22] = [
     "innodb_buffer_pool_size",
     "innodb_flush_log_at_trx_commit",
     "innodb_doublewrite",
+    "innodb_adaptive_hash_index",
     "innodb_flush_method",
     "innodb_flush_neighbors",
     "innodb_page_size",
     "innodb_log_file_size",
     "innodb_redo_log_capacity",
     "rocksdb_block_cache_size",
+    "rocksdb_db_write_buffer_size",
+    "rocksdb_allow_concurrent_memtable_write",
+    "rocksdb_manual_wal_flush",
     "rocksdb_flush_log_at_trx_commit",
     "rocksdb_use_direct_reads",
     "rocksdb_default_cf_options",

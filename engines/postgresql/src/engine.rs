@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rumba_core::common::Overruled;
+use rumba_core::common::{Durability, Overruled};
 use rumba_core::engine::{
     Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema, is_dsn,
     require_database,
@@ -254,7 +254,13 @@ impl Engine for PostgreSql {
         let is_existing = config.is_existing();
         let level = config.settings.text("isolation").or((!is_existing).then_some("read-committed"));
         let isolation = level.map(|level| level.to_ascii_uppercase().replace('-', " "));
-        Nature { isolation, has_log: Some(true), reads: Some(Reads::Buffered) }
+        // Without fsync the log does not reach the device before the pages do, so that it cannot repair them.
+        let level = match self.overruled(config).durability {
+            Some(own) => own.value,
+            None => (!is_existing).then_some(config.durability),
+        };
+        let is_synced = |level| matches!(level, Durability::Sync | Durability::Buffered);
+        Nature { isolation, has_log: level.map(is_synced), reads: Some(Reads::Buffered) }
     }
 
     fn overruled(&self, config: &EngineConfig) -> Overruled {

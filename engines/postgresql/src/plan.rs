@@ -166,15 +166,21 @@ mod tests {
     }
 
     #[test]
+    fn every_setting_of_the_profile_has_a_reason() {
+        assert_eq!(profile::without_reason(PROFILE), [""; 0]);
+    }
+
+    #[test]
     fn the_durability_is_what_both_settings_come_to_together() {
         let of = |durability, set: &[(&str, Value)]| with(durability, set).durability;
         let asynchronous = [("synchronous_commit", Value::Bool(false))];
-        let told = Own::new("synchronous_commit", Some(Durability::NoSync));
-        assert_eq!(of(Durability::Sync, &asynchronous), Some(told));
-        assert_eq!(of(Durability::NoSync, &asynchronous), None, "it is off by itself");
+        let own = |name, level| Some(Own::new(name, Some(level)));
+        assert_eq!(of(Durability::Sync, &asynchronous), own("synchronous_commit", Durability::Buffered));
+        assert_eq!(of(Durability::Buffered, &asynchronous), None, "the profile has it so");
+        assert_eq!(of(Durability::NoSync, &asynchronous), own("synchronous_commit", Durability::None));
         let unsynced = [("fsync", text("off"))];
-        assert_eq!(of(Durability::NoSync, &unsynced), Some(Own::new("fsync", Some(Durability::None))));
-        let waits_for_nothing = of(Durability::Sync, &unsynced);
-        assert_eq!(waits_for_nothing, Some(Own::new("fsync", None)), "no level commits so");
+        assert_eq!(of(Durability::NoSync, &unsynced), None, "the profile has it so");
+        assert_eq!(of(Durability::Sync, &unsynced), own("fsync", Durability::NoSync));
+        assert_eq!(of(Durability::Buffered, &unsynced), own("fsync", Durability::None));
     }
 }

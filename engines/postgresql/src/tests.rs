@@ -60,7 +60,7 @@ fn a_server_is_started_read_back_settled_drained_closed_and_opened_again() {
     let setting = |name: &str| settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     assert_eq!(setting("shared_buffers"), Some("32MB"));
     assert_eq!(setting("work_mem"), Some("8MB"));
-    assert_eq!((setting("fsync"), setting("synchronous_commit")), (Some("on"), Some("off")));
+    assert_eq!((setting("fsync"), setting("synchronous_commit")), (Some("off"), Some("on")));
     assert_eq!(setting("table_options"), Some("WITH (fillfactor = 90)"));
     let mut session = sql(&*instance);
     let options = session.table_options().to_owned();

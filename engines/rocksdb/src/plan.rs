@@ -52,6 +52,8 @@ impl Plan {
     /// # Errors
     /// The setting that RocksDB or this engine refuses.
     pub fn of(config: &EngineConfig, library: Option<&Arc<Library>>) -> Result<Self, SettingError> {
+        let why = "each commit writes its log record to the kernel, or there is no log";
+        config.durability.refuse_buffered("rocksdb", why)?;
         let base = library.map(Options::new);
         let base = base.as_ref();
         let mut plan = Self {

@@ -219,7 +219,8 @@ fn derived(durability: Durability, journal_mode: &str) -> &'static str {
     match durability {
         Durability::Sync => "full",
         Durability::NoSync if journal_mode == "wal" => "normal",
-        Durability::NoSync | Durability::None => "off",
+        // `buffered` is refused.
+        Durability::NoSync | Durability::Buffered | Durability::None => "off",
     }
 }
 
@@ -233,8 +234,9 @@ pub(crate) fn overruled(config: &EngineConfig) -> Overruled {
     let durability = set.filter(|_| !is_damaged_by_crashes(journal_mode)).map(|level| {
         // `extra` syncs the directory of a journal as well.
         let level = if level == "extra" { "full" } else { level };
-        let mut levels = Durability::NAMES.map(|(_, durability)| durability).into_iter().rev();
-        Own::new("synchronous", levels.find(|durability| derived(*durability, journal_mode) == level))
+        let levels = [Durability::Sync, Durability::NoSync, Durability::None];
+        let found = levels.into_iter().find(|durability| derived(*durability, journal_mode) == level);
+        Own::new("synchronous", found)
     });
     Overruled { cache, durability }
 }
@@ -270,6 +272,7 @@ fn refuse_journal(durability: Durability, journal_mode: &str) -> Result<(), Sett
 
 /// Refuses what SQLite has no counterpart for.
 fn refuse_common(config: &EngineConfig) -> Result<(), SettingError> {
+    config.durability.refuse_buffered("sqlite", "each commit writes its pages to the kernel")?;
     if let Some(compression) = config.compression.as_deref().filter(|name| *name != "none") {
         return Err(SettingError::new(
             "compression",

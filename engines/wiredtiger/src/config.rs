@@ -167,11 +167,25 @@ fn refuse_broken_promise(config: &EngineConfig) -> Result<(), SettingError> {
                 "set `durability = \"none\"`",
             );
         }
+        Durability::Buffered if settings.bool("transaction_sync.enabled") == Some(true) => {
+            return err(
+                "transaction_sync.enabled",
+                "a commit that writes its log record is more than `buffered`",
+                "set `durability = \"no-sync\"` or `\"sync\"`",
+            );
+        }
+        Durability::Buffered if settings.get("transaction_sync.method").is_some() => {
+            return err(
+                "transaction_sync.method",
+                "durability `buffered` does not write the log at commit",
+                "set `durability = \"no-sync\"` or `\"sync\"`",
+            );
+        }
         Durability::NoSync if off("transaction_sync.enabled") => {
             return err(
                 "transaction_sync.enabled",
                 "commits in the process's memory are lost when it is killed, and `no-sync` loses none then",
-                "leave it out, or set `durability = \"none\"` with `log.enabled = true`",
+                "leave it out, or set `durability = \"buffered\"`",
             );
         }
         Durability::NoSync if settings.get("transaction_sync.method").is_some() => {
@@ -224,8 +238,8 @@ fn refuse_without_log(config: &EngineConfig) -> Result<(), SettingError> {
 
 /// What is asked for by the common settings, and this engine's own defaults.
 fn defaults(config: &EngineConfig) -> Configs {
-    let promises = config.durability != Durability::None;
-    let logged = promises || config.settings.bool("log.enabled") == Some(true);
+    let writes_at_commit = config.durability >= Durability::NoSync;
+    let logged = config.durability != Durability::None || config.settings.bool("log.enabled") == Some(true);
     let mut open: BTreeMap<String, String> = [
         ("cache_size", config.cache.to_string()),
         // A session per client, as MongoDB sets it; unused ones cost address space, not memory.
@@ -236,12 +250,12 @@ fn defaults(config: &EngineConfig) -> Configs {
         ("log.enabled", logged.to_string()),
         // With method `none` a commit writes its log record to the system, without a
         // sync: a killed process loses nothing. Not enabled, the record stays
-        // in a buffer of the process.
-        ("transaction_sync.enabled", promises.to_string()),
+        // in a buffer of the process, which a thread of the library writes out every 50 ms.
+        ("transaction_sync.enabled", writes_at_commit.to_string()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    if promises {
+    if writes_at_commit {
         let method = "transaction_sync.method";
         let synced = if config.durability == Durability::Sync { default_of(method) } else { "none" };
         open.insert(method.into(), synced.into());

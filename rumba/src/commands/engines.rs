@@ -124,7 +124,7 @@ fn one(engine: &dyn Engine, servers: &[ServerInfo], json: bool) -> super::Result
         (false, false) => "nothing: it keeps no data",
     };
     say!("  cache                        {cache}");
-    say!("  durability                   what a commit promises [none | no-sync | sync; default: no-sync]");
+    say!("  durability                   what a commit promises [none | buffered | no-sync | sync; default: no-sync]");
     say!("  compression                  {}", engine.info().compressions.join(" | "));
     say!("\nIts own settings ([[engine]] settings.NAME, or --set {}.NAME=VALUE):", engine.info().name);
     for info in engine.info().settings {

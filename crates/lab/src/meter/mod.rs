@@ -72,6 +72,16 @@ pub struct Meters {
     server: Option<Known<ServerMeter>>,
     /// When more of its processes are next looked for while it serves.
     next_look: Instant,
+    /// Memory that was read early, for the next reading.
+    memory_read_early: Option<Memory>,
+}
+
+/// Resident memory in bytes.
+struct Memory {
+    /// Of the engine: of this process if it is embedded, of all processes of a server otherwise.
+    engine: Known<u64>,
+    /// Of this process.
+    own: Known<u64>,
 }
 
 /// How often they are looked for, and how many times as long as a look takes is between two at least.
@@ -101,6 +111,7 @@ impl Meters {
             cpu,
             server,
             next_look: Instant::now(),
+            memory_read_early: None,
         }
     }
 
@@ -148,14 +159,39 @@ impl Meters {
         let device = reading(&self.device, DeviceMeter::read);
         let (cpu, ctx_switches) = (self.cpu.read(), process::ctx_switches());
         let host_cpu = reading(&self.host_cpu, HostCpuMeter::read);
-        let own_bytes = reading(&self.resident, ResidentMeter::read);
-        let rss_bytes = match &mut self.server {
-            None => own_bytes.clone(),
+        let Memory { engine: rss_bytes, own } = match self.memory_read_early.take() {
+            Some(memory) => memory,
+            None => self.memory(),
+        };
+        let apart = server_cpu_ns.map(|cpu_ns| Apart { cpu_ns, client_rss_bytes: own });
+        Reading { device, io, cpu, apart, host_cpu, ctx_switches, rss_bytes }
+    }
+
+    /// Reads memory for the next [`Meters::read`]: call it before the clients are told to end. A server such as
+    /// PostgreSQL has a process for each session, and its memory is gone once the session is closed.
+    pub fn read_memory_early(&mut self) {
+        self.memory_read_early = Some(self.memory());
+    }
+
+    /// Has the next [`Meters::read`] report the memory of an earlier reading, if the server has a process for each
+    /// session: for clients that have already ended.
+    pub fn keep_memory_of(&mut self, earlier: &Reading) {
+        if let (Some(Ok(server)), Some(apart)) = (&self.server, &earlier.apart)
+            && server.has_descendants()
+        {
+            let own = apart.client_rss_bytes.clone();
+            self.memory_read_early = Some(Memory { engine: earlier.rss_bytes.clone(), own });
+        }
+    }
+
+    fn memory(&mut self) -> Memory {
+        let own = reading(&self.resident, ResidentMeter::read);
+        let engine = match &mut self.server {
+            None => own.clone(),
             Some(Ok(server)) => server.memory(),
             Some(Err(reason)) => Err(reason.clone()),
         };
-        let apart = server_cpu_ns.map(|cpu_ns| Apart { cpu_ns, client_rss_bytes: own_bytes });
-        Reading { device, io, cpu, apart, host_cpu, ctx_switches, rss_bytes }
+        Memory { engine, own }
     }
 
     /// The CPU of processes that are neither this one nor its server's. It looks at every process of the host, so it

@@ -132,10 +132,10 @@ impl Trial<'_> {
             }),
         );
         let found = std::mem::take(&mut *result.lock().unwrap_or_else(PoisonError::into_inner));
-        let durability = self.job.plan.given_durability();
+        let (durability, must_survive) = (self.job.plan.given_durability(), self.job.plan.survives_process_crash());
         let (recovery, checks) = told_by(found, open_s, &durability);
         let wrong = checks.iter().find(|check| check.wrong > 0).map(describe);
-        let broken = wrong.or_else(|| broken_promise(&recovery, &durability));
+        let broken = wrong.or_else(|| broken_promise(&recovery, &durability, must_survive));
         if broken.is_none() {
             let warnings = [loss(&recovery, &durability), damage(&recovery), vacuous(&recovery)];
             warnings.into_iter().flatten().for_each(|warning| self.emit(Event::Warning(warning)));
@@ -183,11 +183,10 @@ fn told(recovery: &Recovery) -> String {
     )
 }
 
-/// That a loss is one that the durability excludes. Below `sync` engines differ: most write a commit to the kernel at once,
-/// which keeps it when they die; where a log is written by a process of its own, it is a moment later.
-fn broken_promise(recovery: &Recovery, durability: &Given<Durability>) -> Option<String> {
-    let is_excluded = durability.value == Some(Durability::Sync);
-    (recovery.lost > 0 && is_excluded).then(|| format!("{} is not kept: {}", as_written(durability), told(recovery)))
+/// That a loss is one that the durability excludes: under `no-sync` and `sync` a commit is in the kernel, which keeps it when
+/// the database dies.
+fn broken_promise(recovery: &Recovery, durability: &Given<Durability>, must_survive: bool) -> Option<String> {
+    (recovery.lost > 0 && must_survive).then(|| format!("{} is not kept: {}", as_written(durability), told(recovery)))
 }
 
 /// The durability as the experiment has it, by whichever setting.
@@ -199,15 +198,15 @@ fn as_written(durability: &Given<Durability>) -> String {
 }
 
 fn loss(recovery: &Recovery, durability: &Given<Durability>) -> Option<Warning> {
-    let remedy = || format!("{} may allow it; ask for \"sync\" where nothing may be lost", as_written(durability));
+    let remedy =
+        || format!("{} allows it; set \"no-sync\" if a killed process may lose nothing", as_written(durability));
     (recovery.lost > 0).then(|| Warning::new("lost-commits", told(recovery), remedy()))
 }
 
 fn damage(recovery: &Recovery) -> Option<Warning> {
     let first = recovery.damage.first()?;
     let message = format!("the kill has damaged the data, as {} of its checks show: {first}", recovery.damage.len());
-    let remedy =
-        "durability = \"none\" allows it; ask for \"no-sync\" where a crash of the database may damage nothing";
+    let remedy = "durability = \"none\" allows it; set \"buffered\" or \"no-sync\" if a crash of the database may damage nothing";
     Some(Warning::new("damaged-by-kill", message, remedy))
 }
 
@@ -246,20 +245,26 @@ mod tests {
     fn a_loss_breaks_what_was_promised_and_nothing_else() {
         let examples = || vec!["order 7".to_owned()];
         let of = |lost| Recovery { acknowledged: 1000, lost, examples: examples(), damage: Vec::new(), open_s: 1.0 };
-        assert_eq!(broken_promise(&of(0), &given(Durability::Sync)), None);
-        let words = broken_promise(&of(3), &given(Durability::Sync)).expect("a promise was broken");
-        assert!(words.contains("3 of 1000") && words.contains("order 7") && words.contains("sync"), "{words}");
-        for durability in [Durability::NoSync, Durability::None].map(given) {
-            assert_eq!(broken_promise(&of(3), &durability), None);
+        let broken = |recovery: &Recovery, level: Durability| {
+            broken_promise(recovery, &given(level), level.survives_process_crash())
+        };
+        for durability in [Durability::Sync, Durability::NoSync] {
+            assert_eq!(broken(&of(0), durability), None);
+            let words = broken(&of(3), durability).expect("a promise was broken");
+            let told = ["3 of 1000", "order 7", durability.name()];
+            assert!(told.iter().all(|part| words.contains(part)), "{words}");
+        }
+        for level in [Durability::Buffered, Durability::None] {
+            let durability = given(level);
+            assert_eq!(broken(&of(3), level), None);
             assert!(loss(&of(3), &durability).is_some_and(|warning| warning.message.contains("3 of 1000")));
             assert_eq!(loss(&of(0), &durability), None);
         }
-        let own = Own::new("flush_log", Some(Durability::NoSync));
+        let own = Own::new("flush_log", Some(Durability::Buffered));
         let weaker =
             Given::of(Some(&own), Some(Durability::Sync), &Settings::default(), |level| level.name().to_owned());
-        assert_eq!(broken_promise(&of(3), &weaker), None, "what is overruled promises nothing");
         let told = loss(&of(3), &weaker).expect("it is told").remedy;
-        assert!(told.starts_with("durability no-sync (flush_log) may allow it"), "{told}");
+        assert!(told.starts_with("durability buffered (flush_log) allows it"), "{told}");
     }
 
     #[test]

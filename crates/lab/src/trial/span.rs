@@ -297,9 +297,9 @@ impl Trial<'_> {
         allocated(dir, &|file| self.instance.is_log(file)).map_err(|error| format!("{}: {error}", dir.display()))
     }
 
-    /// Looks for the processes of a server before all is read: those that came since are in that reading. Before clients
-    /// are told to end context switches are counted, while the threads of their connections are there; with clients that
-    /// have ended by themselves they have gone.
+    /// Looks for the processes of a server before all counters are read, so that new processes are in that reading.
+    /// Memory and context switches belong to the processes and threads of the sessions. They are read here, before the
+    /// clients are told to end. If the clients have already ended, the memory is that of the interval before.
     fn look_at_server(&mut self, span: &mut Span, tells_end: bool, have_ended: bool) {
         let begun = Instant::now();
         if tells_end || have_ended {
@@ -309,6 +309,10 @@ impl Trial<'_> {
         }
         if tells_end && !have_ended {
             span.switches[1] = self.switches(span.phase);
+            self.meters.read_memory_early();
+        }
+        if have_ended && span.ended > span.started {
+            self.meters.keep_memory_of(&span.last);
         }
         span.looked_s = begun.elapsed().as_secs_f64();
     }

@@ -1,7 +1,8 @@
 #![allow(clippy::unwrap_used)]
 use rumba_core::acid::{Promise, Recovery};
 use rumba_core::claim::{Claim, Verdict};
-use rumba_core::engine::Gauge;
+use rumba_core::common::{Durability, Overruled};
+use rumba_core::engine::{EngineFacts, Family, Form, Gauge};
 use rumba_core::ratio::Change;
 use rumba_core::record::Suspension;
 
@@ -108,10 +109,29 @@ fn a_promise_that_was_broken_is_found_and_not_cut_off() {
     for record in [durable, mixed] {
         assert!(summarise(&results(vec![record])).rows[0].is_broken());
     }
-    // Without the promise of durability a loss is none that is broken: something else has ended the proof.
-    let mut lossy = broken(PhaseKind::Recovery, lost);
-    lossy.plan.engine.durability = Durability::NoSync;
-    assert!(!summarise(&results(vec![lossy])).rows[0].is_broken());
+    let lossy = |durability, has_buffered_level| {
+        let mut lossy = broken(PhaseKind::Recovery, lost);
+        lossy.plan.engine.durability = durability;
+        lossy.plan.facts = Some(EngineFacts { has_buffered_level, ..facts() });
+        summarise(&results(vec![lossy])).rows[0].is_broken()
+    };
+    assert!(lossy(Durability::NoSync, true), "a commit in the kernel survives the process");
+    assert!(!lossy(Durability::NoSync, false), "in older results `no-sync` could mean `buffered`");
+    for weaker in [Durability::Buffered, Durability::None] {
+        assert!(!lossy(weaker, true), "a loss is allowed, so something else has ended the proof");
+    }
+}
+
+fn facts() -> EngineFacts {
+    EngineFacts {
+        family: Family::KeyValue,
+        form: Form::BuiltIn,
+        keeps_data: true,
+        has_cache: true,
+        clients_ask_durability: false,
+        has_buffered_level: true,
+        overruled: Overruled::default(),
+    }
 }
 
 #[test]

@@ -16,13 +16,12 @@ fn a_killed_process_loses_no_commit_under_no_sync_and_sync() {
     }
 }
 
-/// The reason why `no-sync` is not the library's `transaction_sync=(enabled=false)`,
-/// which is what `none` keeps a log with. Should this begin to fail, that cheaper
-/// setting has become good enough.
+/// The reason why `no-sync` is not the library's `transaction_sync=(enabled=false)`. Should this begin to fail, that
+/// cheaper setting has become good enough.
 #[test]
 fn commits_that_stay_in_the_log_buffer_are_lost() {
-    let logged = [("log.enabled", Value::Bool(true)), ("log.file_max", Value::Text("1MiB".into()))];
-    let config = EngineConfig { durability: Durability::None, settings: settings(&logged), ..config() };
+    let small = [("log.file_max", Value::Text("1MiB".into()))];
+    let config = EngineConfig { durability: Durability::Buffered, settings: settings(&small), ..config() };
     assert!(crash::survivors(&WiredTiger, &config, WRITER, Death::AfterTheLast) < crash::ROWS);
 }
 

@@ -54,9 +54,12 @@ fn settings_that_contradict_the_durability_are_refused() {
     assert_eq!(with(Durability::None, "checkpoint.log_size", text("1GiB")), "checkpoint.log_size");
     assert_eq!(with(Durability::NoSync, "transaction_sync.method", text("dsync")), "transaction_sync.method");
     assert_eq!(with(Durability::Sync, "transaction_sync.enabled", Value::Bool(false)), "transaction_sync.enabled");
+    assert_eq!(with(Durability::Buffered, "transaction_sync.method", text("dsync")), "transaction_sync.method");
+    assert_eq!(with(Durability::Buffered, "transaction_sync.enabled", Value::Bool(true)), "transaction_sync.enabled");
+    check(Durability::Buffered, &[("log.file_max", text("1MiB"))]).unwrap();
     // A killed process would lose commits.
     assert_eq!(with(Durability::NoSync, "transaction_sync.enabled", Value::Bool(false)), "transaction_sync.enabled");
-    for durability in [Durability::NoSync, Durability::Sync] {
+    for durability in [Durability::Buffered, Durability::NoSync, Durability::Sync] {
         assert_eq!(with(durability, "log.enabled", Value::Bool(false)), "log.enabled");
     }
     // The log would be removed that covers data files which nobody has synced.

@@ -273,6 +273,7 @@ fn facts(s: &Shape) -> EngineFacts {
         keeps_data: s.engine != "null",
         has_cache: s.engine != "lmdb",
         clients_ask_durability: false,
+        has_buffered_level: true,
         overruled: Overruled::default(),
     }
 }
