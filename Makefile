@@ -26,10 +26,10 @@ bench: setup-bench ## Measure what rumba itself costs per operation
 	@echo "bench: measuring rumba's own cost"
 	@scripts/bench
 
-aa: setup-demo ## Run one engine against itself: what verdicts say of noise alone (five minutes)
-	@echo "aa: one engine twice, ten repeats; docs/aa.txt has the tables"
-	cargo build --release -p rumba
-	@scripts/aa
+aa: setup-demo ## Compare engines with themselves: how often verdicts err (an hour; ENGINE=innodb MODE=loads PAIRS=2)
+	@echo "aa: counts go to docs/aa.json, the table to docs/method.md"
+	cargo build --release -p rumba -p xtask
+	$(TARGET)/release/xtask aa --write $(foreach name,ENGINE MODE PAIRS,$(if $($(name)),$(name)=$($(name))))
 
 # Cases and inputs of another seed are others: SEED=2. One case again: ARGS="--case 31".
 SEED := 1

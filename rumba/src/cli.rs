@@ -115,8 +115,8 @@ Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy
 
 Exit codes: 0 done; 1 a trial failed, broke its data or was suspended, or a search found no rate;
 2 a mistake in the command or the experiment, or --check without a claim, or with one that so few
-repeats never decide; 3 with --check, a claim fails, is undecided or seen once; 130 interrupted,
-results kept.")]
+repeats never decide; 3 with --check, a claim fails, is undecided, seen once, or true for this load
+only; 130 interrupted, results kept.")]
 pub struct RunArgs {
     /// An experiment's .toml file, - for standard input, or the name of a workload or of a recipe (quickstart,
     /// innodb-or-myrocks)
@@ -243,7 +243,8 @@ pub enum Format {
   docs/claims.md has the language; after several directories engines are named ENGINE@DIR
 
 Exit codes with --check: 1 a trial failed, was suspended, or its data failed its verification;
-2 there is no claim to check; 3 a claim fails, is undecided or seen once; 0 otherwise.")]
+2 there is no claim to check; 3 a claim fails, is undecided, seen once, or true for this load only
+(repeats_from = \"kept\"); 0 otherwise.")]
 pub struct ReportArgs {
     /// Results directories
     #[arg(required = true, value_name = "DIR")]

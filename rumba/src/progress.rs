@@ -134,12 +134,12 @@ fn phase_line(phase: &PhaseRecord) -> String {
 impl Watch for Progress {
     fn begins(&mut self, trial: &TrialPlan, of: usize) {
         let clients = counted(trial.clients as usize, "client");
+        let start = if trial.run.starts > 1 { format!(", start {}", trial.start) } else { String::new() };
+        let repeat = format!("repeat {}{start}", trial.repeat);
         let what = match (trial.part, trial.loaded_by) {
             (TrialPart::Load, _) => "load, kept for the trials that start from it".to_owned(),
-            (_, None) => format!("{clients}, repeat {}", trial.repeat),
-            (_, Some(load)) => {
-                format!("{clients}, repeat {}, from the data of trial {load}", trial.repeat)
-            }
+            (_, None) => format!("{clients}, {repeat}"),
+            (_, Some(load)) => format!("{clients}, {repeat}, from the data of trial {load}"),
         };
         let what = match (trial.probe, trial.run.rate) {
             (Some(probe), Some(rate)) => format!("{what}, probe {probe} at {rate:.0}/s"),

@@ -28,7 +28,7 @@ holds = 'ops_per_s("store") > 1'
 "#;
 
 /// How the outline of the loops begins, with what its verdicts generalise over.
-const KEPT: &str = "store, 2 clients, loops, 4 and 4 repeats from one load of each: ";
+const LOADS: &str = "store, 2 clients, loops, 4 and 4 repeats, each from its own load: ";
 
 fn write(place: &Place, name: &str, engine: &str) {
     let file = FILE.replace("NAME", name).replace("ENGINE", engine);
@@ -73,7 +73,7 @@ fn two_files_take_turns_and_their_difference_is_told_at_the_end_and_again() {
     write(&place, "disk", "lmdb");
     write(&place, "nothing", "null");
     let (code, shown) = said(&place, &["ab", "disk.toml", "nothing.toml", "--dry-run"]);
-    assert!(code == 0 && shown.contains("nothing-over-disk: 9 trials"), "{shown}");
+    assert!(code == 0 && shown.contains("nothing-over-disk: 8 trials"), "{shown}");
     assert!(shown.contains("other/store is compared with base/store"), "{shown}");
     assert!(!shown.contains("warning:"), "{shown}");
     let (_, shown) = said(&place, &["ab", "disk.toml", "nothing.toml", "--dry-run", "--set", "repeats=3"]);
@@ -82,10 +82,9 @@ fn two_files_take_turns_and_their_difference_is_told_at_the_end_and_again() {
     let (code, shown) = said(&place, &["ab", "disk.toml", "nothing.toml", "--out", "out", "--quiet"]);
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("the claims of disk.toml (1) are left out"), "{shown}");
-    // What stores nothing has nothing to keep.
-    let begins = KEPT.replace("one load of each", "1 and 4 loads");
-    let outline = shown.lines().find(|line| line.starts_with(&begins)).unwrap();
-    assert!(shown.contains("medians of 4 repeats from one load of each engine"), "{shown}");
+    let outline = shown.lines().find(|line| line.starts_with(LOADS)).unwrap();
+    assert!(shown.contains("medians of 4 repeats, each from its own load"), "{shown}");
+    assert!(!shown.contains("for this load"), "{shown}");
     let (better, rest) = outline.split_once("size_bytes <0.01").unwrap();
     assert!(better.contains("better ") && !better.contains(';') && !rest.is_empty(), "{outline}");
     assert!(shown.contains("base   nothing-over-disk: base/store  ") && !shown.contains("Not interleaved"), "{shown}");
@@ -99,9 +98,9 @@ fn two_files_take_turns_and_their_difference_is_told_at_the_end_and_again() {
     assert!(space["high"].as_f64().unwrap() < 0.1, "{space}");
     assert_eq!(report["comparison"]["interleaved"], true);
     let rows = report["comparison"]["rows"].as_array().unwrap();
-    // The load of the one side was one, before all repeats.
+    // Loads take turns as loops do.
     let in_turns = |part: &str| rows.iter().find(|row| row["part"] == part).unwrap()["in_turns"].as_bool();
-    assert_eq!((in_turns("load"), in_turns("run")), (Some(false), Some(true)));
+    assert_eq!((in_turns("load"), in_turns("run")), (Some(true), Some(true)));
     assert_eq!(json(&place, &["compare", "out", "--json"])["rows"], report["comparison"]["rows"]);
     let (code, gated) = said(&place, &["compare", "out", "--fail-if", "size_bytes < 0.9"]);
     assert!(code == 3 && gated.contains("fail-if size_bytes < 0.9: store, 2 clients: IS SO"), "{gated}");
@@ -112,12 +111,34 @@ fn two_files_take_turns_and_their_difference_is_told_at_the_end_and_again() {
     // What was run is one experiment, which can be run again.
     let (code, shown) = said(&place, &["run", "out/experiment.toml", "--dry-run"]);
     assert!(
-        code == 0 && shown.contains("nothing-over-disk: 9 trials") && shown.contains("is compared with"),
+        code == 0 && shown.contains("nothing-over-disk: 8 trials") && shown.contains("is compared with"),
         "{shown}"
     );
     // Two directories as one have no sides, and name engines otherwise.
     assert!(json(&place, &["report", "out", "out", "--json"])["comparison"].is_null());
     assert!(place.is_clean());
+}
+
+/// Four starts of one load on each side: what they say holds for this load.
+#[test]
+fn kept_repeats_decide_for_this_load_only_and_no_check_passes_on_them() {
+    let place = Place::new();
+    write(&place, "disk", "lmdb");
+    let claim = "[[claim]]\ntext = \"less\"\nholds = 'size_bytes(\"a\") < 100 * size_bytes(\"b\")'\n";
+    let file = std::fs::read_to_string(place.path("disk.toml")).unwrap();
+    let (head, _) = file.split_once("[[engine]]").unwrap();
+    let engines = "[[engine]]\nname = \"a\"\nuse = \"lmdb\"\n[[engine]]\nname = \"b\"\nuse = \"sqlite\"\n";
+    std::fs::write(place.path("both.toml"), format!("{head}repeats = 4\n{engines}{claim}")).unwrap();
+    let kept = ["run", "both.toml", "--out", "out", "--quiet", "--check", "--set", "repeats_from=kept"];
+    let (code, shown) = said(&place, &kept);
+    assert_eq!(code, 3, "{shown}");
+    assert!(shown.contains("1 true for this load only: run the experiment with repeats_from = \"load\""), "{shown}");
+    assert!(shown.contains("true for this load") && !shown.contains(": sure"), "{shown}");
+    assert_eq!(place.report()["summary"]["claims"][0]["verdict"], "true-for-this-load");
+    let loads = ["run", "both.toml", "--out", "loads", "--quiet", "--check"];
+    let (code, shown) = said(&place, &loads);
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("holds") && !shown.contains("for this load"), "{shown}");
 }
 
 #[test]
@@ -147,16 +168,16 @@ fn a_killed_run_of_both_goes_on_to_its_comparison() {
     let args = ["ab", "one.toml", "one.toml", "--out", "out", "--set", "other/cache=32MiB", "--set", "loops=4"];
     let mut run = place.rumba(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // Events decide when that is, not a clock: the second repeat has begun.
-    while !place.path("out/trials/005-other_store-c2-r2/intervals.ndjson").exists() {
+    while !place.path("out/trials/003-other_store-c2-r2/intervals.ndjson").exists() {
         assert!(run.try_wait().unwrap().is_none(), "it ended early");
         std::thread::sleep(Duration::from_millis(5));
     }
     kill("-KILL", run.id());
     run.wait().unwrap();
-    assert!(place.report()["trials"].as_array().unwrap().len() < 10, "killed before its end");
+    assert!(place.report()["trials"].as_array().unwrap().len() < 8, "killed before its end");
     let (code, shown) = said(&place, &["run", "--resume", "out"]);
     assert_eq!(code, 0, "{shown}");
-    assert!(shown.contains(KEPT), "{shown}");
+    assert!(shown.contains(LOADS), "{shown}");
     assert!(shown.lines().any(|line| line.contains("store: cache")), "{shown}");
     let report = place.report();
     assert_eq!(turns(&report), there_and_back("base/store", "other/store"));

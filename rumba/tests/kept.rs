@@ -1,5 +1,5 @@
-//! Repeats start from copies of one load: every engine opens its copy and
-//! verifies; what is damaged is loaded again; an interrupted run goes on.
+//! Trials start from copies of a kept load: every engine opens its copy and verifies; a damaged copy is loaded again; an
+//! interrupted run goes on. With `repeats_from = "kept"` all repeats start from one load, and without it each from its own.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -26,7 +26,7 @@ fn is_verified(trial: &Value) -> bool {
 
 /// Every repeat of these engines starts from a copy of its engine's load, and proves its data.
 fn assert_repeats_from_one_load(place: &Place, engines: &[&str], more: &[&str]) {
-    let mut command = place.short_run(&engines.join(","), &["--set", "repeats=2"]);
+    let mut command = place.short_run(&engines.join(","), &["--set", "repeats=2", "--set", "repeats_from=kept"]);
     for set in more {
         command.args(["--set", set]);
     }
@@ -98,7 +98,7 @@ fn repeats_of_mysql_5_6_start_from_one_load_and_verify() {
 #[test]
 fn repeats_start_from_a_load_that_was_aged_once() {
     let place = Place::new();
-    let sets = ["--set", "repeats=2", "--set", "age=1500ms", "--set", "interval=200ms"];
+    let sets = ["--set", "repeats=2", "--set", "repeats_from=kept", "--set", "age=1500ms", "--set", "interval=200ms"];
     let output = place.short_run("rocksdb,sqlite", &sets).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();
@@ -149,10 +149,63 @@ fn every_rung_of_a_ladder_of_clients_starts_from_a_copy_of_one_load() {
     assert!(place.is_clean());
 }
 
+/// The starts of each load are one figure; a load is made for each repeat, and is gone before the next one.
+#[test]
+fn every_repeat_starts_from_a_load_of_its_own_and_its_starts_are_one_figure() {
+    let place = Place::new();
+    let sets = ["repeats=2", "starts=2", "loops=1"].map(|set| ["--set", set]).concat();
+    let output = place.short_run("rocksdb,null", &sets).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trials = report["trials"].as_array().unwrap();
+    let told = |trial: &Value| (trial["directory"].as_str().unwrap().to_owned(), trial["loaded_by"].as_u64());
+    let of_rocksdb: Vec<_> = trials.iter().filter(|trial| trial["engine"] == "rocksdb").map(told).collect();
+    let expected = [
+        ("001-rocksdb-load", None),
+        ("002-rocksdb-c2-r1-s1", Some(1)),
+        ("005-rocksdb-c2-r1-s2", Some(1)),
+        ("006-rocksdb-load2", None),
+        ("008-rocksdb-c2-r2-s1", Some(6)),
+        ("009-rocksdb-c2-r2-s2", Some(6)),
+    ];
+    assert_eq!(of_rocksdb, expected.map(|(name, load)| (name.to_owned(), load)));
+    assert!(trials.iter().filter(|trial| trial["part"] == "run").all(is_verified));
+    for row in report["summary"]["rows"].as_array().unwrap() {
+        let rate = &row["run"]["metrics"]["ops_per_s"];
+        assert_eq!((row["loads"].as_u64(), rate["values"].as_array().unwrap().len()), (Some(2), 2), "{row}");
+        assert_eq!(rate["starts"].as_array().unwrap().len(), 2, "{rate}");
+        assert_eq!(row["run"]["starts"], serde_json::json!([2, 2]));
+    }
+    assert!(text(&output).contains("repeat 2, start 2, from the data of trial 6"), "{}", text(&output));
+    assert!(place.is_clean());
+}
+
+/// A killed run of four loads goes on in the repeat that it was in.
+#[test]
+fn a_killed_run_goes_on_with_the_load_of_its_repeat() {
+    let place = Place::new();
+    let mut command = place.rumba(&["run", "linkbench", "--engine", "lmdb", "--out", "out"]);
+    for set in ["maxid1=2000", "clients=[1,2]", CALM, "load_clients=2", "warmup=0s", "loops=1", "loop=2s", "repeats=2"]
+    {
+        command.args(["--set", set]);
+    }
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    await_loop(&place, &mut run, "006-lmdb-c2-r2");
+    assert!(!place.path("out/data/001-lmdb-load").exists(), "the first repeat's load is gone");
+    kill_with_its_trial(&mut run);
+    assert!(resumed(&place, &[]).contains("trial 4 need not load again"));
+    let report = place.report();
+    let names =
+        ["001-lmdb-load", "002-lmdb-c1-r1", "003-lmdb-c2-r1", "004-lmdb-load2", "005-lmdb-c1-r2", "006-lmdb-c2-r2"];
+    assert_eq!(statuses(&report), names.map(|name| (name.to_owned(), "done".to_owned())));
+    assert!(report["summary"]["rows"].as_array().unwrap().iter().all(|row| row["loads"] == 2));
+    assert!(place.is_clean());
+}
+
 /// Starts a run from one load, and waits until a trial is in its first loop.
 fn start(place: &Place, trial: &str, more: &[&str]) -> Child {
     let mut command = place.rumba(&["run", "linkbench", "--engine", "rocksdb", "--out", "out"]);
-    for set in ["maxid1=2000", "clients=2", CALM, "warmup=0s", "loops=1"].iter().chain(more) {
+    for set in ["maxid1=2000", "clients=2", CALM, "warmup=0s", "loops=1", "repeats_from=kept"].iter().chain(more) {
         command.args(["--set", set]);
     }
     let told = std::fs::File::create(place.path("told")).unwrap();
@@ -374,7 +427,7 @@ fn a_run_does_not_go_on_with_another_experiment() {
 #[test]
 fn a_load_whose_record_is_gone_is_made_again_under_a_number_that_no_trial_names() {
     let place = Place::new();
-    let output = place.short_run("lmdb", &["--set", "repeats=2"]).output().unwrap();
+    let output = place.short_run("lmdb", &["--set", "repeats=2", "--set", "repeats_from=kept"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     for trial in ["001-lmdb-load", "003-lmdb-c2-r2"] {
         std::fs::remove_dir_all(place.path("out/trials").join(trial)).unwrap();
@@ -392,7 +445,7 @@ fn a_load_whose_record_is_gone_is_made_again_under_a_number_that_no_trial_names(
 #[needs(LoopDevice, StorageRates)]
 fn data_that_is_to_stay_is_copied_off_limited_storage() {
     let place = Place::new();
-    let sets = ["keep_data=true", "storage=slow-ssd", "storage.size=1GiB", "repeats=2"];
+    let sets = ["keep_data=true", "storage=slow-ssd", "storage.size=1GiB", "repeats=2", "repeats_from=kept"];
     let output = place.short_run("sqlite", &sets.map(|set| ["--set", set]).concat()).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let entries = |name: &str| std::fs::read_dir(place.path(name)).unwrap().map(|entry| entry.unwrap());

@@ -197,7 +197,11 @@ fn what_a_run_has_kept_is_served_from_a_copy_and_is_as_it_was() {
 #[needs(PostgreSql)]
 fn a_trial_from_a_copy_gathers_no_statistics_again() {
     let servers = Servers::new();
-    let run = servers.0.short_run("postgresql", &["--set", "keep_data=true", "--set", "repeats=2"]).output().unwrap();
+    let run = servers
+        .0
+        .short_run("postgresql", &["--set", "keep_data=true", "--set", "repeats=2", "--set", "repeats_from=kept"])
+        .output()
+        .unwrap();
     assert!(run.status.success(), "{}", text(&run));
     let server = servers.start(&["out", "--trial", "003-postgresql-c2-r2"]);
     let gathered = "SELECT 'gathered ' || min(analyze_count) || ' to ' || max(analyze_count) FROM pg_stat_user_tables;";

@@ -90,7 +90,7 @@ fn a_kill_in_the_middle_of_a_limited_run_is_cleaned_up_by_doctor() {
 fn so_is_one_that_started_from_a_kept_load() {
     let place = Place::new();
     let mut run = long_run(&place);
-    run.args(["--set", "repeats=2"]);
+    run.args(["--set", "repeats=2", "--set", "repeats_from=kept"]);
     killed_and_cleaned(&place, run, "002-sqlite-c2-r1", |place| {
         assert!(place.path("out/data/001-sqlite-load/note.json").is_file(), "what is kept is beside the volumes");
     });
@@ -100,7 +100,10 @@ fn so_is_one_that_started_from_a_kept_load() {
 #[needs(LoopDevice, StorageRates)]
 fn repeats_on_limited_storage_start_from_one_load_and_verify() {
     let place = Place::new();
-    let output = place.short_run("sqlite", &[&STORAGE[..], &["--set", "repeats=2"]].concat()).output().unwrap();
+    let output = place
+        .short_run("sqlite", &[&STORAGE[..], &["--set", "repeats=2", "--set", "repeats_from=kept"]].concat())
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();
     let trials = report["trials"].as_array().unwrap();

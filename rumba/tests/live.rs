@@ -52,7 +52,7 @@ fn only_who_knows_the_address_is_answered_and_no_foreign_page_reads_or_stops() {
 #[test]
 fn what_happens_is_told_in_order_and_from_where_a_listener_was() {
     let place = Place::new();
-    let mut command = place.short_run("lmdb", &["--live", "--set", "repeats=2"]);
+    let mut command = place.short_run("lmdb", &["--live", "--set", "repeats=2", "--set", "repeats_from=kept"]);
     command.env("TZ", "UTC");
     let run = Served::start(command);
     let all: Vec<_> = run.events(&[]).collect();

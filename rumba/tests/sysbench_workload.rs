@@ -76,7 +76,7 @@ fn measured(trial: &Value) {
 #[test]
 fn repeats_start_from_the_rows_that_prepare_has_loaded() {
     let place = Place::new();
-    let all = trials(&place, "sqlite", &[TABLES, "repeats=2"]);
+    let all = trials(&place, "sqlite", &[TABLES, "repeats=2", "repeats_from=kept"]);
     assert_eq!(all.len(), 3);
     let load = phase(&all[0], "load").unwrap();
     assert_eq!(load["ops"], 1200, "rows: {load}");
@@ -209,9 +209,9 @@ holds = 'ops_per_s("full/point-pk") > ops_per_s("full/insert")'
     let names: Vec<&str> = trials.iter().map(|trial| trial["engine"].as_str().unwrap()).collect();
     let turn = ["full/point-pk", "small/point-pk", "full/insert", "small/insert"];
     let back = ["small/point-pk", "full/point-pk", "small/insert", "full/insert"];
-    assert_eq!(names, [&["full", "small"][..], &turn, &back].concat());
+    assert_eq!(names, [&["full", "small"][..], &turn, &["small", "full"], &back].concat());
     let loads = trials.iter().filter(|trial| phase(trial, "load").is_some()).count();
-    assert_eq!(loads, 2, "one of each engine");
+    assert_eq!(loads, 4, "one of each engine for each repeat");
     // Rows are compared with those of the same test alone.
     let relative = report["summary"]["relative"].as_array().unwrap();
     let of_full = relative.iter().find(|relative| relative["baseline"] == "full").unwrap();
@@ -223,7 +223,7 @@ holds = 'ops_per_s("full/point-pk") > ops_per_s("full/insert")'
     let claim = &report["summary"]["claims"][0];
     assert!(claim["seen"] == true && claim["measured"].as_f64().unwrap() > 1.0, "{claim}");
     // A run that is interrupted goes on with the test that it was in.
-    std::fs::remove_dir_all(place.path("out/trials/010-full_insert-c2-r2")).unwrap();
+    std::fs::remove_dir_all(place.path("out/trials/012-full_insert-c2-r2")).unwrap();
     let output = place.rumba(&["run", "--resume", "out", "--quiet"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     assert!(place.is_clean());
@@ -237,7 +237,8 @@ fn a_script_whose_module_was_changed_does_not_go_on_with_a_run() {
     let module = |text: &str| std::fs::write(place.path("theirs.lua"), text).unwrap();
     module("function theirs() end\n");
     let mut command = place.rumba(&["run", "sysbench", "--engine", "sqlite", "--out", "out", "--quiet"]);
-    for set in ["script=mine.lua", "clients=1", "warmup=0s", "loops=1", "loop=200ms", "repeats=2"] {
+    for set in ["script=mine.lua", "clients=1", "warmup=0s", "loops=1", "loop=200ms", "repeats=2", "repeats_from=kept"]
+    {
         command.args(["--set", set]);
     }
     let output = command.output().unwrap();

@@ -6,7 +6,15 @@ import { h, scrolling, section } from "./dom";
 import { Footnotes } from "./footnotes";
 import { counted, measured } from "./format";
 
-const WORDS: Record<Judgement["verdict"], string> = { holds: "holds", fails: "fails", undecided: "undecided", "seen-once": "seen once", void: "void" };
+const WORDS: Record<Judgement["verdict"], string> = {
+  holds: "holds",
+  fails: "fails",
+  undecided: "undecided",
+  "seen-once": "seen once",
+  void: "void",
+  "true-for-this-load": "true for this load",
+  "false-for-this-load": "false for this load",
+};
 
 /** What is behind a verdict: what one repeat showed, the test, or what would decide. */
 function behind({ verdict, seen, test, more_repeats }: Judgement): string | null {
@@ -52,7 +60,7 @@ export function claimsSection(context: Context): HTMLElement | null {
   return section(
     "claims",
     "Claims",
-    "An exact test over the repeats decides: a claim that holds, or fails, does so wrongly in at most 5 of 100 such experiments. With one repeat it was seen once, which decides nothing. Below a measured figure: its 90% interval, where there are repeats.",
+    "An exact test over the repeats decides: a claim that holds, or fails, does so wrongly in at most 5 of 100 such experiments. With one repeat it was seen once, which decides nothing. A claim is true or false for this load only where the repeats are starts of one load. Below a measured figure: its 90% interval, where there are repeats.",
     scrolling("claims", table),
     footnotes.list(),
   );

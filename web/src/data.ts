@@ -15,6 +15,8 @@ export interface Spread {
 export interface Figure {
   median: Metric;
   values: Metric[];
+  /** The values behind these, of each start of each repeat, where a load has several starts. */
+  starts?: Metric[][];
   spread: Spread | null;
   /** Where the centre of the repeats lies, by the exact test of the verdicts; from four repeats on. */
   centre?: { low: number; high: number; level: number };
@@ -30,6 +32,8 @@ export interface OpFigures {
 
 export interface PhaseFigures {
   trials: number[];
+  /** The repeat of each value. */
+  repeats: number[];
   notes: string[];
   /** That no repeat came to its end: nothing is decided by these figures. */
   partial?: boolean;
@@ -56,6 +60,9 @@ export interface Row {
 /** What a ratio says, noise considered. */
 export type Change = "better" | "worse" | "same" | "differs" | "undecided" | "seen-once" | "void";
 
+/** What a verdict holds for; `this-load` where repeats are starts of one load. */
+export type Scope = "loads" | "this-load";
+
 /** A figure over another, with the exact interval and its verdict. */
 export interface Ratio {
   metric: string;
@@ -64,6 +71,8 @@ export interface Ratio {
   low: Metric;
   high: Metric;
   change: Change;
+  /** What the verdict holds for: other loads too, or this load only. */
+  scope?: Scope;
   more_repeats: number | null;
   /** Why no verdict is given although both have the figure. */
   lacking?: string;
@@ -98,7 +107,7 @@ export interface Judgement {
   holds: string;
   measure: string | null;
   published: number | null;
-  verdict: "holds" | "fails" | "undecided" | "seen-once" | "void";
+  verdict: "holds" | "fails" | "undecided" | "seen-once" | "void" | "true-for-this-load" | "false-for-this-load";
   seen: boolean | null;
   test: string | null;
   more_repeats: number | null;
@@ -130,6 +139,7 @@ export interface Verdict {
   value: string;
   close: string[];
   seen_once: boolean;
+  scope?: Scope;
   left_out: string[];
 }
 

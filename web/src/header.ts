@@ -26,7 +26,7 @@ function verdict(context: Context): HTMLElement | null {
   const { clients } = current();
   const found = context.data.verdicts.filter((entry) => entry.clients === clients);
   if (found.length === 0) return null;
-  const cells = found.map(({ question, engine, value, metric, close, seen_once }) =>
+  const cells = found.map(({ question, engine, value, metric, close, seen_once, scope }) =>
     h(
       "div",
       { class: "verdict" },
@@ -37,6 +37,7 @@ function verdict(context: Context): HTMLElement | null {
         h("span", { class: "winner" }, marker(context.look(engine)), engine),
         h("span", { class: "won" }, value, metric.endsWith("_with_drain") && " with the drain"),
         seen_once && h("span", { class: "won" }, "seen once: one repeat decides nothing"),
+        scope === "this-load" && h("span", { class: "won" }, "for this load: the repeats are starts of one load"),
         close.length > 0 && h("span", { class: "won" }, `not told apart from ${close.join(", ")}`),
       ),
     ),

@@ -110,11 +110,13 @@ function conclusion(judged: Ratio | undefined): HTMLElement | false {
   const [low, high] = [value(judged.low), value(judged.high)];
   const interval = low !== null && high !== null && `${ratio(low)}–${ratio(high)}`;
   const more = judged.more_repeats === null ? "" : `; ${counted(judged.more_repeats, "more repeat")} would probably decide`;
+  const scope = judged.scope === "this-load" ? " for this load" : "";
+  const decided = `95% interval of the ratio: decided${scope}`;
   const [words, title] = {
-    better: [interval || "better", "95% interval of the ratio: decided"],
-    worse: [interval || "worse", "95% interval of the ratio: decided"],
-    differs: [interval || "differs", "95% interval of the ratio: decided"],
-    same: ["the same", `within 1%: ${interval || ""}`],
+    better: [`${interval || "better"}${scope}`, decided],
+    worse: [`${interval || "worse"}${scope}`, decided],
+    differs: [`${interval || "differs"}${scope}`, decided],
+    same: [`the same${scope}`, `within 1%: ${interval || ""}`],
     undecided: ["not decided", undecided(judged, interval, more)],
     "seen-once": ["seen once", "one repeat decides nothing"],
     void: ["void", judged.lacking ?? "both are the same engine"],
@@ -140,7 +142,8 @@ function figureCell(footnotes: Footnotes, head: string, figure: Figure | undefin
   const median = value(figure?.median);
   if (median === null) return h("td", { "data-head": head }, footnotes.dash(reason(figure?.median)));
   const repeats = numbers(figure).map(whole);
-  const spread = figure?.spread ? `; repeats: ${repeats.join(", ")}; largest over smallest less one: ${percent(figure.spread.range)}` : "";
+  const starts = (figure?.starts ?? []).map((of) => of.map((start) => (value(start) === null ? "–" : whole(value(start) ?? 0))).join(" and "));
+  const spread = figure?.spread ? `; repeats: ${repeats.join(", ")}${starts.length > 0 ? `; their starts: ${starts.join(", ")}` : ""}; largest over smallest less one: ${percent(figure.spread.range)}` : "";
   // Below zero there is no length, and no ratio.
   const share = largest >= RESOLUTION ? Math.max(0, Math.min(100, (100 * median) / largest)) : 0;
   const relative = base && base >= RESOLUTION && median >= 0 ? ratio(median / base) : null;
@@ -156,7 +159,7 @@ function figureCell(footnotes: Footnotes, head: string, figure: Figure | undefin
 
 /** How far the repeats of each engine lie apart. */
 export function spreadTable(context: Context, columns: Column[], pick: (row: Row) => PhaseFigures | null): HTMLElement | null {
-  const rows = context.rows().filter((row) => (pick(row)?.trials.length ?? 0) > 1);
+  const rows = context.rows().filter((row) => (pick(row)?.repeats.length ?? 0) > 1);
   if (rows.length === 0) return null;
   const body = rows.map((row) => {
     const cells = columns.map((column) => {

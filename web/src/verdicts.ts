@@ -10,6 +10,13 @@ import { saveButtons } from "./picture";
 import { choose, current } from "./state";
 
 const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "seen-once": "seen once", void: "void" };
+
+/** A verdict with what it holds for. */
+function verdictWords({ change, scope }: Ratio): string {
+  const decided = change === "better" || change === "worse" || change === "same" || change === "differs";
+  return decided && scope === "this-load" ? `${WORDS[change]} for this load` : WORDS[change];
+}
+
 /** Beyond tenfold a factor is easier to read than a percentage. */
 const TENFOLD = 10;
 
@@ -48,7 +55,7 @@ function line(context: Context, base: Row, row: Row, judged: Ratio, first: boole
   });
   const [factor, low, high] = [value(judged.ratio), value(judged.low), value(judged.high)];
   const noise = figures.flatMap((figure) => (figure?.spread ? [figure.spread.range] : []));
-  const counts = [base, row].map(({ run }) => run?.trials.length ?? 0);
+  const counts = [base, row].map(({ run }) => run?.repeats.length ?? 0);
   return h(
     "tr",
     {},
@@ -56,7 +63,7 @@ function line(context: Context, base: Row, row: Row, judged: Ratio, first: boole
     h("th", { scope: "row", class: "of" }, metricName(judged.metric), h("span", { class: "unit" }, unitAndDirection(context, judged.metric))),
     ...medians,
     named("change", factor === null ? "–" : changed(factor), low !== null && high !== null && h("span", { class: "unit" }, `${changed(low)} to ${changed(high)}`)),
-    h("td", { class: `text change-${judged.change}`, "data-head": "verdict" }, WORDS[judged.change], !judged.headline && h("span", { class: "unit" }, "not a headline")),
+    h("td", { class: `text change-${judged.change}`, "data-head": "verdict" }, verdictWords(judged), !judged.headline && h("span", { class: "unit" }, "not a headline")),
     named("noise", noise.length > 0 ? percent(Math.max(...noise)) : "–"),
     named("repeats", counts.join(" and ")),
     h("td", { "data-head": "more repeats", class: judged.change === "undecided" || judged.change === "seen-once" ? "" : "none-needed" }, moreRepeats(judged)),
@@ -96,7 +103,7 @@ export function verdictsSection(context: Context): HTMLElement | null {
   return section(
     "verdicts",
     "Verdicts",
-    `What the repeats say against ${baseline}, by an exact test. Each verdict of a headline is wrong in at most 5 of 100 cases; those of all other metrics bear a false discovery rate of 5% together. How many more repeats of each engine would decide is reckoned from the noise seen.`,
+    `What the repeats say against ${baseline}, by an exact test. Each verdict of a headline is wrong in at most 5 of 100 cases; those of all other metrics bear a false discovery rate of 5% together. A verdict for this load rests on starts of one load, and says nothing about others. How many more repeats of each engine would decide is reckoned from the noise seen.`,
     saveButtons(context, "verdicts", "the verdicts"),
     switcher,
     scrolling("verdicts", h("table", { class: "verdict-table latency" }, h("thead", {}, head), ...bodies)),

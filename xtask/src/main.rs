@@ -1,6 +1,7 @@
-//! The project's own chores: `cargo run -p xtask -- tidy`, `-- new`, `-- bench`, `-- simulate`, `-- experiments`,
-//! `-- package`, `-- book`.
+//! The project's own chores: `cargo run -p xtask -- tidy`, `-- new`, `-- bench`, `-- simulate`, `-- aa`,
+//! `-- experiments`, `-- package`, `-- book`.
 
+mod aa;
 mod bench;
 mod book;
 mod experiments;
@@ -20,6 +21,7 @@ const USAGE: &str = "usage: cargo run -p xtask -- tidy
        cargo run --release -p xtask -- bench [--write] [MEASUREMENT...]
        cargo run -p xtask -- memory-needs [--fit | BUILD...]
        cargo run --release -p xtask -- simulate [--write]
+       cargo run --release -p xtask -- aa [ENGINE=A,B] [MODE=loads|kept] [PAIRS=N] [--write]
        cargo run -p xtask -- experiments [--write]
        cargo run -p xtask -- package BINARY
        cargo run -p xtask -- book
@@ -44,6 +46,11 @@ memory-needs  measures what engines need beside their cache, in memory groups
 simulate
        how often verdicts err on made-up data, and what they find; --write puts the
        tables into docs/method.md. Fails when they err more often than they say
+aa     how often verdicts err for real: compares engines with themselves, 20 pairs of each,
+       with loads as repeats and with starts of one load. Runs that this commit has finished
+       are in results/aa and are not repeated. --write keeps the counts in docs/aa.json and puts the
+       table into docs/method.md. Fails when verdicts over loads err more often than 5%.
+       Needs a rumba beside this program: cargo build --release -p rumba
 experiments  fails when a measured table of docs/experiments.md or README.md is not that of the
        committed docs/experiments/NAME.json, or when docs/experiments.md does not say what an
        experiments/NAME.toml has otherwise today than its run had, and names those that have no
@@ -61,6 +68,7 @@ fn main() -> ExitCode {
         ["memory-needs", named @ ..] => memory_needs(named),
         ["simulate"] => ended("simulate", simulate::run(root(), false)),
         ["simulate", "--write"] => ended("simulate", simulate::run(root(), true)),
+        ["aa", words @ ..] => ended("aa", aa::run(root(), words)),
         ["experiments"] => experiments(false),
         ["experiments", "--write"] => experiments(true),
         ["book"] => book(),

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
+use crate::starts::Scope;
 
 /// A claim as an experiment states it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +36,21 @@ pub enum Verdict {
     SeenOnce,
     /// It compares an engine with itself: same build, same effective settings. `reason` names both.
     Void,
+    /// As `Holds`, over starts of one load: how another load would come out is not known.
+    TrueForThisLoad,
+    /// As `Fails`, over starts of one load.
+    FalseForThisLoad,
+}
+
+impl Verdict {
+    /// What is left of it where it holds for no more than this.
+    pub fn within(self, scope: Scope) -> Self {
+        match (scope, self) {
+            (Scope::ThisLoad, Verdict::Holds) => Verdict::TrueForThisLoad,
+            (Scope::ThisLoad, Verdict::Fails) => Verdict::FalseForThisLoad,
+            _ => self,
+        }
+    }
 }
 
 /// A claim with its verdict and what it rests on; made when results are read, never stored.

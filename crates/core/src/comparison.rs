@@ -19,7 +19,7 @@ use crate::ratio::Ratio;
 use crate::record::Status;
 pub use crate::remark::{About, Remark, TrialName};
 use crate::search::Searched;
-use crate::starts::Starts;
+use crate::starts::{Scope, Starts};
 use crate::workload::{ResponseLimit, Short, engine_in_test};
 use crate::written::WrittenChange;
 
@@ -136,11 +136,17 @@ pub struct KeptFigures {
 /// The load, or all loops, of an engine over its repeats.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseFigures {
-    /// The trials that the figures come from, by number.
+    /// The trials that the figures come from, by number; those that started from the load of one repeat follow each other.
     pub trials: Vec<u32>,
-    /// Which repeat each of these trials was.
+    /// Which repeat each value of a figure is of.
     #[serde(default)]
     pub repeats: Vec<u32>,
+    /// How many of the trials each value is the mean of; empty where each value is of one trial.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub starts: Vec<u32>,
+    /// By value, the number of the trial that loaded its data.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<u32>,
     /// What a reader must know about them: a trial that did not end its loops.
     pub notes: Vec<String>,
     /// That no repeat came to its end, so that these are figures of what ended of them: nothing is decided by them.
@@ -157,6 +163,28 @@ impl PhaseFigures {
     /// The median of a metric; absent, with the reason, where there is none.
     pub fn median(&self, metric: &str) -> Metric {
         self.metrics.get(metric).map_or_else(Metric::default, |figure| figure.median.clone())
+    }
+
+    /// A trial's own value of a figure; `None` where the figures are not of this trial.
+    pub fn of_trial<'a>(&self, figure: &'a Figure, trial: u32) -> Option<&'a Metric> {
+        let place = self.trials.iter().position(|number| *number == trial)?;
+        match figure.starts.is_empty() {
+            true => figure.values.get(place),
+            false => figure.starts.iter().flatten().nth(place),
+        }
+    }
+
+    /// The numbers of a figure, one of each load: where several repeats are starts of one load, their mean.
+    pub fn numbers_of_loads(&self, figure: &Figure) -> Vec<f64> {
+        let mut of_loads: Vec<(u32, f64, f64)> = Vec::new();
+        for (load, value) in self.loads.iter().zip(&figure.values) {
+            let Some(value) = value.value() else { continue };
+            match of_loads.iter_mut().find(|(known, ..)| known == load) {
+                Some((_, sum, count)) => (*sum, *count) = (*sum + value, *count + 1.0),
+                None => of_loads.push((*load, value, 1.0)),
+            }
+        }
+        of_loads.into_iter().map(|(_, sum, count)| sum / count).collect()
     }
 
     /// The metrics that counters make by this rule.
@@ -201,8 +229,7 @@ pub struct Row {
     /// Repeats whose load or run was suspended: that part of them is in no figure of this row.
     #[serde(default)]
     pub suspended: Vec<Suspended>,
-    /// How many loads the repeats of the run started from: with one load and many
-    /// starts, a verdict says nothing about how another load would have come out.
+    /// How many loads the repeats of the run started from. With fewer loads than repeats a verdict holds for this load only.
     #[serde(default)]
     pub loads: u32,
 }
@@ -535,6 +562,13 @@ pub struct ComparedRow {
     /// Of loops: what the change of the bytes written came from, where there is one and the engine counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenChange>,
+}
+
+impl ComparedRow {
+    /// What its verdicts hold for.
+    pub fn scope(&self) -> Scope {
+        Starts::scope(&[self.base_starts, self.other_starts])
+    }
 }
 
 /// An engine whose figures the base has and the other has not: nothing is known of what became of them.

@@ -30,8 +30,12 @@ pub struct Centre {
 pub struct Figure {
     /// The median of the repeats that have the number; absent when none has.
     pub median: Metric,
-    /// Every repeat's number, in the order of [`crate::comparison::PhaseFigures::trials`].
+    /// Every repeat's number, in the order of [`crate::comparison::PhaseFigures::repeats`]; where several trials started
+    /// from the load of a repeat, their mean.
     pub values: Vec<Metric>,
+    /// The numbers behind these means, of each start of each repeat; empty where every repeat has one start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub starts: Vec<Vec<Metric>>,
     /// How far they lie apart; `None` with fewer than two numbers or a smallest of zero.
     pub spread: Option<Spread>,
     /// Where their centre lies; of a metric of a phase from four numbers on.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::starts::Scope;
+
 /// What a gate found of one engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -41,6 +43,9 @@ pub struct Gated {
     /// `holds`: it is so, beyond the noise and what the host is allowed; `fails`: it is not; `not-judged`: the other does
     /// not show it.
     pub verdict: Found,
+    /// What it holds for: other loads too, or this load only. A gate closes on both, because a regression may be there.
+    #[serde(default)]
+    pub scope: Scope,
     /// The figures and the test, or why there is no verdict.
     pub reason: String,
     /// By how many percent the host alone is allowed to have moved the ratio, where the verdict rests on that; absent
@@ -54,11 +59,11 @@ impl Gated {
     pub fn line(&self) -> String {
         let Gated { gate, engine, clients, reason, .. } = self;
         let verdict = match self.verdict {
-            Found::Holds => "IS SO",
-            Found::Fails => "is not so",
-            Found::Undecided => "undecided",
-            Found::SeenOnce => "seen once, no failure",
-            Found::Void => "void",
+            Found::Holds => format!("IS SO{}", self.scope.words()),
+            Found::Fails => format!("is not so{}", self.scope.words()),
+            Found::Undecided => "undecided".to_owned(),
+            Found::SeenOnce => "seen once, no failure".to_owned(),
+            Found::Void => "void".to_owned(),
             Found::NotJudged => return format!("fail-if {gate}: {engine}, {clients} clients: not judged: {reason}"),
         };
         format!("fail-if {gate}: {engine}, {clients} clients: {verdict} ({reason})")

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
+use crate::starts::Scope;
 
 /// A ratio nearer to one than this is no change that anybody needs to act on:
 /// when the whole interval lies so near, the two are the same.
@@ -62,6 +63,9 @@ pub struct Ratio {
     pub high: Metric,
     /// What the ratio says.
     pub change: Change,
+    /// What that holds for: other loads too, or this load only.
+    #[serde(default)]
+    pub scope: Scope,
     /// The two-sided p-value of the exact permutation test that both are alike; absent with one repeat.
     pub p: Option<f64>,
     /// How many more repeats of each side would probably decide it, at the noise

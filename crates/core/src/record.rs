@@ -343,6 +343,9 @@ pub struct TrialPlan {
     pub clients: u32,
     /// Which repeat, from 1; of a trial of part `load`, which load of this engine.
     pub repeat: u32,
+    /// Which start of its repeat, from 1: with `run.starts` several trials start from one load, and count as one figure.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub start: u32,
     /// Which of its phases it runs.
     #[serde(default, skip_serializing_if = "TrialPart::is_whole")]
     pub part: TrialPart,
@@ -425,6 +428,14 @@ fn backlog_s() -> f64 {
     BACKLOG_S
 }
 
+fn one() -> u32 {
+    1
+}
+
+fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
 /// `[run]` as one trial has it, with its defaults filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunPlan {
@@ -474,6 +485,9 @@ pub struct RunPlan {
     /// is killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crash_s: Option<f64>,
+    /// Trials that start from one load, for each number of clients and each test; their mean is one figure.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub starts: u32,
     /// Whether the data directory is kept.
     pub keep_data: bool,
     /// Length of an interval in seconds.

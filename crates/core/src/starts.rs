@@ -12,7 +12,35 @@ pub struct Starts {
     pub loads: u32,
 }
 
+/// What a verdict holds for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// For other loads of the same data too: every figure is of a load of its own.
+    #[default]
+    Loads,
+    /// For this load only: several figures of a side are starts of one load, which say nothing about how another load of
+    /// the same data would have come out.
+    ThisLoad,
+}
+
+impl Scope {
+    /// What stands behind a verdict: ` for this load`; empty where it holds for others.
+    pub fn words(self) -> &'static str {
+        match self {
+            Scope::Loads => "",
+            Scope::ThisLoad => " for this load",
+        }
+    }
+}
+
 impl Starts {
+    /// What a verdict over figures of these sides holds for.
+    pub fn scope(sides: &[Self]) -> Scope {
+        let shares_load = |side: &Self| side.loads > 0 && side.loads < side.repeats;
+        if sides.iter().any(shares_load) { Scope::ThisLoad } else { Scope::Loads }
+    }
+
     /// Behind the number of repeats of each side, what they started from: ` from one load`, `, each from its own load`.
     /// Empty where no side has a second repeat, or where the loads are not known: nothing is generalised then.
     pub fn words(sides: &[Self]) -> String {
@@ -33,7 +61,7 @@ impl Starts {
 
 #[cfg(test)]
 mod tests {
-    use super::Starts;
+    use super::{Scope, Starts};
 
     fn words(sides: &[(u32, u32)]) -> String {
         Starts::words(&sides.iter().map(|&(repeats, loads)| Starts { repeats, loads }).collect::<Vec<_>>())
@@ -46,6 +74,17 @@ mod tests {
         assert_eq!(words(&[(4, 4), (3, 3)]), ", each from its own load");
         assert_eq!(words(&[(4, 1), (4, 4)]), " from 1 and 4 loads");
         assert_eq!(words(&[(4, 2)]), " from 2 loads");
+    }
+
+    #[test]
+    fn a_verdict_over_starts_of_one_load_holds_for_this_load_only() {
+        let scope = |sides: &[(u32, u32)]| {
+            Starts::scope(&sides.iter().map(|&(repeats, loads)| Starts { repeats, loads }).collect::<Vec<_>>())
+        };
+        assert_eq!(scope(&[(4, 4), (4, 4)]), Scope::Loads);
+        assert_eq!(scope(&[(4, 1), (4, 4)]), Scope::ThisLoad, "one such side is enough");
+        assert_eq!(scope(&[(4, 2)]), Scope::ThisLoad, "a load that was made again on resume does not make four");
+        assert_eq!(scope(&[(1, 1), (1, 1)]), Scope::Loads, "one repeat has no verdict");
     }
 
     #[test]

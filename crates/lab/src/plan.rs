@@ -19,33 +19,37 @@ use crate::spec::{Experiment, RepeatsFrom, SHORTEST_INTERVAL_S};
 
 pub use rest::rest;
 
-/// The trials. First the loads that others start from, one of each engine whose
-/// data can be kept, or of each of its tests that needs data of its own; then the
-/// repeats, interleaved (not A A B B), so that a host that grows slower
-/// does so for every engine; of a suite, each test by all engines before the next
-/// test. Each second turn goes the other way round (A B B A): what a trial leaves behind
-/// for the next one meets all of them.
+/// The trials, repeat by repeat. A repeat begins with the loads that its trials start from; with `repeats_from = "kept"`
+/// the first repeat alone has loads, and all others start from these. An engine whose repeat has one trial loads in it.
+///
+/// Engines take turns (A B, not A A B B), so that a host that slows down slows down all of them. Every second turn goes
+/// the other way round (A B B A), so that what a trial leaves behind for the next one meets all engines. Of a suite, all
+/// engines run a test before the next test begins.
 pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
     let run = &experiment.run;
     let tests: Vec<Option<&Test>> = match experiment.tests.as_slice() {
         [] => vec![None],
         tests => tests.iter().map(Some).collect(),
     };
-    let (mut trials, loads) = loads(experiment, registry, &tests);
+    let mut trials: Vec<TrialPlan> = Vec::new();
+    let mut loads = Vec::new();
     for repeat in 1..=run.repeats {
-        let mut turn: Vec<&EngineConfig> = experiment.engines.iter().collect();
-        if repeat % 2 == 0 {
-            turn.reverse();
+        if repeat == 1 || run.repeats_from == RepeatsFrom::Load {
+            let (of_repeat, names) = loads_of_repeat(experiment, registry, &tests, repeat, trials.len());
+            trials.extend(of_repeat);
+            loads = names;
         }
-        for &clients in &run.clients {
-            for test in &tests {
-                for &engine in &turn {
-                    let loaded =
-                        engine_in_test(&engine.name, test.filter(|test| test.loads).map(|test| test.name.as_str()));
-                    let load = loads.iter().find(|(name, _)| *name == loaded).map(|(_, number)| *number);
-                    let part = if load.is_some() { TrialPart::Run } else { TrialPart::Whole };
-                    let planned = trial(experiment, engine, registry, trials.len(), clients, repeat, part);
-                    trials.push(in_test(TrialPlan { loaded_by: load, ..planned }, *test));
+        for start in 1..=run.starts {
+            for &clients in &run.clients {
+                for test in &tests {
+                    for engine in turn(experiment, repeat + start) {
+                        let loaded =
+                            engine_in_test(&engine.name, test.filter(|test| test.loads).map(|test| test.name.as_str()));
+                        let load = loads.iter().find(|(name, _)| *name == loaded).map(|(_, number)| *number);
+                        let part = if load.is_some() { TrialPart::Run } else { TrialPart::Whole };
+                        let planned = trial(experiment, engine, registry, trials.len(), clients, repeat, part);
+                        trials.push(in_test(TrialPlan { start, loaded_by: load, ..planned }, *test));
+                    }
                 }
             }
         }
@@ -53,39 +57,58 @@ pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
     trials
 }
 
-/// An engine as a load that is kept has it: its storage may be throttled later alone.
+/// The engines in the order of a turn: backwards in every second one.
+fn turn(experiment: &Experiment, number: u32) -> Vec<&EngineConfig> {
+    let mut turn: Vec<&EngineConfig> = experiment.engines.iter().collect();
+    if number % 2 == 1 {
+        turn.reverse();
+    }
+    turn
+}
+
+/// An engine while it loads for others: the throttle of its storage may be for the trials alone.
 fn while_loading(engine: &EngineConfig) -> EngineConfig {
     let storage = engine.limits.storage.as_ref().map(StorageLimit::while_loading);
     EngineConfig { limits: Limits { storage, ..engine.limits.clone() }, ..engine.clone() }
 }
 
-/// Whether loads differ in nothing but what throttles their engines later, so that one serves both. Others that are
-/// alike load for themselves: who runs an engine against itself wants to see what loads differ by.
+/// Whether the storage is throttled after the load only.
+fn loads_freely(engine: &EngineConfig) -> bool {
+    engine.limits.storage.as_ref().is_some_and(|storage| !storage.throttle_load)
+}
+
+/// Whether one load serves both engines because they differ in their later throttle only. Other equal engines load for
+/// themselves: a user who runs an engine against itself wants to see how loads differ.
 fn load_alike(one: &TrialPlan, other: &TrialPlan) -> bool {
-    let is_free = other.engine.limits.storage.as_ref().is_some_and(|storage| !storage.throttle_load);
-    is_free
+    loads_freely(&other.engine)
         && EngineConfig { name: other.engine.name.clone(), ..one.engine.clone() } == other.engine
         && (&one.test, &one.workload_settings) == (&other.test, &other.workload_settings)
 }
 
-/// The loads that others start from; and by the name of who starts from one (an engine, or one in a test that loads for
-/// itself) its number.
-fn loads(
+/// The loads of a repeat, numbered after `before` trials; and the number of the load for each name that starts from one
+/// (an engine, or an engine in a test that loads its own data).
+fn loads_of_repeat(
     experiment: &Experiment,
     registry: &Registry,
     tests: &[Option<&Test>],
+    repeat: u32,
+    before: usize,
 ) -> (Vec<TrialPlan>, Vec<(String, u32)>) {
     let run = &experiment.run;
-    // Ageing goes the sooner, the more clients it has.
+    // Ageing takes less time with more clients.
     let clients = if run.age_s.is_some() { run.clients.iter().max() } else { run.clients.first() };
     let clients = clients.copied().unwrap_or(1);
-    let mut of_tests: Vec<Option<&Test>> = tests.iter().map(|test| test.filter(|test| test.loads)).collect();
-    of_tests.dedup();
+    let mut of_tests: Vec<Option<&Test>> = Vec::new();
+    for test in tests.iter().map(|test| test.filter(|test| test.loads)) {
+        if !of_tests.contains(&test) {
+            of_tests.push(test);
+        }
+    }
     let (mut trials, mut loads): (Vec<TrialPlan>, _) = (Vec::new(), Vec::new());
-    for engine in experiment.engines.iter().filter(|engine| is_kept(experiment, engine, registry)) {
-        let engine = while_loading(engine);
-        for test in &of_tests {
-            let load = trial(experiment, &engine, registry, trials.len(), clients, 1, TrialPart::Load);
+    for engine in turn(experiment, repeat + 1) {
+        for test in of_tests.iter().filter(|test| is_kept(experiment, engine, **test, registry)) {
+            let number = before + trials.len();
+            let load = trial(experiment, &while_loading(engine), registry, number, clients, repeat, TrialPart::Load);
             let load = in_test(load, *test);
             let alike = trials.iter().find(|other| load_alike(other, &load)).map(|other| other.number);
             loads.push((load.engine.name.clone(), alike.unwrap_or(load.number)));
@@ -107,12 +130,14 @@ fn in_test(mut trial: TrialPlan, test: Option<&Test>) -> TrialPlan {
     trial
 }
 
-/// Whether an engine's trials start from copies of one load. One trial alone would
-/// gain nothing by it, so that then it has to be asked for.
-pub fn is_kept(experiment: &Experiment, engine: &EngineConfig, registry: &Registry) -> bool {
+/// Whether trials of an engine start from copies of a load that was kept, in a test that loads its own data or in those
+/// that share data (`None`). A load from which one trial alone starts would gain nothing by that.
+fn is_kept(experiment: &Experiment, engine: &EngineConfig, test: Option<&Test>, registry: &Registry) -> bool {
     let run = &experiment.run;
-    let several = run.search.is_some() || run.repeats > 1 || run.clients.len() > 1 || experiment.tests.len() > 1;
-    let wanted = run.repeats_from.map_or(several, |from| from == RepeatsFrom::Kept);
+    let sharing = if test.is_some() { 1 } else { experiment.tests.iter().filter(|test| !test.loads).count().max(1) };
+    let trials_of_repeat = run.clients.len() * run.starts as usize * sharing;
+    let several = trials_of_repeat > 1 || run.search.is_some() || loads_freely(engine);
+    let wanted = several || run.repeats_from == RepeatsFrom::Kept;
     wanted && registry.engine(&engine.engine).is_some_and(|known| known.reopens(engine))
 }
 
@@ -136,6 +161,7 @@ fn trial(
         aged_by: experiment.aged_by.clone(),
         clients,
         repeat,
+        start: 1,
         part,
         loaded_by: None,
         probe: run.search.filter(|_| part != TrialPart::Load).map(|_| 1),
@@ -157,6 +183,7 @@ fn trial(
             aa: run.aa,
             verify: run.verify,
             crash_s: run.crash_s,
+            starts: run.starts,
             keep_data: run.keep_data,
             interval_s: run.interval_s,
             stall_s: run.stall_s,
@@ -164,15 +191,18 @@ fn trial(
     }
 }
 
-/// The name of a trial's directory: `003-rocksdb.zstd-c4-r1`, with the engine's name for short, which no shell takes for a
-/// pattern; of one that loads for others, `001-rocksdb.zstd-load`.
+/// The name of a trial's directory: `003-rocksdb.zstd-c4-r1`, or `003-rocksdb.zstd-c4-r1-s2` where a load has several
+/// starts; of a load, `001-rocksdb.zstd-load`. The engine's short name stands in it, which no shell takes for a pattern.
 pub fn directory(trial: &TrialPlan) -> String {
     let short = engine_name::short(&trial.engine.name);
     let engine = short.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "_");
     match (trial.part, trial.repeat) {
         (TrialPart::Load, 1) => format!("{:03}-{engine}-load", trial.number),
         (TrialPart::Load, again) => format!("{:03}-{engine}-load{again}", trial.number),
-        _ => format!("{:03}-{engine}-c{}-r{}", trial.number, trial.clients, trial.repeat),
+        _ => {
+            let start = if trial.run.starts > 1 { format!("-s{}", trial.start) } else { String::new() };
+            format!("{:03}-{engine}-c{}-r{}{start}", trial.number, trial.clients, trial.repeat)
+        }
     }
 }
 
@@ -234,21 +264,7 @@ pub fn warnings(experiment: &Experiment, memory_bytes: Option<u64>, registry: &R
     let engines = &experiment.engines;
     let mut warnings = parity::warnings(engines, registry);
     warnings.extend(page_cache(experiment, memory_bytes, registry));
-    let can_keep = |engine: &&EngineConfig| is_kept(experiment, engine, registry);
-    let keeps_data =
-        |engine: &&EngineConfig| registry.engine(&engine.engine).is_some_and(|known| known.info().keeps_data);
-    let loading: Vec<&EngineConfig> = engines.iter().filter(keeps_data).filter(|engine| !can_keep(engine)).collect();
-    if !loading.is_empty() && engines.iter().any(|engine| can_keep(&engine)) {
-        let names: Vec<&str> = loading.iter().map(|engine| engine.name.as_str()).collect();
-        warnings.push(Warning::new(
-            "loads-differ",
-            format!(
-                "{} loads for every trial, because its data cannot be kept; the others start from one load each",
-                names.join(", ")
-            ),
-            "set repeats_from = \"load\" to have all of them load for every trial",
-        ));
-    }
+    warnings.extend(loads_differ(experiment, registry));
     if let Some(warning) = few_repeats(experiment) {
         warnings.push(warning);
     } else if experiment.run.repeats == 1 {
@@ -261,6 +277,30 @@ pub fn warnings(experiment: &Experiment, memory_bytes: Option<u64>, registry: &R
     warnings.extend(few_intervals(experiment));
     warnings.extend(experiment.same_engines.iter().cloned());
     warnings
+}
+
+/// Warns of engines that load for every trial next to engines whose trials share a load: their caches are warm, and their
+/// pages are as the load left them.
+fn loads_differ(experiment: &Experiment, registry: &Registry) -> Option<Warning> {
+    let tests = || experiment.tests.iter().map(|test| Some(test).filter(|test| test.loads)).chain([None]);
+    let shares = |engine: &&EngineConfig| tests().any(|test| is_kept(experiment, engine, test, registry));
+    let keeps_data =
+        |engine: &&EngineConfig| registry.engine(&engine.engine).is_some_and(|known| known.info().keeps_data);
+    let (sharing, loading): (Vec<&EngineConfig>, Vec<&EngineConfig>) =
+        experiment.engines.iter().filter(keeps_data).partition(shares);
+    if sharing.is_empty() || loading.is_empty() {
+        return None;
+    }
+    let names: Vec<&str> = loading.iter().map(|engine| engine.name.as_str()).collect();
+    let others = match experiment.run.repeats_from {
+        RepeatsFrom::Kept => "the others load once",
+        RepeatsFrom::Load => "the others load once for each repeat",
+    };
+    Some(Warning::new(
+        "loads-differ",
+        format!("{} loads for every trial, because its data cannot be kept; {others}", names.join(", ")),
+        "give one number of clients and repeats_from = \"load\" to have all of them load for every trial",
+    ))
 }
 
 /// Warns of engines whose own cache is smaller than the data, or not known, and their memory is not smaller: the page

@@ -6,6 +6,7 @@ use rumba_core::metric::{METRICS, Metric};
 use rumba_core::ratio::Change;
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status};
 use rumba_core::results::{Results, Trial};
+use rumba_core::starts::Scope;
 
 use crate::json::{charged, charged_metrics};
 
@@ -38,7 +39,7 @@ const REPORT: [&str; 24] = [
 ];
 
 /// The columns of [`comparison_csv`].
-const COMPARISON: [&str; 22] = [
+const COMPARISON: [&str; 23] = [
     "base_run",
     "other_run",
     "engine",
@@ -57,6 +58,7 @@ const COMPARISON: [&str; 22] = [
     "high",
     "interval_absent",
     "change",
+    "scope",
     "p",
     "more_repeats",
     "undecided_because",
@@ -90,7 +92,8 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
             cells.extend(both(&compared.other.median));
             cells.extend(both(&ratio.ratio));
             let [low, why] = both(&ratio.low);
-            cells.extend([low, number(ratio.high.value()), why, change(ratio.change).to_owned(), number(ratio.p)]);
+            cells.extend([low, number(ratio.high.value()), why, change(ratio.change).to_owned()]);
+            cells.extend([scope(ratio.scope).to_owned(), number(ratio.p)]);
             cells.push(ratio.more_repeats.map_or_else(String::new, |more| more.to_string()));
             cells.push(row.unsound.clone().unwrap_or_default());
             cells.push(truth(row.in_turns));
@@ -293,6 +296,14 @@ pub fn change(change: Change) -> &'static str {
         Change::Undecided => "undecided",
         Change::SeenOnce => "seen-once",
         Change::Void => "void",
+    }
+}
+
+/// What a verdict holds for by its name in JSON.
+pub fn scope(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Loads => "loads",
+        Scope::ThisLoad => "this-load",
     }
 }
 

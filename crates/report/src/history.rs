@@ -8,13 +8,14 @@ use rumba_core::history::{Axis, History, LevelChange, Line, Step};
 use rumba_core::printable::on_a_line;
 use rumba_core::ratio::{Change, Ratio};
 use rumba_core::record::FORMAT;
+use rumba_core::starts::Scope;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::csv::{Lines, both, change, number, part};
+use crate::csv::{Lines, both, change, number, part, scope};
 use crate::format::{SizeUnit, counted, ratio, significant};
 use crate::json::schema_of;
-use crate::tables::comparison::{change_word, part_word};
+use crate::tables::comparison::{change_word, is_decided, part_word, verdict_word};
 use crate::tables::grid::Grid;
 use crate::tables::markdown::{escaped, folded, list, table};
 
@@ -109,6 +110,7 @@ pub fn history_csv(history: &History) -> String {
         "high",
         "interval_absent",
         "change",
+        "scope",
         "p",
         "level_changes_here",
         "undecided_because",
@@ -133,9 +135,10 @@ pub fn history_csv(history: &History) -> String {
 
 /// Ratio, interval and verdict as cells; the first run has none.
 fn against(tested: Option<&Ratio>) -> Vec<String> {
-    let Some(tested) = tested else { return vec![String::new(); 7] };
+    let Some(tested) = tested else { return vec![String::new(); 8] };
     let ([value, why], [low, unbounded]) = (both(&tested.ratio), both(&tested.low));
-    vec![value, why, low, number(tested.high.value()), unbounded, change(tested.change).to_owned(), number(tested.p)]
+    let (change, scope) = (change(tested.change).to_owned(), scope(tested.scope).to_owned());
+    vec![value, why, low, number(tested.high.value()), unbounded, change, scope, number(tested.p)]
 }
 
 /// `rocksdb, 8 clients, loops`.
@@ -180,7 +183,11 @@ fn last(history: &History) -> Vec<String> {
             let of_change = rows.iter().filter(|line| change_of(line) == Some(change));
             let named: Vec<String> = of_change.map(named).collect();
             if !named.is_empty() {
-                parts.push(format!("{} {}", change_word(change), named.join(", ")));
+                let tested = rows.iter().filter_map(|line| line.steps.last()?.against.as_ref());
+                let scopes = tested.filter(|tested| tested.change == change).map(|tested| tested.scope);
+                let is_of_one_load = is_decided(change) && scopes.clone().any(|scope| scope == Scope::ThisLoad);
+                let scope = if is_of_one_load { Scope::ThisLoad } else { Scope::Loads };
+                parts.push(format!("{}{} {}", change_word(change), scope.words(), named.join(", ")));
             }
         }
         let lost = rows.iter().filter(|line| line.steps.last().is_some_and(|step| step.repeats == 0));
@@ -221,14 +228,14 @@ fn line_table(line: &Line, level: f64) -> String {
     for step in &line.steps {
         let tested = step.against.as_ref();
         let is_new = line.changes.iter().any(|change| change.at == step.label);
-        let verdict = tested.map_or("", |tested| change_word(tested.change));
+        let verdict = tested.map_or_else(String::new, verdict_word);
         grid.push(vec![
             step.label.clone(),
             step.repeats.to_string(),
             step.median.value().map_or_else(|| "-".to_owned(), &show),
             tested.and_then(|tested| tested.ratio.value()).map_or_else(|| "-".to_owned(), ratio),
             tested.map_or_else(|| "-".to_owned(), interval),
-            if is_new { format!("{verdict}, the level changes here") } else { verdict.to_owned() },
+            if is_new { format!("{verdict}, the level changes here") } else { verdict },
         ]);
         let reason = step.median.reason().or(step.unsound.as_deref());
         why.extend(reason.map(|reason| format!("{}: {reason}", step.label)));
@@ -245,9 +252,9 @@ fn engine_table(rows: &[Line]) -> String {
     let cell = |step: Option<&Step>, show: &dyn Fn(f64) -> String| {
         let Some(step) = step else { return "-".to_owned() };
         let value = step.median.value().map_or_else(|| "-".to_owned(), show);
-        match step.against.as_ref().map(|tested| tested.change) {
-            Some(change @ (Change::Better | Change::Worse | Change::Differs)) => {
-                format!("{value} **{}**", change_word(change))
+        match step.against.as_ref() {
+            Some(tested @ Ratio { change: Change::Better | Change::Worse | Change::Differs, .. }) => {
+                format!("{value} **{}**", verdict_word(tested))
             }
             _ => value,
         }

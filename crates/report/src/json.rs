@@ -256,10 +256,7 @@ pub fn charged_metrics(record: &Record) -> impl Iterator<Item = String> {
 pub fn charged(record: &Record, summary: &Summary, metric: &str) -> Metric {
     let row = summary.row(&record.plan.engine.name, record.plan.clients);
     let parts = row.into_iter().flat_map(|row| [row.load.as_ref(), row.run.as_ref()]).flatten();
-    let value = |figures: &PhaseFigures| {
-        let index = figures.trials.iter().position(|number| *number == record.plan.number)?;
-        figures.metrics.get(metric)?.values.get(index).cloned()
-    };
+    let value = |figures: &PhaseFigures| figures.of_trial(figures.metrics.get(metric)?, record.plan.number).cloned();
     let unsound = row.and_then(|row| row.unsound.iter().find(|unsound| unsound.trial == record.plan.number));
     if let Some(unsound) = unsound {
         return Metric::absent(match unsound.proof {

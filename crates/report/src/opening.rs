@@ -6,6 +6,7 @@ use rumba_core::metric::Metric;
 use rumba_core::ratio::{Change, HEADLINE_RUN, Ratio, discoveries};
 use rumba_core::record::{Status, TrialPart, TrialPlan};
 use rumba_core::results::{Results, Trial};
+use rumba_core::starts::Scope;
 use rumba_core::units::show_bytes;
 use rumba_core::warning::{Rank, WARNINGS, Warning};
 use serde::Serialize;
@@ -14,6 +15,8 @@ use crate::format::{RESOLUTION, counted, percent, ratio};
 use crate::tables::repeats_from;
 use crate::verdict::{default_baseline, keeps_nothing};
 
+/// What is said instead of `sure` where the repeats are starts of one load.
+const FOR_THIS_LOAD: &str = "for this load only, because the repeats are starts of one load";
 /// A warning's text is cut behind so many characters, and of failed data sooner: the whole stands below.
 const LONGEST: usize = 240;
 const LONGEST_OF_DATA: usize = 120;
@@ -121,11 +124,12 @@ impl<'a> Against<'a> {
         let same = self.judged.iter().filter(|judged| judged.ratio.change == Change::Same);
         match same.min_by_key(|judged| operation(&judged.ratio.metric).is_some()) {
             Some(same) => format!(
-                "{} and {} are the same within 1% in {}, with {} ({repeats}): sure.",
+                "{} and {} are the same within 1% in {}, with {} ({repeats}): {}.",
                 same.row.engine,
                 self.baseline,
                 quantity(&same.ratio.metric),
-                self.with_clients()
+                self.with_clients(),
+                if same.ratio.scope == Scope::ThisLoad { FOR_THIS_LOAD } else { "sure" }
             ),
             None => format!(
                 "{} is decided between {} and {}, with {} ({repeats}).",
@@ -144,6 +148,9 @@ impl<'a> Against<'a> {
     /// What is told is chosen for being extreme among all verdicts of this number of clients: it is sure if it is one of
     /// those that stand when all are tested together.
     fn how_sure(&self, first: Judged<'_>, second: Option<Judged<'_>>) -> String {
+        if [Some(first), second].into_iter().flatten().any(|judged| judged.ratio.scope == Scope::ThisLoad) {
+            return FOR_THIS_LOAD.to_owned();
+        }
         let sound = || self.headlines.iter().filter(|headline| headline.is_sound);
         let verdicts = || sound().filter_map(|headline| headline.ratio.p);
         let bound = discoveries(verdicts());
@@ -198,7 +205,9 @@ impl<'a> Against<'a> {
                 if not_told == 1 { "1 is".to_owned() } else { format!("{not_told} are") },
             )
         });
-        format!("With {}: {}.", self.with_clients(), sentences.collect::<Vec<_>>().join("; "))
+        let is_of_one_load = rates.iter().any(|judged| judged.ratio.scope == Scope::ThisLoad);
+        let scope = if is_of_one_load { format!(", {FOR_THIS_LOAD}") } else { String::new() };
+        format!("With {}{scope}: {}.", self.with_clients(), sentences.collect::<Vec<_>>().join("; "))
     }
 
     fn undecided(&self) -> String {
@@ -242,6 +251,9 @@ impl<'a> Against<'a> {
             _ => format!(" with {}", self.with_clients()),
         };
         let baseline = self.baseline;
+        if self.headlines.iter().any(|headline| headline.ratio.scope == Scope::ThisLoad) {
+            return format!("Every headline is decided against {baseline}{with}, {FOR_THIS_LOAD}.");
+        }
         format!(
             "Every headline is decided against {baseline}{with}; each such verdict is wrong in at most 5 of 100 cases."
         )
@@ -336,7 +348,7 @@ fn loops_of(results: &Results) -> impl Iterator<Item = &Trial> {
 }
 
 fn repeats_of(row: &Row) -> Option<usize> {
-    row.run.as_ref().map(|run| run.trials.len())
+    row.run.as_ref().map(|run| run.repeats.len())
 }
 
 /// What is compared, as the subject of a sentence.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use rumba_core::comparison::{Figure, Part, Row, Summary};
 use rumba_core::ratio::Change;
+use rumba_core::starts::Scope;
 use serde::Serialize;
 
 use crate::format::{RESOLUTION, SizeUnit, counted, significant};
@@ -25,6 +26,8 @@ pub struct Verdict {
     pub close: Vec<String>,
     /// Whether it was seen once: with one repeat nothing is told apart, however far it lies.
     pub seen_once: bool,
+    /// What it holds for: other loads too, or this load only.
+    pub scope: Scope,
     /// Engines left out, each with the reason.
     pub left_out: Vec<String>,
 }
@@ -96,13 +99,17 @@ fn verdict(
         return None;
     }
     let near = |other: f64| (other - median).abs() <= median.abs() * 0.01;
-    let change = |row: &Row| {
-        let against = summary.relative(&best.engine, &row.engine, clients)?;
-        Some(against.metric(metric)?.change)
-    };
+    let tested = |row: &Row| summary.relative(&best.engine, &row.engine, clients)?.metric(metric);
+    let change = |row: &Row| Some(tested(row)?.change);
     let apart = |row: &Row| matches!(change(row), Some(Change::Worse | Change::SeenOnce));
     let close = entries[1..].iter().filter(|(row, _, other)| !apart(row) || near(*other));
     let seen_once = entries[1..].iter().any(|(row, ..)| change(row) == Some(Change::SeenOnce));
+    let is_of_one_load =
+        |row: &Row| tested(row).is_some_and(|ratio| ratio.change == Change::Worse && ratio.scope == Scope::ThisLoad);
+    let scope = match entries[1..].iter().any(|(row, ..)| is_of_one_load(row)) {
+        true => Scope::ThisLoad,
+        false => Scope::Loads,
+    };
     Some(Verdict {
         clients,
         question,
@@ -111,6 +118,7 @@ fn verdict(
         value: with_unit(metric, median),
         close: close.map(|(row, ..)| row.engine.clone()).collect(),
         seen_once,
+        scope,
         left_out,
     })
 }
@@ -170,8 +178,9 @@ pub fn verdict_line(summary: &Summary) -> String {
             };
             let drain = if verdict.metric.ends_with("_with_drain") { " with the drain" } else { "" };
             let once = if verdict.seen_once { "; seen once" } else { "" };
+            let scope = if verdict.scope == Scope::ThisLoad { "; for this load" } else { "" };
             let (question, engine, value) = (verdict.question, &verdict.engine, &verdict.value);
-            let _ = writeln!(text, "  {question:width$}  {engine} ({value}{drain}{once}{close})");
+            let _ = writeln!(text, "  {question:width$}  {engine} ({value}{drain}{once}{scope}{close})");
         }
         let mut left_out: Vec<&String> = of_these.iter().flat_map(|verdict| &verdict.left_out).collect();
         left_out.sort_unstable();

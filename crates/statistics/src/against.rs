@@ -10,6 +10,7 @@ use rumba_core::metric::METRICS;
 use rumba_core::ratio::{Change, LEVEL, SAME_MARGIN};
 use rumba_core::record::{Status, TrialPart};
 use rumba_core::results::Results;
+use rumba_core::starts::Starts;
 use rumba_core::units::counted;
 
 use crate::alike::{called_as, engines};
@@ -157,6 +158,9 @@ fn compared_row(row: &Row, match_row: &Row, part: Part, base: &PhaseFigures, oth
     let mut metrics = compared_metrics(part, base, other);
     metrics.iter_mut().for_each(|compared| withhold(&mut compared.ratio, row, match_row, part));
     discover(metrics.iter_mut().map(|compared| &mut compared.ratio));
+    let (base_starts, other_starts) = (row.starts(part), match_row.starts(part));
+    let scope = Starts::scope(&[base_starts, other_starts]);
+    metrics.iter_mut().for_each(|compared| compared.ratio.scope = scope);
     let unsound = row.why_not_judged(part).map(|why| format!("in the base, {why}"));
     let unsound = unsound.or_else(|| match_row.why_not_judged(part).map(|why| format!("in the other, {why}")));
     if unsound.is_some() {
@@ -169,8 +173,8 @@ fn compared_row(row: &Row, match_row: &Row, part: Part, base: &PhaseFigures, oth
         clients: row.clients,
         all_clients: vec![row.clients],
         part,
-        base_starts: row.starts(part),
-        other_starts: match_row.starts(part),
+        base_starts,
+        other_starts,
         in_turns: false,
         written: written_change(part, &metrics).filter(|_| unsound.is_none()),
         unsound,

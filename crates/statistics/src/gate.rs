@@ -13,6 +13,7 @@ use rumba_core::comparison::{CHARGED, ComparedRow, Comparison, Figure, Part, Unm
 pub use rumba_core::gate::{Found, Gated};
 use rumba_core::metric::{METRICS, Metric, TOO_FEW_SAMPLES};
 use rumba_core::ratio::Change;
+use rumba_core::starts::Scope;
 
 pub use self::drift::Drift;
 use crate::claims::samples::{Alphas, Samples};
@@ -104,6 +105,7 @@ impl Weighed {
             engine: engine.to_owned(),
             clients,
             verdict: found,
+            scope: Scope::default(),
             reason: reason + &allowed,
             allowed_drift_percent: drift.map(Drift::percent),
         }
@@ -155,7 +157,8 @@ impl Bound {
         let unmatched: Vec<&Unmatched> = comparison.unmatched.iter().filter(|one| one.part == part).collect();
         if metrics().any(|metric| metric == self.metric) || (rows.is_empty() && !unmatched.is_empty()) {
             let of_row = |row: &&ComparedRow| {
-                self.weigh(row, drift.between(row, &self.metric)).gated(&self.text, &row.engine, row.clients)
+                let weighed = self.weigh(row, drift.between(row, &self.metric));
+                Gated { scope: row.scope(), ..weighed.gated(&self.text, &row.engine, row.clients) }
             };
             let of_unmatched = |one: &&Unmatched| {
                 Weighed::of(Found::NotJudged, &*one.reason).gated(&self.text, &one.engine, one.clients)
@@ -385,6 +388,7 @@ mod tests {
             low: Metric::absent("not asked for"),
             high: Metric::absent("not asked for"),
             change: Change::Undecided,
+            scope: Default::default(),
             p: None,
             more_repeats: None,
             lacking: None,
@@ -421,7 +425,7 @@ mod tests {
         closed.map(|closed| f64::from(closed) / f64::from(draws))
     }
 
-    /// docs/aa.txt has noise of 5%; that of 10% is printed for who measures on a host that has it.
+    /// A shared host has noise of 5%. The rates for 10% are printed for users of noisier hosts.
     #[test]
     fn the_allowance_keeps_a_gate_over_runs_one_after_the_other_at_its_level() {
         let noises = [(0.05, 0.5), (0.05, 0.9), (0.10, 0.5), (0.10, 0.9)];

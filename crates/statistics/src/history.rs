@@ -13,6 +13,7 @@ use rumba_core::metric::Metric;
 use rumba_core::ratio::{Change, LEVEL, Ratio, SAME_MARGIN};
 use rumba_core::record::Status;
 use rumba_core::results::Results;
+use rumba_core::starts::Starts;
 
 use crate::against::compare_summed;
 use crate::alike::{called_as, engines};
@@ -201,7 +202,8 @@ impl<'a> Order<'a> {
             let repeats = rows.iter().zip(&of_metric).map(|(row, figure)| {
                 let is_sound = row.is_some_and(|row| row.why_not_judged(part).is_none());
                 let sound = figure.filter(|figure| is_sound && figure.lacking().is_none());
-                sound.map(Figure::numbers).unwrap_or_default()
+                // Several starts of one load say nothing about how the loads of two runs differ by chance.
+                sound.and_then(|figure| Some(row.as_ref()?.part(part)?.numbers_of_loads(figure))).unwrap_or_default()
             });
             let changes = levels::changes(&labels, &repeats.collect::<Vec<_>>());
             Line { engine: engine.to_owned(), clients, part, metric, unit, by: self.by, steps, changes }
@@ -226,6 +228,7 @@ impl<'a> Order<'a> {
             let against = before.zip(figure).map(|(base, other)| {
                 let mut tested = ratio(metric, unit, true, base.1, other);
                 if let Some(row) = row {
+                    tested.scope = Starts::scope(&[base.0.starts(part), row.starts(part)]);
                     withhold(&mut tested, base.0, row, part);
                 }
                 match unsound.is_some() {

@@ -3,6 +3,7 @@
 use rumba_core::comparison::{Figure, metric_info};
 use rumba_core::metric::{Better, Metric};
 use rumba_core::ratio::{Change, LEVEL, Ratio, SAME_MARGIN, discoveries};
+use rumba_core::starts::Scope;
 
 use crate::exact::{Inverted, mean};
 use crate::planning::{Undecided, pooled_deviation, repeats};
@@ -40,6 +41,7 @@ pub fn ratio(metric: &str, unit: &str, headline: bool, base: &Figure, other: &Fi
         low: end(tested.low),
         high: end(tested.high),
         change: tested.change,
+        scope: Scope::default(),
         p: tested.p,
         more_repeats: tested.more_repeats,
         lacking: lacking.filter(|_| absent.is_none()),
@@ -314,6 +316,7 @@ mod tests {
             low: Metric::Value(1.1),
             high: Metric::Value(1.3),
             change: Change::Worse,
+            scope: Scope::default(),
             p: Some(0.01),
             more_repeats: None,
             lacking: None,

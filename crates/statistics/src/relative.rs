@@ -2,6 +2,7 @@
 
 use rumba_core::comparison::{Figure, OpFigures, Part, PhaseFigures, Relative, RelativeRow, Row, metric_info};
 use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, MAIN_SHARE, Ratio};
+use rumba_core::starts::Starts;
 use rumba_core::workload::engine_in_test;
 
 use crate::ratios::{discover, ratio};
@@ -31,6 +32,8 @@ fn to_baseline(rows: &[Row], baseline: &str) -> Relative {
         let base = rows.iter().find(|base| base.engine == name && base.clients == row.clients)?;
         let unsound = base.why_not_judged(Part::Run).or_else(|| row.why_not_judged(Part::Run));
         let mut metrics = ratios(base, row)?;
+        let scope = Starts::scope(&[base.starts(Part::Run), row.starts(Part::Run)]);
+        metrics.iter_mut().for_each(|ratio| ratio.scope = scope);
         if unsound.is_some() {
             for ratio in &mut metrics {
                 (ratio.change, ratio.more_repeats) = (Change::Undecided, None);

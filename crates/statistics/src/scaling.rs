@@ -137,10 +137,9 @@ mod tests {
             run: Some(PhaseFigures {
                 trials: vec![clients],
                 repeats: vec![1],
-                notes: Vec::new(),
-                partial: false,
                 metrics: all,
                 op_types: BTreeMap::from([("get".to_owned(), op)]),
+                ..PhaseFigures::default()
             }),
             broken: Vec::new(),
             unsound: Vec::new(),

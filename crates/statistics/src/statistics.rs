@@ -53,9 +53,35 @@ pub fn centre(numbers: &[f64]) -> Option<Centre> {
 }
 
 /// A figure with the centre of its repeats.
-pub fn figure_with_centre(values: Vec<Metric>) -> Figure {
-    let figure = figure(values);
+pub fn with_centre(figure: Figure) -> Figure {
     Figure { centre: centre(&figure.numbers()), ..figure }
+}
+
+/// The figure of trials of which so many started from the load of each repeat, one repeat after the other: its values are
+/// the means over these starts. Without numbers of starts each trial is a repeat.
+pub fn figure_of_starts(of_trials: Vec<Metric>, starts: &[u32]) -> Figure {
+    if starts.is_empty() {
+        return figure(of_trials);
+    }
+    let mut of_trials = of_trials.into_iter();
+    let of_repeats: Vec<Vec<Metric>> =
+        starts.iter().map(|count| of_trials.by_ref().take(*count as usize).collect()).collect();
+    let means = of_repeats.iter().map(|of_starts| mean_of_starts(of_starts));
+    Figure { starts: of_repeats.clone(), ..figure(means.collect()) }
+}
+
+/// The mean over the starts of a load. It is absent as soon as one start lacks the number: the mean of the others would be
+/// of starts that something has chosen.
+fn mean_of_starts(of_starts: &[Metric]) -> Metric {
+    let values: Vec<f64> = of_starts.iter().filter_map(Metric::value).collect();
+    match of_starts.iter().find_map(Metric::reason) {
+        None => Metric::from(values.iter().sum::<f64>() / values.len() as f64),
+        Some(why) if values.is_empty() => Metric::absent(why),
+        Some(why) => {
+            let lacking = of_starts.len() - values.len();
+            Metric::absent(format!("{lacking} of {} starts have none: {why}", of_starts.len()))
+        }
+    }
 }
 
 /// One number over its repeats: what is absent stays so, and the median is
@@ -111,6 +137,19 @@ mod tests {
         assert!((tens.low * tens.high - 1e6).abs() < 1e-3, "{tens:?}");
         let zeros = centre(&[0.0, 0.0, 0.0, 0.0]).unwrap();
         assert_eq!((zeros.low, zeros.high), (0.0, 0.0));
+    }
+
+    #[test]
+    fn the_starts_of_a_load_are_one_value_and_one_without_the_number_leaves_none() {
+        let of = |values: &[f64]| values.iter().map(|value| Metric::Value(*value)).collect::<Vec<_>>();
+        let figure = figure_of_starts(of(&[1.0, 3.0, 10.0, 20.0]), &[2, 2]);
+        assert_eq!((figure.numbers(), figure.median.clone()), (vec![2.0, 15.0], Metric::Value(8.5)));
+        assert_eq!(figure.starts, [of(&[1.0, 3.0]), of(&[10.0, 20.0])]);
+        let mut lacking = of(&[1.0, 3.0, 10.0]);
+        lacking.push(Metric::absent("no device"));
+        let figure = figure_of_starts(lacking, &[2, 2]);
+        assert_eq!(figure.values[1], Metric::absent("1 of 2 starts have none: no device"));
+        assert!(figure.lacking().is_some(), "no verdict rests on it");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::remarks::remarks;
 use crate::same_engine;
 use crate::scaling;
 use crate::search::{searches, why_open};
-use crate::statistics::{figure, figure_with_centre};
+use crate::statistics::{figure_of_starts, with_centre};
 use crate::steady;
 use crate::trial_name::trial_name;
 
@@ -143,7 +143,7 @@ fn row(records: &[&Record], searches: &[Searched]) -> Row {
         broken: broken(records),
         unsound: unsound.collect(),
         suspended: records.iter().flat_map(|record| suspended(record)).collect(),
-        loads: run.figures.as_ref().map_or(0, |run| loads(&runs, run)),
+        loads: run.figures.as_ref().map_or(0, |run| run.loads.iter().collect::<BTreeSet<_>>().len() as u32),
         load: load.figures,
         run: run.figures,
         left_out: [load.left_out, run.left_out].concat(),
@@ -155,14 +155,6 @@ fn assertions(record: &Record) -> Option<String> {
     let version = record.version.as_deref().unwrap_or_default();
     checks_assertions(record.version.as_deref(), &record.effective_settings)
         .then(|| format!("{} runs from a build with assertions ({version}), which is slower", record.plan.engine.name))
-}
-
-/// How many loads the repeats that are in the figures started from: each its own, or several one.
-fn loads(runs: &[&Record], figures: &PhaseFigures) -> u32 {
-    let runs = || runs.iter().filter(|record| figures.trials.contains(&record.plan.number));
-    let shared: BTreeSet<u32> = runs().filter_map(|record| record.plan.loaded_by).collect();
-    let own = runs().filter(|record| record.plan.loaded_by.is_none()).count();
-    (shared.len() + own) as u32
 }
 
 /// Why no figure of this trial may be used: its data failed its verification, or did not come through it.
@@ -236,23 +228,45 @@ impl PartOfRow {
         for (record, why) in of_each.iter().filter_map(|(record, phase)| Some((*record, phase.as_ref().err()?))) {
             let (trial, repeat) = (record.plan.number, record.plan.repeat);
             left_out.push(LeftOut { trial, repeat, part, reason: why.clone() });
+            let which = which_repeat(record, part);
             match most(record).filter(|_| partial) {
                 Some(phase) => {
-                    notes.push(format!("repeat {repeat}: {why}; the figures are of {}", phase.phase));
+                    notes.push(format!("{which}: {why}; the figures are of {}", phase.phase));
                     phases.push((record, phase));
                 }
                 None if partial => {}
-                None => notes.push(format!("repeat {repeat} is not in the figures: {why}")),
+                None => notes.push(format!("{which} is not in the figures: {why}")),
             }
         }
         if phases.is_empty() {
             return Self { figures: None, left_out };
         }
-        let mut summed = with_charged(figures(&phases), &phases, charged);
+        let starts = group_by_repeat(&mut phases, part);
+        let mut summed = with_charged(figures(&phases, starts, part), &phases, charged);
         notes.extend(lacking(&summed, part));
         (summed.notes, summed.partial) = (notes, partial);
         Self { figures: Some(summed), left_out }
     }
+}
+
+/// The repeat of a trial in words; with its start where its load has several.
+fn which_repeat(record: &Record, part: Part) -> String {
+    let plan = &record.plan;
+    match part == Part::Run && plan.run.starts > 1 {
+        true => format!("start {} of repeat {}", plan.start, plan.repeat),
+        false => format!("repeat {}", plan.repeat),
+    }
+}
+
+/// Puts the trials of each repeat next to each other, and says how many each has; nothing where repeats have one start
+/// each. Loads are each a repeat of their own.
+fn group_by_repeat(phases: &mut [(&Record, &PhaseRecord)], part: Part) -> Vec<u32> {
+    if part == Part::Load || phases.iter().all(|(record, _)| record.plan.run.starts == 1) {
+        return Vec::new();
+    }
+    phases.sort_by_key(|(record, _)| record.plan.repeat);
+    let of_repeats = phases.chunk_by(|one, other| one.0.plan.repeat == other.0.plan.repeat);
+    of_repeats.map(|of_repeat| of_repeat.len() as u32).collect()
 }
 
 fn load_figures(records: &[&Record]) -> PartOfRow {
@@ -306,7 +320,9 @@ fn with_charged(
             of_name[place] = metric;
         }
     }
-    figures.metrics.extend(values.into_iter().map(|(name, values)| (name, figure_with_centre(values))));
+    let starts = &figures.starts;
+    let of_name = values.into_iter().map(|(name, values)| (name, with_centre(figure_of_starts(values, starts))));
+    figures.metrics.extend(of_name);
     figures
 }
 
@@ -360,7 +376,8 @@ fn most_of_run(record: &Record) -> Option<&PhaseRecord> {
     record.phase(PhaseKind::Loops).filter(|_| is_last).or_else(|| whole_loops(record).last())
 }
 
-fn figures(phases: &[(&Record, &PhaseRecord)]) -> PhaseFigures {
+/// The figures of these phases, of which so many are of each repeat.
+fn figures(phases: &[(&Record, &PhaseRecord)], starts: Vec<u32>, part: Part) -> PhaseFigures {
     let mut metrics = BTreeMap::new();
     for info in METRICS {
         let value = |(record, phase): &(&Record, &PhaseRecord)| {
@@ -368,23 +385,42 @@ fn figures(phases: &[(&Record, &PhaseRecord)]) -> PhaseFigures {
             if own.value().is_some() { own } else { of_older_record(info.name, record, phase).unwrap_or(own) }
         };
         let values = phases.iter().map(value).collect();
-        metrics.insert(info.name.to_owned(), figure_with_centre(values));
+        metrics.insert(info.name.to_owned(), with_centre(figure_of_starts(values, &starts)));
     }
     let mut names: Vec<&String> = phases.iter().flat_map(|(_, phase)| phase.op_types.keys()).collect();
     names.sort_unstable();
     names.dedup();
     let op_types = names.into_iter().map(|name| {
         let stats: Vec<_> = phases.iter().map(|(_, phase)| phase.op_types.get(name)).collect();
-        (name.clone(), op_figures(&stats))
+        (name.clone(), op_figures(&stats, &starts))
     });
+    let op_types = op_types.collect();
+    let records = || phases.iter().map(|(record, _)| *record);
+    let loaded_by = |record: &Record| record.plan.loaded_by.filter(|_| part == Part::Run);
     PhaseFigures {
-        trials: phases.iter().map(|(record, _)| record.plan.number).collect(),
-        repeats: phases.iter().map(|(record, _)| record.plan.repeat).collect(),
+        trials: records().map(|record| record.plan.number).collect(),
+        repeats: firsts(records(), &starts).map(|record| record.plan.repeat).collect(),
+        loads: firsts(records(), &starts).map(|record| loaded_by(record).unwrap_or(record.plan.number)).collect(),
+        starts,
         notes: Vec::new(),
         partial: false,
         metrics,
-        op_types: op_types.collect(),
+        op_types,
     }
+}
+
+/// The first trial of each repeat, of which so many are of each.
+fn firsts<'a>(records: impl Iterator<Item = &'a Record>, starts: &[u32]) -> impl Iterator<Item = &'a Record> {
+    let mut left = 0;
+    let mut starts = starts.iter();
+    records.filter(move |_| {
+        let is_first = left == 0;
+        if is_first {
+            left = starts.next().copied().unwrap_or(1);
+        }
+        left -= 1;
+        is_first
+    })
 }
 
 type Percentile = (&'static str, fn(&Percentiles) -> &Metric);
@@ -399,38 +435,43 @@ const PERCENTILES: [Percentile; 6] = [
     ("max_ms", |p| &p.max_ms),
 ];
 
-/// What a percentile is at least in the repeats that have too few samples for it; nothing where none of them has.
-fn at_least(name: &str, repeats: &[Option<&Percentiles>], figure: &Figure) -> Vec<Metric> {
+/// What a percentile is at least in the repeats that have too few samples for it; nothing where none of them has. Of
+/// several starts, which `starts` counts, it is the mean.
+fn at_least((name, get): &Percentile, trials: &[Option<&Percentiles>], figure: &Figure, starts: &[u32]) -> Vec<Metric> {
     let is_short = |value: &Metric| value.reason().is_some_and(|why| why.contains(TOO_FEW_SAMPLES));
     if !figure.values.iter().any(is_short) {
         return Vec::new();
     }
-    let lower: Vec<fn(&Percentiles) -> &Metric> = match name {
+    let lower: Vec<fn(&Percentiles) -> &Metric> = match *name {
         "p999_ms" => vec![|p| &p.p99_ms, |p| &p.p95_ms, |p| &p.p50_ms],
         "p99_ms" => vec![|p| &p.p95_ms, |p| &p.p50_ms],
         "p95_ms" => vec![|p| &p.p50_ms],
         _ => Vec::new(),
     };
-    let bound = |(value, repeat): (&Metric, &Option<&Percentiles>)| match repeat {
-        Some(percentiles) if is_short(value) => {
-            let known = lower.iter().map(|get| get(percentiles)).find(|metric| metric.value().is_some());
+    let bound = |trial: &Option<&Percentiles>| match trial {
+        Some(percentiles) => {
+            let mut known = std::iter::once(get).chain(&lower).map(|get| get(percentiles));
+            let known = known.find(|metric| metric.value().is_some());
             known.cloned().unwrap_or_else(|| Metric::absent("no lower percentile has enough samples either"))
         }
-        _ => Metric::absent("not needed"),
+        None => Metric::absent("no operation of this type"),
     };
-    figure.values.iter().zip(repeats).map(bound).collect()
+    let bounds = figure_of_starts(trials.iter().map(bound).collect(), starts).values;
+    let needed = |(value, bound): (&Metric, Metric)| if is_short(value) { bound } else { Metric::absent("not needed") };
+    figure.values.iter().zip(bounds).map(needed).collect()
 }
 
-fn op_figures(stats: &[Option<&OpStats>]) -> OpFigures {
+fn op_figures(stats: &[Option<&OpStats>], starts: &[u32]) -> OpFigures {
     let over = |get: &dyn Fn(&OpStats) -> Metric| {
         let value = |op: &Option<&OpStats>| op.map_or_else(|| Metric::absent("no operation of this type"), get);
-        figure(stats.iter().map(value).collect())
+        figure_of_starts(stats.iter().map(value).collect(), starts)
     };
     let percentiles = |kind: fn(&OpStats) -> &Percentiles| {
-        let of = |(name, get): &Percentile| {
-            let mut figure = over(&|op| get(kind(op)).clone());
-            figure.at_least = at_least(name, &stats.iter().map(|op| op.map(kind)).collect::<Vec<_>>(), &figure);
-            ((*name).to_owned(), figure)
+        let trials: Vec<Option<&Percentiles>> = stats.iter().map(|op| op.map(kind)).collect();
+        let of = |percentile: &Percentile| {
+            let mut figure = over(&|op| percentile.1(kind(op)).clone());
+            figure.at_least = at_least(percentile, &trials, &figure, starts);
+            (percentile.0.to_owned(), figure)
         };
         PERCENTILES.iter().map(of).collect()
     };

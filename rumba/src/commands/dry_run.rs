@@ -6,7 +6,7 @@ use rumba_core::limits::Backing;
 use rumba_core::record::{TrialPart, TrialPlan};
 use rumba_core::units::{counted, show_bytes, show_duration};
 use rumba_lab::plan;
-use rumba_lab::prepare::{Forecast, Storage, TIMES_DATA};
+use rumba_lab::prepare::{Forecast, Storage};
 use rumba_lab::spec::Experiment;
 use serde_json::json;
 
@@ -105,13 +105,5 @@ pub fn show_plan(experiment: &Experiment, trials: &[TrialPlan]) {
     }
     for (name, need) in &experiment.memory_needs {
         say!("  {name}: {need}");
-    }
-    let loads = trials.iter().filter(|trial| trial.part == TrialPart::Load).count();
-    if loads > 0 {
-        let databases = if loads == 1 { "database is" } else { "databases are" };
-        let rows = show_bytes(experiment.bound.expected_logical_bytes() as f64);
-        say!(
-            "{loads} {databases} kept beside the one at work, each of {rows} of rows (engines take up to {TIMES_DATA} times that)"
-        );
     }
 }

@@ -104,6 +104,7 @@ pub fn claims_exit(summary: &Summary, accept_seen_once: bool) -> super::Result {
         Verdict::Holds => true,
         Verdict::SeenOnce => accept_seen_once && judged.seen == Some(true),
         Verdict::Fails | Verdict::Undecided | Verdict::Void => false,
+        Verdict::TrueForThisLoad | Verdict::FalseForThisLoad => false,
     };
     let good = claims.iter().filter(good).count();
     if good == claims.len() {
@@ -115,7 +116,12 @@ pub fn claims_exit(summary: &Summary, accept_seen_once: bool) -> super::Result {
         _ if accept_seen_once => String::new(),
         once => format!("; {once} true in one repeat, which --accept-seen-once would let pass"),
     };
-    tell(&format!("--check: {good} of {} claims hold{remedy}", claims.len()));
+    let of_one_load = claims.iter().filter(|judged| judged.verdict == Verdict::TrueForThisLoad).count();
+    let this_load = match of_one_load {
+        0 => String::new(),
+        count => format!("; {count} true for this load only: run the experiment with repeats_from = \"load\""),
+    };
+    tell(&format!("--check: {good} of {} claims hold{remedy}{this_load}", claims.len()));
     Ok(ExitCode::from(crate::problem::REFUTED))
 }
 

@@ -32,8 +32,8 @@ pub enum CopyError {
     /// The filesystem has shared the blocks of a copy although they were written.
     #[error(
         "the filesystem shares blocks of {path} with other files (deduplication?): an engine's writes to them would \
-         be copies on write, and cost what they cost nowhere else; set run.data_dir to a volume that does not, or \
-         repeats_from = \"load\""
+         be copies on write, and cost what they cost nowhere else; set run.data_dir to a volume that does not \
+         share blocks"
     )]
     Shared {
         /// The file.

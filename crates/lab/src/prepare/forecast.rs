@@ -133,19 +133,26 @@ mod tests {
 
     #[test]
     fn what_a_run_will_take_is_known_from_its_plan() {
-        let set = ["repeats=4", "loops=2", "loop=30s", "warmup=10s", "warmup_most=60s", "clients=1"];
-        let set = set.map(str::to_owned).to_vec();
-        let experiment = read_text("a.toml", TEXT, &Overrides { set, ..Overrides::default() }, &registry()).unwrap();
-        let engines = experiment.engines.len();
-        let admitted = Admitted::new(experiment, Path::new("/nowhere/at/all"), Allowed::default()).unwrap();
-        let trials = admitted.plan(&registry());
-        let forecast = admitted.forecast(&trials, &registry());
-        let runs = (4 * engines) as f64;
-        assert_eq!((forecast.measured_s, forecast.measured_most_s), (70.0 * runs, 120.0 * runs));
-        // The second engine's data cannot be kept: each of its trials loads.
-        assert_eq!((engines, forecast.trials, forecast.loads), (2, 9, 5));
-        assert_eq!(forecast.disk_bytes, forecast.data_bytes * forecast.databases * TIMES_DATA);
-        assert_eq!(forecast.memory.len(), engines);
+        let forecast = |more: &[&str]| {
+            let set = [&["repeats=4", "loops=2", "loop=30s", "warmup=10s", "warmup_most=60s"], more].concat();
+            let set = set.into_iter().map(str::to_owned).collect();
+            let overrides = Overrides { set, ..Overrides::default() };
+            let experiment = read_text("a.toml", TEXT, &overrides, &registry()).unwrap();
+            let admitted = Admitted::new(experiment, Path::new("/nowhere/at/all"), Allowed::default()).unwrap();
+            admitted.forecast(&admitted.plan(&registry()), &registry())
+        };
+        let whole = forecast(&["clients=1"]);
+        let runs = f64::from(4 * 2);
+        assert_eq!((whole.measured_s, whole.measured_most_s), (70.0 * runs, 120.0 * runs));
+        assert_eq!((whole.trials, whole.loads, whole.databases), (8, 8, 1), "each trial loads, one after the other");
+        assert_eq!(whole.memory.len(), 2);
+        // Both numbers of clients start from one load; the second engine's data cannot be kept, so each of its trials loads.
+        let shared = forecast(&["clients=1,2"]);
+        assert_eq!((shared.trials, shared.loads), (20, 12));
+        assert_eq!(shared.databases, 2, "a repeat's load is gone before the next repeat loads");
+        assert_eq!(shared.disk_bytes, shared.data_bytes * shared.databases * TIMES_DATA);
+        let kept = forecast(&["clients=1,2", "repeats_from=kept"]);
+        assert_eq!((kept.trials, kept.loads, kept.databases), (17, 9, 2));
     }
 
     #[test]
@@ -180,8 +187,8 @@ mod tests {
     /// A dry run once said "0 B for 0 databases" of twelve engines on volumes.
     #[test]
     fn a_volume_is_told_with_its_place_and_its_file_is_counted_on_the_disk() {
-        let forecast = |storage: &str, repeats: u32| {
-            let text = format!("{TEXT}[limits]\nstorage = {storage}\n[run]\nclients = 1\nrepeats = {repeats}\n");
+        let forecast = |storage: &str, clients: &str| {
+            let text = format!("{TEXT}[limits]\nstorage = {storage}\n[run]\nclients = [{clients}]\nrepeats = 4\n");
             let experiment = read_text("a.toml", &text, &Overrides::default(), &registry()).unwrap();
             // Whether this host can make volumes is not the question.
             let admitted =
@@ -189,12 +196,12 @@ mod tests {
             let trials = admitted.plan(&registry());
             admitted.forecast(&trials, &registry())
         };
-        let in_memory = forecast("{ size = \"6GiB\", backing = \"tmpfs\" }", 1);
+        let in_memory = forecast("{ size = \"6GiB\", backing = \"tmpfs\" }", "1");
         assert_eq!((in_memory.databases, in_memory.volume_bytes, in_memory.disk_bytes), (0, 0, 0));
         let told = |engine: &str| Storage { engine: engine.into(), size_bytes: 6 << 30, backing: Backing::Tmpfs };
         assert_eq!(in_memory.storage, [told("rocksdb"), told("sqlite")]);
-        let file = forecast("{ size = \"6GiB\", backing = \"file\" }", 4);
-        // The load is kept outside of the volume.
+        let file = forecast("{ size = \"6GiB\", backing = \"file\" }", "1, 2");
+        // A load is kept outside of the volume.
         assert_eq!((file.databases, file.volume_bytes), (1, 6 << 30));
         assert_eq!(file.disk_bytes, file.data_bytes * TIMES_DATA + (6 << 30));
     }

@@ -1,5 +1,6 @@
 //! Whether the data fits where it is to be.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use rumba_core::engine::EngineConfig;
@@ -51,7 +52,7 @@ fn allocated_bytes(engine: &EngineConfig, registry: &Registry) -> u64 {
 pub(super) struct OnDisk {
     /// What the databases allocate beside their data, all of them together.
     allocated_bytes: u64,
-    /// Databases that trials start from copies of, or that are kept for the user.
+    /// The most loads that are kept at the same time for trials that start from copies of them.
     kept: u64,
     /// Databases that are worked on outside of limited storage.
     working: u64,
@@ -64,8 +65,9 @@ impl OnDisk {
     pub fn of(experiment: &Experiment, trials: &[TrialPlan], registry: &Registry) -> Self {
         let keeping: Vec<&EngineConfig> = keeping(experiment, registry).collect();
         let allocated = |trial: &TrialPlan| allocated_bytes(&trial.engine, registry);
-        // What was loaded, or is kept for the user, is kept outside the volumes; with repeats interleaved, all of it at once.
-        let (loads, others): (Vec<_>, Vec<_>) = trials.iter().partition(|trial| trial.part == TrialPart::Load);
+        // What a load left, or what is kept for the user, lies outside the volumes.
+        let others: Vec<&TrialPlan> = trials.iter().filter(|trial| trial.part != TrialPart::Load).collect();
+        let (kept, of_kept) = most_kept(trials, allocated);
         let outside = keeping.iter().filter(|engine| engine.limits.storage.is_none());
         let largest = outside.map(|engine| allocated_bytes(engine, registry)).max();
         let (working, at_work) = match largest {
@@ -77,12 +79,7 @@ impl OnDisk {
         };
         let files = experiment.engines.iter().filter_map(|engine| engine.limits.storage.as_ref());
         let files = files.filter(|storage| storage.backing == Backing::File).map(|storage| storage.size_bytes);
-        Self {
-            kept: loads.len() as u64,
-            allocated_bytes: loads.into_iter().map(allocated).sum::<u64>() + at_work,
-            working,
-            volume_bytes: files.max().unwrap_or_default(),
-        }
+        Self { kept, allocated_bytes: of_kept + at_work, working, volume_bytes: files.max().unwrap_or_default() }
     }
 
     pub fn databases(&self) -> u64 {
@@ -94,6 +91,23 @@ impl OnDisk {
         let data = logical.saturating_mul(TIMES_DATA).saturating_mul(self.databases());
         data.saturating_add(self.allocated_bytes).saturating_add(self.volume_bytes)
     }
+}
+
+/// The most loads that are kept at the same time, and what they allocate next to their data. A load is kept until the last
+/// trial has started from it, so that the loads of one repeat are gone before those of the next are made.
+fn most_kept(trials: &[TrialPlan], allocated: impl Fn(&TrialPlan) -> u64) -> (u64, u64) {
+    let started = trials.iter().enumerate().filter_map(|(place, trial)| Some((trial.loaded_by?, place)));
+    let last_start: BTreeMap<u32, usize> = started.collect();
+    let mut kept: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut most = (0, 0);
+    for (place, trial) in trials.iter().enumerate() {
+        if trial.part == TrialPart::Load {
+            kept.insert(trial.number, allocated(trial));
+            most = most.max((kept.len() as u64, kept.values().sum()));
+        }
+        kept.retain(|load, _| last_start.get(load).is_some_and(|last| *last > place));
+    }
+    most
 }
 
 /// Refuses limited storage that the engine's database would fill.
@@ -145,7 +159,7 @@ fn check_disk(data_base: &Path, logical: u64, disk: &OnDisk) -> Result<(), Refus
                 show_bytes(logical as f64)
             ),
             remedy: if kept > 0 {
-                "use less data, set run.data_dir to a larger volume, or repeats_from = \"load\", which keeps nothing"
+                "use less data, run fewer engines at a time, or set run.data_dir to a larger volume"
             } else {
                 "use less data, or set run.data_dir to a larger volume"
             },

@@ -118,9 +118,9 @@ impl PartialEq for BoundWorkload {
 /// What the repeats of an engine start from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepeatsFrom {
-    /// A copy of what one load has left.
+    /// Copies of one load: every repeat is a start of it, and verdicts hold for this load only.
     Kept,
-    /// A load of each one's own.
+    /// A load each, so that repeats are independent.
     Load,
 }
 
@@ -154,8 +154,10 @@ pub struct RunSpec {
     pub interval_s: f64,
     /// Repeats, interleaved.
     pub repeats: u32,
-    /// What repeats start from; `None` is `Kept` where there is more than one trial of an engine.
-    pub repeats_from: Option<RepeatsFrom>,
+    /// What repeats start from.
+    pub repeats_from: RepeatsFrom,
+    /// Trials that start from one load, for each number of clients and each test.
+    pub starts: u32,
     /// Open loop: operations per second over all clients.
     pub rate: Option<f64>,
     /// Open loop: a rate that is not the same all the time; `rate` is then its mean over the loops.

@@ -24,6 +24,7 @@ pub const RUN_KEYS: &[&str] = &[
     "interval",
     "repeats",
     "repeats_from",
+    "starts",
     "rate",
     "rate_shape",
     "rate_period",
@@ -78,6 +79,24 @@ fn repeats_from(node: &Node) -> Result<RepeatsFrom, SpecError> {
         let problem = format!("repeats_from `{text}` is not known");
         SpecError::new(&node.origin, problem, Registry::suggest(text, &known))
     })
+}
+
+/// How many trials start from one load.
+fn starts(table: &Table, repeats_from: RepeatsFrom, searches: bool) -> Result<u32, SpecError> {
+    let Some(node) = table.get("starts") else { return Ok(1) };
+    let starts = take::int("starts", node, 1, 1000)? as u32;
+    let refuse = |problem: &str, remedy: &str| Err(SpecError::new(&node.origin, problem, remedy));
+    match repeats_from {
+        _ if starts == 1 => Ok(starts),
+        RepeatsFrom::Kept => refuse(
+            "with repeats_from = \"kept\" the repeats are themselves starts of one load",
+            "set repeats instead of starts, or take repeats_from out",
+        ),
+        RepeatsFrom::Load if searches => {
+            refuse("a search for a rate confirms it with probes of its own", "take starts out, or give a fixed rate")
+        }
+        RepeatsFrom::Load => Ok(starts),
+    }
 }
 
 /// The shortest interval in seconds: in shorter ones the harness's own work would show.
@@ -204,6 +223,7 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let loops = count("loops", 3, 1, 10_000)?;
     let most_clients = clients.iter().copied().max().unwrap_or(1);
     let asked = rate::asked(table, f64::from(loops) * loop_s, most_clients)?;
+    let repeats_from = table.get("repeats_from").map_or(Ok(RepeatsFrom::Load), repeats_from)?;
     let bool = |key: &str, default| table.get(key).map_or(Ok(default), |node| take::bool(key, node));
     Ok(RunSpec {
         load_clients: count("load_clients", cores.min(4), 1, 1024)?,
@@ -217,7 +237,8 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         loop_s,
         interval_s: table.get("interval").map_or(Ok(INTERVAL_S.1), interval)?,
         repeats: count("repeats", 1, 1, 1000)?,
-        repeats_from: table.get("repeats_from").map(repeats_from).transpose()?,
+        repeats_from,
+        starts: starts(table, repeats_from, asked.search.is_some())?,
         rate: asked.rate,
         arrivals: asked.arrivals,
         search: asked.search,

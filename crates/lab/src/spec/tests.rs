@@ -52,14 +52,15 @@ fn mistake(good: &str, bad: &str) -> (String, String, String) {
 
 #[test]
 fn a_list_makes_an_engine_of_each_value_and_clients_make_trials() {
-    let experiment = with(GOOD, &["repeats_from=load"]).unwrap();
+    let experiment = read(GOOD).unwrap();
     let names: Vec<_> = experiment.engines.iter().map(|engine| engine.name.as_str()).collect();
     assert_eq!(names, ["rocks[page_size=4k]", "rocks[page_size=16k]"]);
     assert_eq!(experiment.engines[0].cache, 16 << 20);
     assert_eq!(experiment.engines[0].settings.bytes("log.file_max"), Some(10 << 20));
     let trials = crate::plan::plan(&experiment, &registry());
-    assert_eq!(trials.len(), 8);
-    let order: Vec<_> = trials.iter().map(|t| (t.repeat, t.clients, t.engine.name.clone())).take(5).collect();
+    let trials = || trials.iter().filter(|trial| trial.part != TrialPart::Load);
+    assert_eq!(trials().count(), 8);
+    let order: Vec<_> = trials().map(|t| (t.repeat, t.clients, t.engine.name.clone())).take(5).collect();
     assert_eq!(order[0], (1, 1, "rocks[page_size=4k]".into()));
     assert_eq!(order[1], (1, 1, "rocks[page_size=16k]".into()), "A B A B, not A A B B");
     assert_eq!(order[2], (1, 8, "rocks[page_size=4k]".into()));
@@ -78,18 +79,70 @@ fn the_proof_of_what_transactions_are_promised_is_for_workloads_that_have_one() 
     assert_eq!((run.verify, run.crash_s), (true, None));
 }
 
+fn planned(set: &[&str]) -> Vec<TrialPlan> {
+    crate::plan::plan(&with(GOOD, set).unwrap(), &registry())
+}
+
+/// The directories of the trials, and the load that each starts from.
+fn told(trials: &[TrialPlan]) -> Vec<(String, Option<u32>)> {
+    trials.iter().map(|trial| (crate::plan::directory(trial), trial.loaded_by)).collect()
+}
+
 #[test]
-fn repeats_and_clients_start_from_one_load_of_each_engine_that_can_be_kept() {
-    let trials = crate::plan::plan(&read(GOOD).unwrap(), &registry());
+fn every_repeat_loads_before_its_trials_and_loads_take_turns() {
+    let repeat_1 = [
+        ("001-rocks.4k-load", None),
+        ("002-rocks.16k-load", None),
+        ("003-rocks.4k-c1-r1", Some(1)),
+        ("004-rocks.16k-c1-r1", Some(2)),
+        ("005-rocks.4k-c8-r1", Some(1)),
+        ("006-rocks.16k-c8-r1", Some(2)),
+    ];
+    let repeat_2 = [
+        ("007-rocks.16k-load2", None),
+        ("008-rocks.4k-load2", None),
+        ("009-rocks.16k-c1-r2", Some(7)),
+        ("010-rocks.4k-c1-r2", Some(8)),
+        ("011-rocks.16k-c8-r2", Some(7)),
+        ("012-rocks.4k-c8-r2", Some(8)),
+    ];
+    let expected = [repeat_1, repeat_2].concat().into_iter().map(|(name, load)| (name.to_owned(), load));
+    assert_eq!(told(&planned(&[])), expected.collect::<Vec<_>>());
+    let single = planned(&["clients=1"]);
+    assert!(single.len() == 4 && single.iter().all(|trial| trial.part == TrialPart::Whole), "each loads in its trial");
+}
+
+#[test]
+fn starts_of_a_load_follow_it_and_stand_in_the_names_of_directories() {
+    let trials = told(&planned(&["clients=1", "starts=2"]));
+    let names: Vec<&str> = trials.iter().map(|(name, _)| name.as_str()).collect();
+    let starts = ["003-rocks.4k-c1-r1-s1", "004-rocks.16k-c1-r1-s1", "005-rocks.16k-c1-r1-s2", "006-rocks.4k-c1-r1-s2"];
+    assert_eq!(names[..2], ["001-rocks.4k-load", "002-rocks.16k-load"]);
+    assert_eq!(names[2..6], starts, "A B B A");
+    assert_eq!(trials.iter().map(|(_, load)| *load).collect::<Vec<_>>()[2..6], [1, 2, 2, 1].map(Some));
+    assert_eq!(planned(&["starts=1"]), planned(&[]));
+    for (set, told) in [
+        (&["starts=2", "repeats_from=kept"][..], "the repeats are themselves starts of one load"),
+        (&["starts=2", "rate=max(p99 < 10ms)"], "with probes of its own"),
+        (&["starts=0"], "starts"),
+    ] {
+        let error = with(GOOD, set).unwrap_err();
+        assert!(error.problem.contains(told), "{error}");
+        assert!(error.place().is_some(), "{error}");
+    }
+}
+
+#[test]
+fn kept_repeats_start_from_one_load_of_each_engine_that_can_be_kept() {
+    let trials = planned(&["repeats_from=kept"]);
     let directories: Vec<_> = trials.iter().map(crate::plan::directory).collect();
     assert_eq!(directories[..3], ["001-rocks.4k-load", "002-rocks.16k-load", "003-rocks.4k-c1-r1"]);
     assert_eq!(trials.len(), 10);
     let loads: Vec<_> = trials[2..].iter().map(|trial| trial.loaded_by).collect();
     let turns = [[1, 2], [1, 2], [2, 1], [2, 1]].concat();
     assert_eq!(loads, turns.into_iter().map(Some).collect::<Vec<_>>(), "each from its own engine's load");
-    let planned = |set: &[&str]| crate::plan::plan(&with(GOOD, set).unwrap(), &registry()).len();
-    assert_eq!(planned(&["repeats=1", "clients=1"]), 2, "one trial gains nothing by it");
-    assert_eq!(planned(&["repeats=1", "clients=1", "repeats_from=kept"]), 4, "unless it is asked for");
+    assert_eq!(planned(&["repeats=1", "clients=1"]).len(), 2, "one trial gains nothing by it");
+    assert_eq!(planned(&["repeats=1", "clients=1", "repeats_from=kept"]).len(), 4, "unless it is asked for");
     let error = with(GOOD, &["repeats_from=kpet"]).unwrap_err();
     assert!(error.remedy.contains("`kept`"), "{}", error.remedy);
 }
@@ -101,12 +154,12 @@ fn engines_that_differ_in_what_throttles_them_later_start_from_one_load() {
         let loads = trials.iter().filter(|trial| trial.part == TrialPart::Load);
         loads.map(|load| (load.engine.name.clone(), load.engine.limits.storage.clone().unwrap())).collect::<Vec<_>>()
     };
-    let tiers = ["storage.tier=fast-ssd,disk-array", "storage.backing=tmpfs"];
+    let tiers = ["storage.tier=fast-ssd,disk-array", "storage.backing=tmpfs", "repeats=1"];
     let throttled = loads(&plan(&tiers));
     assert_eq!(throttled.len(), 4, "two engines with two kinds of storage each");
     assert!(throttled.iter().all(|(_, storage)| storage.is_throttled()));
 
-    let trials = plan(&[tiers[0], tiers[1], "storage.throttle_load=false"]);
+    let trials = plan(&[&tiers[..], &["storage.throttle_load=false"]].concat());
     let free = loads(&trials);
     let names: Vec<_> = free.iter().map(|(name, _)| name.as_str()).collect();
     let of_tier = |page: &str| format!("rocks[storage.tier=fast-ssd,page_size={page}]");
@@ -117,6 +170,8 @@ fn engines_that_differ_in_what_throttles_them_later_start_from_one_load() {
         assert_eq!(run.loaded_by, Some(of_pages), "{}", run.engine.name);
         assert!(run.engine.limits.storage.as_ref().unwrap().is_throttled());
     }
+    let single = plan(&[&tiers[..], &["storage.throttle_load=false", "clients=1"]].concat());
+    assert_eq!(loads(&single).len(), 2, "a single trial would throttle its load");
 }
 
 #[test]
@@ -132,7 +187,7 @@ fn data_is_aged_by_the_most_clients_and_for_some_time_or_not_at_all() {
 
 #[test]
 fn what_is_left_of_an_interrupted_run_loads_again_only_where_the_data_is_gone() {
-    let plans = crate::plan::plan(&read(GOOD).unwrap(), &registry());
+    let plans = planned(&["repeats_from=kept"]);
     // The loads and one trial of each engine have ended; the data of the first is still there.
     let left = crate::plan::rest(&plans, |trial| trial.number <= 4, |load| load == 1, |_| false);
     let directories: Vec<_> = left.iter().map(crate::plan::directory).collect();
@@ -147,6 +202,24 @@ fn what_is_left_of_an_interrupted_run_loads_again_only_where_the_data_is_gone() 
     let directories: Vec<_> = left.iter().map(crate::plan::directory).collect();
     assert_eq!(directories[..3], ["011-rocks.4k-load2", "012-rocks.16k-load2", "004-rocks.16k-c1-r1"]);
     assert!(left.iter().all(|trial| trial.loaded_by.is_none_or(|load| load > 10)), "none is of the lost load");
+}
+
+#[test]
+fn a_load_that_is_made_again_stays_before_the_trials_of_its_repeat() {
+    let plans = planned(&[]);
+    // The first repeat has ended, and of the second the loads and a trial; the data of all loads is gone.
+    let left = crate::plan::rest(&plans, |trial| trial.number <= 9, |_| false, |load| load == 7);
+    let expected = [
+        ("013-rocks.16k-load3", None),
+        ("014-rocks.4k-load3", None),
+        ("010-rocks.4k-c1-r2", Some(14)),
+        ("011-rocks.16k-c8-r2", Some(13)),
+        ("012-rocks.4k-c8-r2", Some(14)),
+    ];
+    assert_eq!(told(&left), expected.map(|(name, load)| (name.to_owned(), load)));
+    // Nothing of the second repeat had begun: its loads keep their places and numbers.
+    let left = crate::plan::rest(&plans, |trial| trial.number <= 6, |_| false, |_| false);
+    assert_eq!(left, plans[6..]);
 }
 
 #[test]

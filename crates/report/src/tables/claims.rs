@@ -8,6 +8,9 @@ use rumba_core::comparison::Summary;
 use super::grid::Grid;
 use crate::format::significant;
 
+/// What a verdict over starts of one load says.
+pub const THIS_LOAD: &str = "  For this load: the repeats are starts of one load, so nothing is known about other loads; repeats_from = \"load\" asks.\n";
+
 /// A verdict in a word.
 pub fn word(verdict: Verdict) -> &'static str {
     match verdict {
@@ -16,6 +19,8 @@ pub fn word(verdict: Verdict) -> &'static str {
         Verdict::Undecided => "undecided",
         Verdict::SeenOnce => "seen once",
         Verdict::Void => "void",
+        Verdict::TrueForThisLoad => "true for this load",
+        Verdict::FalseForThisLoad => "FALSE for this load",
     }
 }
 
@@ -43,6 +48,11 @@ pub fn claims(summary: &Summary) -> String {
         "  A verdict is false in at most 5% of cases: an exact test over the repeats rejects the opposite. \
          Seen once: one repeat, nothing to test.\n",
     );
+    let is_of_one_load =
+        |judged: &Judgement| matches!(judged.verdict, Verdict::TrueForThisLoad | Verdict::FalseForThisLoad);
+    if summary.claims.iter().any(is_of_one_load) {
+        text.push_str(THIS_LOAD);
+    }
     for (number, judged) in (1..).zip(&summary.claims) {
         let Judgement { claim, reason, verdict, test, .. } = judged;
         let test = test.as_deref().map(|test| format!("; {test}")).unwrap_or_default();

@@ -93,8 +93,9 @@ pub fn outline(row: &ComparedRow) -> String {
             Change::Undecided => "undecided (about so many more repeats would decide)",
             decided => change_word(decided),
         };
+        let scope = if is_decided(change) { row.scope().words() } else { "" };
         if !of_change.is_empty() {
-            parts.push(format!("{word} {}", of_change.join(", ")));
+            parts.push(format!("{word}{scope} {}", of_change.join(", ")));
         }
     }
     if parts.is_empty() {
@@ -202,7 +203,7 @@ fn compared_row(row: &ComparedRow, level: f64) -> String {
             other,
             ratio_cell,
             interval,
-            change_word(compared.ratio.change).to_owned(),
+            verdict_word(&compared.ratio),
         ]);
     }
     let part = part_word(row.part);
@@ -217,6 +218,17 @@ pub fn unit_of(compared: &Compared) -> (String, Box<dyn Fn(f64) -> String>) {
     let medians = [&compared.base.median, &compared.other.median];
     let unit = SizeUnit::for_sizes(medians.into_iter().filter_map(Metric::value));
     (unit.name.to_owned(), Box::new(move |bytes| unit.show(bytes)))
+}
+
+/// Whether it says something of the figures that the next repeats would say too.
+pub fn is_decided(change: Change) -> bool {
+    matches!(change, Change::Better | Change::Worse | Change::Same | Change::Differs)
+}
+
+/// A verdict with what it holds for: `better for this load`.
+pub fn verdict_word(tested: &Ratio) -> String {
+    let scope = if is_decided(tested.change) { tested.scope.words() } else { "" };
+    format!("{}{scope}", change_word(tested.change))
 }
 
 pub fn change_word(change: Change) -> &'static str {

@@ -10,7 +10,7 @@ use rumba_core::ratio::Change;
 use rumba_core::results::Results;
 
 use super::columns::{self, Column, Pick};
-use super::comparison::{change_word, clients, comparison_table, outline, part_word, unit_of, written};
+use super::comparison::{change_word, clients, comparison_table, outline, part_word, unit_of, verdict_word, written};
 use super::grid::Footnotes;
 use super::{GROWTH, TableOptions, name_cells, name_heads, row_name, tables};
 use crate::format::ratio;
@@ -106,7 +106,7 @@ fn headline_rows(row: &ComparedRow) -> Vec<Vec<String>> {
                 _ => "-".to_owned(),
             };
             let strong = matches!(tested.change, Change::Better | Change::Worse | Change::Differs);
-            let verdict = change_word(tested.change);
+            let verdict = verdict_word(tested);
             vec![
                 escaped(&row.engine),
                 clients(row).trim_end_matches(" clients").trim_end_matches(" client").to_owned(),
@@ -116,7 +116,7 @@ fn headline_rows(row: &ComparedRow) -> Vec<Vec<String>> {
                 figure(&compared.other.median, &show),
                 figure(&tested.ratio, &ratio),
                 interval,
-                if strong { format!("**{verdict}**") } else { verdict.to_owned() },
+                if strong { format!("**{verdict}**") } else { verdict },
             ]
         })
         .collect()

@@ -139,7 +139,7 @@ fn heading(results: &Results, summary: &Summary) -> String {
     if let Some(source) = &results.source {
         let _ = writeln!(text, "reproduces: {source}");
     }
-    let counts = || summary.rows.iter().filter_map(|row| row.run.as_ref()).map(|run| run.trials.len());
+    let counts = || summary.rows.iter().filter_map(|row| row.run.as_ref()).map(|run| run.repeats.len());
     if let (Some(fewest), Some(most)) = (counts().min(), counts().max()) {
         let repeats = match (fewest, most) {
             (_, 1) => "figures of one repeat, seen once: how far the next would lie from it is not known".to_owned(),
@@ -259,7 +259,7 @@ fn repeats(summary: &Summary) -> String {
     let columns = columns::repeated();
     let mut grid = Grid::new(columns.iter().map(|column| column.head.clone()).chain(name_heads(summary)).collect());
     for row in &summary.rows {
-        let Some(run) = row.run.as_ref().filter(|run| run.trials.len() > 1) else { continue };
+        let Some(run) = row.run.as_ref().filter(|run| run.repeats.len() > 1) else { continue };
         let cell = |column: &Column| {
             let columns::Source::Metric(name) = column.source else { return "-".to_owned() };
             let spread = run.metrics.get(name).and_then(|figure| figure.spread);

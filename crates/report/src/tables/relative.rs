@@ -3,13 +3,16 @@
 use rumba_core::comparison::{PhaseFigures, Summary};
 use rumba_core::metric::Metric;
 use rumba_core::ratio::{Change, MAIN_SHARE, Ratio};
+use rumba_core::starts::Scope;
 
 use super::columns::{self, Column, Source};
+use super::comparison::is_decided;
 use super::grid::{Footnotes, Grid};
 use super::{name_cells, name_heads, row_name};
 use crate::format::{RESOLUTION, ratio};
 use crate::verdict::default_baseline;
 
+const THIS_LOAD: &str = "  all of this holds for this load only: the repeats are starts of one load; repeats_from = \"load\" asks others too\n";
 const LEGEND: &str =
     "  + better, - worse, = the same within 1%, ? undecided, 1x seen once, void the same engine on both sides; below a ratio its exact 95% interval
   each verdict of a headline metric, as these are, errs in at most 5% of cases; those of all other metrics (page, JSON) bear
@@ -67,18 +70,26 @@ pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
         return String::new();
     }
     let title = format!("Relative to {baseline} (1.00 is the same; tps: more is better, all else: less is)");
+    let this_load = if is_of_one_load(summary, baseline) { THIS_LOAD } else { "" };
     let more = match more {
         0 => String::new(),
         1 => "  about 1 more repeat of each engine would decide every `?`\n".to_owned(),
         more => format!("  about {more} more repeats of each engine would decide every `?` at the noise seen\n"),
     };
     format!(
-        "\n{title}\n{}{}{LEGEND}{more}{}{}",
+        "\n{title}\n{}{}{LEGEND}{this_load}{more}{}{}",
         grid.render(),
         footnotes.render(),
         left_undecided(summary, baseline),
         withheld(summary, baseline)
     )
+}
+
+/// Whether some verdict over the baseline is decided for this load only.
+fn is_of_one_load(summary: &Summary, baseline: &str) -> bool {
+    let against = summary.relative.iter().filter(|relative| relative.baseline == baseline);
+    let mut ratios = against.flat_map(|relative| &relative.rows).flat_map(|row| &row.metrics);
+    ratios.any(|ratio| ratio.scope == Scope::ThisLoad && is_decided(ratio.change))
 }
 
 /// Whether some engine has a verdict of it over the baseline.

@@ -9,7 +9,7 @@ use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, Status, Suspension, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::warning::Warning;
-use rumba_report::{TableOptions, comparison_table, html, json, report_csv, tables};
+use rumba_report::{TableOptions, comparison_table, html, json, opening, report_csv, tables};
 
 const SHORT: Plan = Plan { clients: &[16], repeats: 1, loops: 2, loop_s: 10 };
 
@@ -83,6 +83,15 @@ fn what_verdicts_generalise_over_is_told_wherever_they_are() {
     assert!(text.contains("rocksdb.none, 16 clients, loops, 4 and 4 repeats from one load of each: "), "{text}");
     let text = outline(&kept, &own);
     assert!(text.contains("rocksdb.none, 16 clients, loops, 4 and 4 repeats from 1 and 4 loads: "), "{text}");
+    for text in [printed(&kept), outline(&kept, &kept), outline(&kept, &own)] {
+        assert!(text.contains("for this load"), "{text}");
+    }
+    let (found, page) = (opening(&kept, &summarise(&kept)), html(&kept, &summarise(&kept)));
+    for sentence in found.sentences() {
+        assert!(!sentence.contains(": sure"), "{sentence}");
+    }
+    assert!(found.found.contains("for this load only, because the repeats are starts of one load"), "{}", found.found);
+    assert!(page.contains(r#""scope":"this-load""#) && !printed(&own).contains("for this load"));
     // The copy of one repeat did not open, and it loaded again.
     kept.trials[0].record.plan.loaded_by = None;
     let text = printed(&kept);

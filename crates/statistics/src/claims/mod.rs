@@ -17,6 +17,7 @@ pub(crate) mod samples;
 use rumba_core::claim::{Claim, Judgement, Verdict};
 use rumba_core::comparison::Row;
 use rumba_core::metric::Metric;
+use rumba_core::starts::Scope as LoadScope;
 
 pub(crate) use language::Relation;
 pub use names::{Mistake, Scope};
@@ -156,7 +157,7 @@ fn weigh(claim: &Claim, holds: &Truth, measure: Option<&Number>, figures: Figure
     }
     Ok(Judgement {
         claim: claim.clone(),
-        verdict: outcome.verdict,
+        verdict: outcome.verdict.within(outcome.scope),
         reason,
         seen: Some(seen),
         test: (!outcome.tests.is_empty()).then(|| outcome.tests.join("; ")),
@@ -190,7 +191,10 @@ fn sides(figures: Figures<'_>, truth: &Truth) -> Result<Option<String>, Absent> 
 
 /// What the tests of a claim's parts come to.
 struct Outcome {
+    /// As if it held for other loads too.
     verdict: Verdict,
+    /// What it holds for.
+    scope: LoadScope,
     tests: Vec<String>,
     more_repeats: Option<u32>,
     /// Why a part that was not needed has no value.
@@ -198,9 +202,14 @@ struct Outcome {
 }
 
 impl Outcome {
+    /// A verdict that no test has made.
+    fn of(verdict: Verdict) -> Self {
+        Self { verdict, scope: LoadScope::Loads, tests: Vec::new(), more_repeats: None, unknown: None }
+    }
+
     /// Of a part that compares an engine with itself.
     fn void(why: Absent) -> Self {
-        Self { verdict: Verdict::Void, tests: Vec::new(), more_repeats: None, unknown: Some(why) }
+        Self { unknown: Some(why), ..Self::of(Verdict::Void) }
     }
 }
 
@@ -252,6 +261,14 @@ fn join(parts: Vec<Result<Outcome, Absent>>, decisive: Verdict, other: Verdict) 
         () if any(Verdict::Undecided) => Verdict::Undecided,
         () => other,
     };
+    // A part that decides alone for other loads too needs none of the others.
+    let decides = |part: &&Outcome| verdict != decisive || part.verdict == decisive;
+    let deciding = || parts.iter().filter(decides).map(|part| part.scope);
+    let is_of_loads = match verdict == decisive {
+        true => deciding().any(|scope| scope == LoadScope::Loads),
+        false => deciding().all(|scope| scope == LoadScope::Loads),
+    };
+    let scope = if is_of_loads { LoadScope::Loads } else { LoadScope::ThisLoad };
     let undecided = || parts.iter().filter(|part| part.verdict == Verdict::Undecided);
     // One part that no number of repeats would decide leaves the whole undecided.
     let more_repeats = undecided()
@@ -264,7 +281,7 @@ fn join(parts: Vec<Result<Outcome, Absent>>, decisive: Verdict, other: Verdict) 
             tests.push(test);
         }
     }
-    Ok(Outcome { verdict, tests, more_repeats, unknown })
+    Ok(Outcome { verdict, scope, tests, more_repeats, unknown })
 }
 
 fn inequality(
@@ -277,7 +294,7 @@ fn inequality(
     let plainly = relation.is_so(figures.number(left, Which::Medians)?, figures.number(right, Which::Medians)?);
     if rows_of([left, right]).is_empty() {
         let verdict = if plainly { Verdict::Holds } else { Verdict::Fails };
-        return Ok(Outcome { verdict, tests: Vec::new(), more_repeats: None, unknown: None });
+        return Ok(Outcome::of(verdict));
     }
     figures.complete(&[left, right])?;
     if let Some(why) = withheld(figures.reads(&[left, right]).into_iter()) {
@@ -288,11 +305,12 @@ fn inequality(
     }
     let samples = Samples::of(figures, left, right)?;
     if samples.fewest() < 2 {
-        return Ok(Outcome { verdict: Verdict::SeenOnce, tests: Vec::new(), more_repeats: None, unknown: None });
+        return Ok(Outcome::of(Verdict::SeenOnce));
     }
     let verdict = samples.verdict(relation, alphas);
     let more_repeats = samples.more_repeats(relation, alphas);
-    let decided = Outcome { verdict, tests: vec![samples.test()], more_repeats, unknown: None };
+    let (scope, tests) = (samples.scope(), vec![samples.test()]);
+    let decided = Outcome { verdict, scope, tests, more_repeats, unknown: None };
     match figures.without_drain(&[left, right]) {
         Some(without) if matches!(verdict, Verdict::Holds | Verdict::Fails) => {
             let [apart_left, apart_right] = [left, right].map(|number| without.apply(number));

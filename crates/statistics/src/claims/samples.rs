@@ -15,7 +15,7 @@
 
 use rumba_core::claim::Verdict;
 use rumba_core::ratio::SAME_MARGIN;
-use rumba_core::starts::Starts;
+use rumba_core::starts::{Scope, Starts};
 
 use super::figures::{Absent, Figures, Which, rows_of};
 use super::language::{Number, Operator, Relation};
@@ -120,6 +120,11 @@ impl Samples {
             Values::Differences(differences) => format!("sign-flip test, {} repeats", differences.len()),
         };
         test + &Starts::words(&self.starts)
+    }
+
+    /// What a verdict over them holds for.
+    pub fn scope(&self) -> Scope {
+        Starts::scope(&self.starts)
     }
 
     fn inverted(&self) -> Inverted {

@@ -74,6 +74,38 @@ fn a_test_says_what_its_repeats_started_from() {
     assert_eq!(told(None, None, &loads), "permutation test, 3 and 3 repeats, each from its own load");
 }
 
+/// Four repeats of each engine, where asked for from one load.
+fn repeats_from(a_is_kept: bool, b_is_kept: bool) -> Summary {
+    let of = |engine: &'static str, wkb: f64, load: Option<u32>| {
+        (1..=4).map(move |repeat| {
+            let mut record = trial(engine, repeat, wkb + f64::from(repeat) / 100.0);
+            record.plan.loaded_by = load;
+            record
+        })
+    };
+    let (a, b) = (a_is_kept.then_some(90), b_is_kept.then_some(91));
+    summarise(&testing::results(of("a", 20.0, a).chain(of("b", 1.0, b)).collect()))
+}
+
+#[test]
+fn a_claim_over_starts_of_one_load_is_true_or_false_for_this_load_and_never_holds() {
+    let verdict = |holds: &str, a: bool, b: bool| judged(holds, &repeats_from(a, b)).verdict;
+    let fails = HOLDS.replace(">=", "<");
+    assert_eq!([verdict(HOLDS, false, false), verdict(&fails, false, false)], [Verdict::Holds, Verdict::Fails]);
+    for (a, b) in [(true, true), (true, false), (false, true)] {
+        assert_eq!(verdict(HOLDS, a, b), Verdict::TrueForThisLoad);
+        assert_eq!(verdict(&fails, a, b), Verdict::FalseForThisLoad);
+        assert_eq!(verdict(&format!("!({HOLDS})"), a, b), Verdict::FalseForThisLoad);
+    }
+    // A part that decides for other loads too needs no other; all together are worth as much as the least of them.
+    let of_loads = HOLDS.replace("wkb_per_op(", "load_ops_per_s(").replace("4 *", "0.5 *");
+    assert_eq!(verdict(&of_loads, true, true), Verdict::Holds, "a load is a repeat of the load");
+    assert_eq!(verdict(&format!("{HOLDS} || {of_loads}"), true, true), Verdict::Holds);
+    assert_eq!(verdict(&format!("{HOLDS} && {of_loads}"), true, true), Verdict::TrueForThisLoad);
+    assert_eq!(verdict(&format!("{fails} || !({of_loads})"), true, true), Verdict::FalseForThisLoad);
+    assert_eq!(serde_json::to_value(Verdict::TrueForThisLoad).unwrap(), "true-for-this-load");
+}
+
 #[test]
 fn the_factor_of_a_claim_scales_what_is_tested() {
     let nearly = run(&[39.0, 41.0, 40.0, 40.5], &[10.0, 9.9, 10.1, 10.05]);

@@ -7,8 +7,8 @@ use rumba_core::comparison::ComparedRow;
 /// How far the host alone is allowed to have moved a ratio, percent: what a gate says of runs that did not take turns
 /// has to hold beyond it, either way.
 ///
-/// Five by default. As much does the throughput of one engine move from repeat to repeat on the host of docs/aa.txt
-/// (coefficients of variation of 3.1 and 5.0%). Over noise of that size, in which the disturbances of neighbouring trials
+/// Five by default. The throughput of one engine moves as much from repeat to repeat on a shared host (coefficients of
+/// variation of 3 to 5%). Over noise of that size, in which the disturbances of neighbouring trials
 /// correlate by 0.5 to 0.9, a gate's test then errs in 1 to 2% of cases with four to six repeats and in about 5% with ten,
 /// instead of in 12 to 32%; a simulation in the tests holds it below 5% and below 9%. With more repeats it errs more
 /// often, 7% with twenty, since they make the test surer of what none of them shows.

@@ -31,7 +31,10 @@ pub(super) fn judge(comparison: &Comparison, drift: Drift) -> Result<Vec<Gated>,
         rows.iter().flat_map(|(_, headlines)| headlines).filter_map(|headline| headline.p).collect();
     all.sort_unstable_by(f64::total_cmp);
     let holm = Holm { bound: bound(&all), tests: all.len() };
-    let of_rows = rows.iter().map(|(row, headlines)| holm.weigh(row, headlines).gated(WORD, &row.engine, row.clients));
+    let of_rows = rows.iter().map(|(row, headlines)| {
+        let weighed = holm.weigh(row, headlines);
+        Gated { scope: row.scope(), ..weighed.gated(WORD, &row.engine, row.clients) }
+    });
     let unmatched = comparison.unmatched.iter();
     let unmatched =
         unmatched.map(|one| Weighed::of(Found::NotJudged, &*one.reason).gated(WORD, &one.engine, one.clients));

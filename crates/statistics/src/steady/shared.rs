@@ -16,20 +16,26 @@ pub const FEWEST: usize = 3;
 /// Of each row that has repeats, what they share.
 pub fn trends(rows: &[Row], steadiness: &[Steadiness]) -> Vec<Trends> {
     let of_row = |row: &Row| {
-        let run = row.run.as_ref().filter(|run| run.trials.len() > 1 && !run.partial)?;
-        let repeats: Vec<&Steadiness> =
+        let run = row.run.as_ref().filter(|run| run.repeats.len() > 1 && !run.partial)?;
+        let mut trials: Vec<&Steadiness> =
             steadiness.iter().filter(|found| run.trials.contains(&found.name.trial)).collect();
-        let names = repeats.first()?.courses.keys();
+        trials.sort_by_key(|found| found.name.repeat);
+        let names = trials.first()?.courses.keys();
         let metrics: BTreeMap<String, SharedTrend> =
-            names.map(|name| (name.clone(), of_metric(name, &repeats))).collect();
+            names.map(|name| (name.clone(), of_metric(name, &trials))).collect();
         Some(Trends { engine: row.engine.clone(), clients: row.clients, metrics })
     };
     rows.iter().filter_map(of_row).collect()
 }
 
-fn of_metric(name: &str, repeats: &[&Steadiness]) -> SharedTrend {
+/// What the repeats share; of trials in the order of their repeats, whose starts count as one change.
+fn of_metric(name: &str, trials: &[&Steadiness]) -> SharedTrend {
     let trend = |found: &&Steadiness| Some((found.name.trial, found.courses.get(name)?.halves.value()?));
-    let (trials, trends): (Vec<u32>, Vec<f64>) = repeats.iter().filter_map(trend).unzip();
+    let of_repeats = trials.chunk_by(|one, other| one.name.repeat == other.name.repeat);
+    let of_repeats = of_repeats.map(|starts| starts.iter().filter_map(trend).unzip::<u32, f64, Vec<_>, Vec<_>>());
+    let (trials, trends): (Vec<Vec<u32>>, Vec<f64>) =
+        of_repeats.filter_map(|(trials, trends)| Some((trials, mean(&trends)?))).unzip();
+    let trials = trials.concat();
     let interval = interval(&trends);
     let bound = |pick: fn((f64, f64)) -> f64| match interval {
         Some(interval) => Metric::from(pick(interval)),

@@ -1,0 +1,372 @@
+//! `xtask aa`: how often verdicts err for real, with one engine compared with itself.
+//!
+//! A pair is one run of an engine against itself, four repeats of each side, with a tiny workload and short loops. Every
+//! verdict of better, worse or differs is false. Pairs run in two modes: each repeat loads its own data, or the four
+//! repeats of a side are starts of one load. Counts are kept in docs/aa.json, and the table in docs/method.md is made of them.
+
+mod binomial;
+mod page;
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rumba_core::comparison::{Comparison, Part};
+use rumba_core::ratio::Change;
+use serde_json::{Value, json};
+
+use crate::bench::Failure;
+
+/// The engines that are compared with themselves unless some are named.
+const ENGINES: [&str; 5] = ["innodb", "myrocks", "wiredtiger", "rocksdb", "postgresql"];
+/// Pairs of an engine in a mode unless their number is given.
+const PAIRS: u32 = 20;
+/// The counts, below the root.
+const KEPT: &str = "docs/aa.json";
+
+/// What the repeats of a side are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mode {
+    /// Loads.
+    Loads,
+    /// Starts of one load.
+    Kept,
+}
+
+impl Mode {
+    const ALL: [Self; 2] = [Self::Loads, Self::Kept];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Loads => "loads",
+            Self::Kept => "kept",
+        }
+    }
+
+    /// As `run.repeats_from` has it.
+    fn repeats_from(self) -> &'static str {
+        match self {
+            Self::Loads => "load",
+            Self::Kept => "kept",
+        }
+    }
+}
+
+/// What is asked for: `PAIRS=2 ENGINE=innodb,rocksdb MODE=loads --write`.
+#[derive(Debug, PartialEq)]
+struct Wanted {
+    engines: Vec<String>,
+    modes: Vec<Mode>,
+    pairs: u32,
+    write: bool,
+}
+
+impl Wanted {
+    fn of(words: &[&str]) -> Result<Self, String> {
+        let mut wanted = Self {
+            engines: ENGINES.map(str::to_owned).to_vec(),
+            modes: Mode::ALL.to_vec(),
+            pairs: PAIRS,
+            write: false,
+        };
+        for word in words {
+            match word.split_once('=') {
+                None if *word == "--write" => wanted.write = true,
+                Some(("ENGINE", names)) => wanted.engines = names.split(',').map(str::to_owned).collect(),
+                Some(("MODE", name)) => {
+                    let mode = Mode::ALL.into_iter().find(|mode| mode.name() == name);
+                    wanted.modes = vec![mode.ok_or_else(|| format!("unknown MODE `{name}`; give loads or kept"))?];
+                }
+                Some(("PAIRS", number)) => {
+                    let pairs = number.parse().ok().filter(|pairs| *pairs > 0);
+                    wanted.pairs =
+                        pairs.ok_or_else(|| format!("invalid PAIRS `{number}`; expected a number such as 20"))?;
+                }
+                _ => return Err(format!("unknown argument `{word}`; known are ENGINE=, MODE=, PAIRS= and --write")),
+            }
+        }
+        Ok(wanted)
+    }
+}
+
+/// How many verdicts there were, and how many of them were false.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counted {
+    wrong: u64,
+    all: u64,
+}
+
+impl Counted {
+    fn add(&mut self, other: Self) {
+        self.wrong += other.wrong;
+        self.all += other.all;
+    }
+}
+
+/// The kinds of headline metrics, in the order of the table.
+const KINDS: [&str; 7] = ["throughput", "written", "reads", "CPU", "size", "p99", "load"];
+
+/// The kind of a headline metric.
+fn kind_of(part: Part, metric: &str) -> &'static str {
+    match metric {
+        _ if part == Part::Load => "load",
+        "ops_per_s" => "throughput",
+        "size_bytes" => "size",
+        name if name.starts_with("wkb_") => "written",
+        name if name.starts_with("reads_") => "reads",
+        name if name.ends_with(".p99_ms") => "p99",
+        _ => "CPU",
+    }
+}
+
+/// What the pairs of an engine in a mode came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Cell {
+    /// Pairs, and how many had a false verdict.
+    pairs: Counted,
+    /// By kind.
+    kinds: BTreeMap<String, Counted>,
+    /// The median over pairs and sides of the coefficient of variation of throughput.
+    noise: Option<f64>,
+}
+
+impl Cell {
+    /// Of the comparisons of all pairs.
+    fn of(comparisons: &[Comparison]) -> Self {
+        let mut cell = Self::default();
+        let mut noise = Vec::new();
+        for comparison in comparisons {
+            let mut of_pair = Counted::default();
+            for row in &comparison.rows {
+                for compared in row.metrics.iter().filter(|compared| compared.ratio.headline) {
+                    if row.part == Part::Run && compared.ratio.metric == "ops_per_s" {
+                        noise.extend([&compared.base, &compared.other].iter().filter_map(|one| Some(one.spread?.cv)));
+                    }
+                    if compared.ratio.p.is_none() {
+                        continue;
+                    }
+                    let is_wrong = matches!(compared.ratio.change, Change::Better | Change::Worse | Change::Differs);
+                    let one = Counted { wrong: is_wrong.into(), all: 1 };
+                    cell.kinds.entry(kind_of(row.part, &compared.ratio.metric).to_owned()).or_default().add(one);
+                    of_pair.add(one);
+                }
+            }
+            cell.pairs.add(Counted { wrong: (of_pair.wrong > 0).into(), all: 1 });
+        }
+        noise.sort_unstable_by(f64::total_cmp);
+        cell.noise = noise.get(noise.len() / 2).copied();
+        cell
+    }
+
+    /// All verdicts, whatever they are about.
+    fn verdicts(&self) -> Counted {
+        self.kinds.values().fold(Counted::default(), |mut sum, kind| {
+            sum.add(*kind);
+            sum
+        })
+    }
+
+    fn to_json(&self, engine: &str, mode: Mode) -> Value {
+        let counted = |one: &Counted| json!({ "false": one.wrong, "of": one.all });
+        let kinds: serde_json::Map<String, Value> =
+            self.kinds.iter().map(|(kind, one)| (kind.clone(), counted(one))).collect();
+        json!({
+            "engine": engine, "mode": mode.name(), "pairs": counted(&self.pairs), "verdicts": kinds,
+            "throughput_cv": self.noise,
+        })
+    }
+
+    fn from_json(value: &Value) -> Option<(String, Mode, Self)> {
+        let counted = |one: &Value| Some(Counted { wrong: one["false"].as_u64()?, all: one["of"].as_u64()? });
+        let mode = Mode::ALL.into_iter().find(|mode| Some(mode.name()) == value["mode"].as_str())?;
+        let kinds = value["verdicts"].as_object()?.iter();
+        let kinds = kinds.map(|(kind, one)| Some((kind.clone(), counted(one)?))).collect::<Option<_>>()?;
+        let cell = Self { pairs: counted(&value["pairs"])?, kinds, noise: value["throughput_cv"].as_f64() };
+        Some((value["engine"].as_str()?.to_owned(), mode, cell))
+    }
+}
+
+/// What is known, by engine and mode in the order of the table.
+type Cells = Vec<(String, Mode, Cell)>;
+
+/// Runs the pairs that are asked for and have not been run yet by this build, prints the table, and with `--write` keeps the
+/// counts and puts the table into docs/method.md. Returns whether verdicts over loads keep their level.
+///
+/// # Errors
+/// A run that fails, with its directory; a page that lacks the place of the table.
+pub fn run(root: &Path, words: &[&str]) -> Result<bool, Failure> {
+    let wanted = Wanted::of(words)?;
+    let program = program(root)?;
+    let commit = output(Command::new("git").current_dir(root).args(["rev-parse", "--short=12", "HEAD"]))?;
+    let results = root.join("results/aa").join(commit.trim());
+    let mut cells = known(root)?;
+    for engine in &wanted.engines {
+        for &mode in &wanted.modes {
+            let mut comparisons = Vec::new();
+            for pair in 1..=wanted.pairs {
+                let directory = results.join(format!("{engine}-{}/{pair:02}", mode.name()));
+                comparisons.push(compared(&program, engine, mode, &directory)?);
+                told(&format!("{engine}, {}: {pair} of {} pairs", mode.name(), wanted.pairs));
+            }
+            let cell = Cell::of(&comparisons);
+            println!("{}", page::line(engine, mode, &cell));
+            cells.retain(|(known, of, _)| (known, of) != (engine, &mode));
+            cells.push((engine.clone(), mode, cell));
+            if wanted.write {
+                page::write(root, &mut cells)?;
+            }
+        }
+    }
+    let of_loads = page::all_of(&cells, Mode::Loads);
+    let (low, _) = binomial::interval(of_loads.wrong, of_loads.all);
+    Ok(low <= binomial::LEVEL)
+}
+
+/// A line that the next one overwrites on a terminal.
+fn told(line: &str) {
+    if std::io::stderr().is_terminal() {
+        eprint!("\r{line}");
+    } else {
+        eprintln!("{line}");
+    }
+}
+
+/// The rumba to run: the release build, or else the one beside this program.
+fn program(root: &Path) -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe()?.parent().map(|directory| directory.join("rumba"));
+    let candidates = [own, Some(root.join("target/release/rumba"))];
+    let found = candidates.into_iter().flatten().find(|path| path.exists());
+    found.ok_or_else(|| "there is no rumba beside this program: cargo build --release -p rumba".into())
+}
+
+/// What is kept of earlier runs.
+fn known(root: &Path) -> Result<Cells, Failure> {
+    let Ok(text) = std::fs::read_to_string(root.join(KEPT)) else { return Ok(Vec::new()) };
+    let kept: Value = serde_json::from_str(&text).map_err(|error| format!("{KEPT}: {error}"))?;
+    let cells = kept["cells"].as_array().into_iter().flatten();
+    let cells = cells.map(|cell| Cell::from_json(cell).ok_or_else(|| format!("{KEPT}: `{cell}` is no cell")));
+    Ok(cells.collect::<Result<_, _>>()?)
+}
+
+/// The comparison of a pair, which is run unless its directory has a finished run.
+fn compared(program: &Path, engine: &str, mode: Mode, directory: &Path) -> Result<Comparison, Failure> {
+    if let Some(comparison) = finished(program, directory) {
+        return Ok(comparison);
+    }
+    if directory.exists() {
+        // A pair that was cut off. Nothing else is in this directory.
+        std::fs::remove_dir_all(directory)?;
+    }
+    let place = tempfile::tempdir()?;
+    let file = place.path().join("aa.toml");
+    std::fs::write(&file, experiment(engine, mode))?;
+    std::fs::create_dir_all(directory.parent().unwrap_or(directory))?;
+    output(Command::new(program).args(["run", "--quiet", "--json", "--out"]).arg(directory).arg(&file))?;
+    finished(program, directory)
+        .ok_or_else(|| format!("{}: the pair did not end as planned", directory.display()).into())
+}
+
+/// The comparison of a finished pair: every trial ended, and every headline was compared.
+fn finished(program: &Path, directory: &Path) -> Option<Comparison> {
+    if !directory.exists() {
+        return None;
+    }
+    let text = output(Command::new(program).arg("report").arg(directory).arg("--json")).ok()?;
+    let report: Value = serde_json::from_str(&text).ok()?;
+    let is_done = |trial: &Value| trial["status"] == "done";
+    let trials = report["trials"].as_array().filter(|trials| !trials.is_empty() && trials.iter().all(is_done))?;
+    let runs = trials.iter().filter(|trial| trial["part"] != "load").count();
+    let comparison: Comparison = serde_json::from_value(report["comparison"].clone()).ok()?;
+    (runs == 8 && comparison.rows.iter().any(|row| row.part == Part::Run)).then_some(comparison)
+}
+
+/// The standard output of a command.
+///
+/// # Errors
+/// What it said when it failed.
+fn output(command: &mut Command) -> Result<String, Failure> {
+    let ended = command.output()?;
+    if !ended.status.success() {
+        return Err(format!("{command:?} failed: {}", String::from_utf8_lossy(&ended.stderr).trim()).into());
+    }
+    Ok(String::from_utf8(ended.stdout)?)
+}
+
+/// One engine against itself. The data is larger than the cache, so that loads can differ in what they cost to read.
+fn experiment(engine: &str, mode: Mode) -> String {
+    format!(
+        r#"name = "aa-{engine}-{mode}"
+[workload.linkbench]
+profile = "2017"
+maxid1 = 10_000
+[common]
+cache = "8MiB"
+durability = "no-sync"
+[run]
+aa = true
+load_clients = 2
+clients = [2]
+warmup = "500ms"
+loops = 1
+loop = "1s"
+interval = "100ms"
+repeats = 4
+repeats_from = "{repeats_from}"
+verify = false
+[ab]
+base = ["a"]
+other = ["b"]
+[[engine]]
+name = "a"
+use = "{engine}"
+[[engine]]
+name = "b"
+use = "{engine}"
+"#,
+        mode = mode.name(),
+        repeats_from = mode.repeats_from()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_name_engines_mode_and_pairs() {
+        let all = Wanted::of(&[]).ok();
+        assert_eq!(all.map(|all| (all.engines.len(), all.modes.len(), all.pairs)), Some((5, 2, 20)));
+        let some = Wanted::of(&["ENGINE=innodb,rocksdb", "MODE=kept", "PAIRS=2", "--write"]);
+        let engines = vec!["innodb".to_owned(), "rocksdb".to_owned()];
+        assert_eq!(some, Ok(Wanted { engines, modes: vec![Mode::Kept], pairs: 2, write: true }));
+        for wrong in ["MODE=both", "PAIRS=0", "PAIRS=many", "innodb"] {
+            assert!(Wanted::of(&[wrong]).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_reads_back() {
+        let mut cell = Cell { pairs: Counted { wrong: 1, all: 20 }, noise: Some(0.03), ..Cell::default() };
+        cell.kinds.insert("p99".to_owned(), Counted { wrong: 1, all: 60 });
+        let json = cell.to_json("innodb", Mode::Kept);
+        assert_eq!(Cell::from_json(&json), Some(("innodb".to_owned(), Mode::Kept, cell)));
+        assert!(Cell::from_json(&json!({ "engine": "innodb" })).is_none());
+    }
+
+    #[test]
+    fn every_headline_has_a_kind() {
+        let run = [
+            ("ops_per_s", "throughput"),
+            ("wkb_per_op_with_drain", "written"),
+            ("reads_per_op", "reads"),
+            ("cpu_us_per_op_with_drain", "CPU"),
+            ("size_bytes", "size"),
+            ("get_node.p99_ms", "p99"),
+        ];
+        for (metric, kind) in run {
+            assert_eq!(kind_of(Part::Run, metric), kind);
+        }
+        assert_eq!(kind_of(Part::Load, "ops_per_s"), "load");
+    }
+}
