@@ -9,7 +9,8 @@ use crate::software::Brand;
 
 /// The table that `xtask memory-needs` writes.
 const TABLE: &str = include_str!("../../memory-needs.txt");
-/// MyRocks' memtables are beside its cache: four of a quarter of it, each of 64 MiB at most (profiles/myrocks.toml).
+/// What MyRocks takes beyond its cache grows with its memtables, which are half of the cache up to 512 MiB
+/// (profiles/myrocks.toml): at most half as much again.
 const MEMTABLES_MOST_BYTES: u64 = 4 * (64 << 20);
 
 /// The need of an engine on a server: of the newest build of its brand that was
