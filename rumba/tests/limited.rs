@@ -193,7 +193,7 @@ fn claims(holds: &str) -> (Place, Output) {
 
 #[test]
 fn a_check_ends_with_a_code_of_its_own_unless_every_claim_holds() {
-    let (place, output) = claims("ops_per_s(\"null\") > 1");
+    let (place, output) = claims("rss_bytes(\"null\") > 1");
     assert_eq!(output.status.code(), Some(0), "one repeat is good enough: {}", text(&output));
     assert!(text(&output).contains("Claims\n") && text(&output).contains("seen once"), "{}", text(&output));
     let refused = place.rumba(&["run", "claims.toml", "--check", "--out", "again"]).output().unwrap();
@@ -203,7 +203,7 @@ fn a_check_ends_with_a_code_of_its_own_unless_every_claim_holds() {
     let again = |args: &[&str]| place.rumba(args).output().unwrap().status.code();
     assert_eq!(again(&["report", "out", "--check"]), Some(3));
     assert_eq!(again(&["report", "out", "--check", "--accept-seen-once"]), Some(0), "unless that is asked for");
-    let (_, output) = claims("ops_per_s(\"null\") < 1");
+    let (_, output) = claims("rss_bytes(\"null\") < 1");
     assert_eq!(output.status.code(), Some(3), "{}", text(&output));
     let (_, output) = claims("wal_kb_per_op(\"null\") < 1");
     assert_eq!(output.status.code(), Some(3), "an absent figure decides nothing: {}", text(&output));

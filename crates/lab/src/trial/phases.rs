@@ -11,7 +11,7 @@ use rumba_core::engine::{Instance, Place, Session};
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, QueueKind, RunPlan, TrialPart};
-use rumba_core::setting::SettingError;
+use rumba_core::setting::{SettingError, Settings};
 use rumba_core::units::counted;
 use rumba_core::wait::without_driver;
 use rumba_core::warning::Warning;
@@ -77,21 +77,28 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Ages the data and settles it again. The data that tests of a suite share is aged by one of them, whose counts of what
-    /// it did are the load's afterwards.
+    /// Ages the data and settles it again. The data that tests of a suite share is aged by one of them. Each bound workload
+    /// goes on from the state of the one before it, as over a copy of the data: none counts what another has counted.
     fn aged(&mut self, most_s: f64) -> Step<()> {
-        let Some(settings) = &self.job.plan.aged_by else {
+        let Some(settings) = self.job.plan.aged_by.clone() else {
             let aged = self.age(most_s)?;
             return self.settle(&aged);
         };
+        let own = self.bound_after(&settings)?;
+        self.bound = own;
+        let aged = self.age(most_s)?;
+        self.settle(&aged)?;
+        let own = self.bound_after(&self.job.plan.workload_settings)?;
+        self.bound = own;
+        Ok(())
+    }
+
+    /// The workload with other settings, over what the one at hand has left.
+    fn bound_after(&self, settings: &Settings) -> Step<Arc<dyn Bound>> {
         let wrong = |error: SettingError| EngineError::failed("workload", format!("{error} ({})", error.remedy));
-        let test: Arc<dyn Bound> = Arc::from(self.job.workload.bind(settings).map_err(wrong)?);
-        test.restore(&self.bound.state())?;
-        let of_load = std::mem::replace(&mut self.bound, test);
-        let aged = self.age(most_s).and_then(|aged| self.settle(&aged));
-        let of_test = std::mem::replace(&mut self.bound, of_load);
-        self.bound.restore(&of_test.state())?;
-        aged
+        let bound: Arc<dyn Bound> = Arc::from(self.job.workload.bind(settings).map_err(wrong)?);
+        bound.restore(&self.bound.state())?;
+        Ok(bound)
     }
 
     fn settle(&mut self, after: &Span) -> Step<()> {
