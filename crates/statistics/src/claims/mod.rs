@@ -18,6 +18,7 @@ use rumba_core::claim::{Claim, Judgement, Verdict};
 use rumba_core::comparison::Row;
 use rumba_core::metric::Metric;
 use rumba_core::starts::Scope as LoadScope;
+use rumba_core::units::counted;
 
 pub(crate) use language::Relation;
 pub use names::{Mistake, Scope};
@@ -58,7 +59,8 @@ pub fn why_never_decided(text: &str, scope: &Scope, repeats: u32) -> Option<Mist
     let is_within = inequalities.any(|(left, right)| samples::are_within_repeats(left, right));
     (is_within && repeats < least).then(|| {
         let problem = format!(
-            "{repeats} repeats never decide it: a figure against a number, or an engine on both sides, takes {least}"
+            "{} cannot decide it: a figure against a number, or an engine on both sides, takes {least}",
+            counted(repeats as usize, "repeat")
         );
         Mistake::new(0, problem, format!("set repeats = {least}, or compare with the figure of another engine"))
     })

@@ -41,7 +41,7 @@ fn a_claim_that_so_few_repeats_never_decide_is_found_at_its_line() {
     let found = |text: &str, repeats: &str| with(text, &[repeats]).unwrap().never_decided;
     let mistake = found(&literal, "repeats=4").unwrap();
     assert_eq!(mistake.place().as_deref(), Some("e.toml:19:10"), "{mistake}");
-    assert!(mistake.problem.starts_with("4 repeats never decide it"), "{}", mistake.problem);
+    assert!(mistake.problem.starts_with("4 repeats cannot decide it"), "{}", mistake.problem);
     assert!(mistake.remedy.starts_with("set repeats = 5"), "{}", mistake.remedy);
     assert_eq!(found(&literal, "repeats=5"), None);
     let between_engines = claim("ops_per_s(\"rocks.4k\", 8) / ops_per_s(\"rocks.16k\", 8) >= 2");
