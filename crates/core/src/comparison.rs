@@ -28,7 +28,8 @@ use crate::written::WrittenChange;
 /// `…_with_settle`, of the load: what load and settle spent, divided by the rows
 /// (or logical bytes) loaded. `…_with_drain`, of the loops: what warmup, loops
 /// and drain spent, divided by the operations of warmup and loops, because the
-/// warmup put work off too.
+/// warmup put work off too. `wkb_per_op_deferred` is not measured: it is the engine's estimate
+/// ([`crate::engine::DEFERRED_BYTES`]).
 pub const CHARGED: &[MetricInfo] = &[
     MetricInfo {
         name: "wkb_per_row_with_settle",
@@ -57,6 +58,14 @@ pub const CHARGED: &[MetricInfo] = &[
         better: Better::Less,
         class: Class::Io,
         help: "KB written to the device in warmup, loops and drain per operation of warmup and loops.",
+    },
+    MetricInfo {
+        name: "wkb_per_op_deferred",
+        unit: "KB/op",
+        better: Better::Neither,
+        class: Class::Io,
+        help: "KB that the engine estimates for work below its own triggers, which the drain leaves, per operation of warmup \
+               and loops. It is in no other figure.",
     },
     MetricInfo {
         name: "cpu_us_per_op_with_drain",

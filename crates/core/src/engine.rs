@@ -11,7 +11,7 @@ use crate::common::{Given, Overruled};
 use crate::document::DocumentSession;
 use crate::error::EngineError;
 use crate::kv::{KeySpace, KvSession};
-use crate::limits::Limits;
+use crate::limits::{Backing, Limits};
 use crate::memory::MemoryNeed;
 use crate::parity::Nature;
 use crate::setting::{SettingError, SettingInfo, Settings};
@@ -83,7 +83,11 @@ impl EngineConfig {
         let own = facts.and_then(|facts| facts.overruled.durability.as_ref());
         let clients_ask = facts.is_some_and(|facts| facts.clients_ask_durability);
         let all = (clients_ask || !self.is_existing()).then_some(self.durability);
-        Given::of(own, all, &self.settings, |durability| durability.name().to_owned())
+        let is_in_memory = self.limits.storage.as_ref().is_some_and(|storage| storage.backing == Backing::Tmpfs);
+        Given::of(own, all, &self.settings, |durability| match durability {
+            Durability::Sync if is_in_memory => format!("{} (on a RAM disk)", durability.name()),
+            _ => durability.name().to_owned(),
+        })
     }
 }
 
@@ -379,6 +383,13 @@ pub trait Engine: Send + Sync {
         Nature::default()
     }
 
+    /// Adds settings that follow from the sizes of the workload's data and of the memory for it, where `config` has none of
+    /// its own; in words, what was added and why. Asked once, when the experiment is read.
+    fn fit_to_data(&self, config: &mut EngineConfig, data_bytes: u64, memory_bytes: u64) -> Option<String> {
+        let _ = (config, data_bytes, memory_bytes);
+        None
+    }
+
     /// Whether it has transactions ([`EngineInfo::has_transactions`]) with these settings: a server of several storage engines
     /// has them in some.
     fn has_transactions(&self, _config: &EngineConfig) -> bool {
@@ -502,13 +513,15 @@ pub trait Instance: Send + Sync {
 
     /// Brings the instance to the state in which reads after a load are
     /// representative (facts: compaction waited for, memtable flushed,
-    /// checkpoint written, statistics gathered). May take minutes.
+    /// checkpoint written, statistics gathered). May take minutes, and may do more than [`Instance::drain`].
     ///
     /// # Errors
     /// Whatever the engine said.
     fn settle(&self) -> Result<(), EngineError>;
 
-    /// Pays all debt: after this, [`Instance::debt`] is as near zero as the engine gets.
+    /// Does the work that the engine owes: writes what is dirty (pages, memtables, a log that is not checkpointed), and
+    /// finishes what the engine's own triggers demand. It starts no compaction and no vacuum below its trigger, because
+    /// steady operation would not either; [`Instance::debt`] has what is left, [`DEFERRED_BYTES`] an estimate of it.
     ///
     /// # Errors
     /// Whatever the engine said.
@@ -535,7 +548,7 @@ pub trait Instance: Send + Sync {
     }
 
     /// The settings in force as the engine reports them, by its own names.
-    /// `built_with_assertions` = `true` among them is warned of.
+    /// [`WITH_ASSERTIONS`] = `true` among them causes a warning.
     fn effective_settings(&self) -> Vec<(String, String)>;
 
     /// Whether a file of the data directory is a log (reported apart from data).
@@ -567,6 +580,10 @@ pub trait Instance: Send + Sync {
     /// Whatever the engine said.
     fn close(self: Box<Self>) -> Result<(), EngineError>;
 }
+
+/// The debt by which an engine estimates the bytes that it will write for work below its own triggers, in proportion to how
+/// near each trigger is: half of a compaction for two files where four start one. No drain does that work.
+pub const DEFERRED_BYTES: &str = "deferred_bytes";
 
 /// A number that an engine reports about itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -123,6 +123,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("open-at-end", Rank::Misleading, SPEED),
     row("debt-at-end", Rank::Misleading, &["wkb_per_op", "cpu_us_per_op"]),
     row("debt-unpaid", Rank::Misleading, UNPAID),
+    row("debt-deferred", Rank::Misleading, &["wkb_per_op_with_drain", "wkb_per_op"]),
     row("not-synced", Rank::Misleading, &["wkb_per_op_with_drain"]),
     row("data-elsewhere", Rank::Misleading, ELSEWHERE),
     row("client-errors", Rank::Misleading, &["ops_per_s"]),

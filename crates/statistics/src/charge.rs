@@ -1,6 +1,7 @@
 //! The charged metrics: what rows and operations cost once their debt is paid.
 
 use rumba_core::counted::{NOT_COUNTED, metrics_of_record, rule_of};
+use rumba_core::engine::DEFERRED_BYTES;
 use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, PhaseRecord, Record, Spent};
 
@@ -60,6 +61,12 @@ pub fn charged_run(record: &Record) -> Charged {
     };
     charged.push(("wkb_drain_percent".to_owned(), share(written)));
     charged.push(("cpu_drain_percent".to_owned(), share(cpu_s)));
+    if let (Ok((working, _)), Some(bytes)) = (&spans, deferred_bytes(record)) {
+        charged.push((
+            "wkb_per_op_deferred".to_owned(),
+            Metric::from(bytes / 1024.0).per(operations(working), "operations"),
+        ));
+    }
     charged.extend(metrics_of_record(record).into_iter().filter_map(|metric| {
         let rule = rule_of(&metric)?;
         let counter = rule.counter_of(&metric)?;
@@ -166,6 +173,15 @@ pub fn drained_bytes(record: &Record) -> Option<(f64, f64)> {
     let (working, drain) = spans(record).ok()?;
     let served = total(&working, written).value()?;
     Some((served, drain.spent.device_write_bytes.value()?))
+}
+
+/// Bytes that the engine estimates for work below its own triggers: by how much they grew from before the operations to the
+/// end of the drain. `None` where it makes no estimate.
+pub fn deferred_bytes(record: &Record) -> Option<f64> {
+    let at_end =
+        |phase: &PhaseRecord| phase.debt_end.iter().find(|gauge| gauge.name == DEFERRED_BYTES).map(|gauge| gauge.value);
+    let after = at_end(ended(record, PhaseKind::Drain)?)?;
+    Some(after - before_work(record).and_then(at_end).unwrap_or_default())
 }
 
 /// The phases that serve operations and the drain; or the reason why the debt cannot be charged.
@@ -355,6 +371,19 @@ mod tests {
         assert_eq!(of(&record), Metric::Value(1.0), "60,000 KB over 60,000 operations");
         record.phases[1].counters.clear();
         assert_eq!(of(&record), Metric::absent(NOT_COUNTED), "nobody was asked before");
+    }
+
+    #[test]
+    fn what_an_engine_defers_is_its_estimate_after_the_drain_less_that_before_the_operations() {
+        let mut record = record("a", 8, 1);
+        let of = |record: &Record| charged_run(record).into_iter().find(|(name, _)| name == "wkb_per_op_deferred");
+        assert_eq!(of(&record), None, "an engine that makes no estimate");
+        let deferred = |kb: f64| vec![Gauge::new(DEFERRED_BYTES, 1024.0 * kb)];
+        record.phases.insert(1, phase(PhaseKind::Settle, 1.0, 0, 0.0));
+        record.phases[1].debt_end = deferred(60_000.0);
+        let drain = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Drain).unwrap();
+        drain.debt_end = deferred(180_000.0);
+        assert_eq!(of(&record).unwrap().1, Metric::Value(2.0), "120,000 KB over 60,000 operations");
     }
 
     #[test]

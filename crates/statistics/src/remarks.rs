@@ -6,7 +6,7 @@ use rumba_core::record::{OpStats, PhaseKind, PhaseRecord, Record};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 
-use crate::charge::drained_bytes;
+use crate::charge::{deferred_bytes, drained_bytes};
 use crate::trial_name::trial_name;
 
 /// An open loop that stays more than this below its target did not measure that target.
@@ -15,6 +15,8 @@ const TARGET_SLACK: f64 = 0.05;
 const DRAIN_SHARE: f64 = 0.10;
 /// A drain below this many bytes is a checkpoint's housekeeping.
 const DRAIN_BYTES: f64 = (1 << 20) as f64;
+/// Work left below an engine's own triggers, above this share of what was charged, makes the charged figure misleading.
+const DEFERRED_SHARE: f64 = 0.10;
 /// A file system writes metadata of its own, a few percent where little is synced; above this factor others may write.
 const DEVICE_OVER_PROCESS: f64 = 1.5;
 /// Below this difference the factor says nothing.
@@ -41,6 +43,7 @@ fn derived(record: &Record) -> Vec<Warning> {
         return warnings;
     }
     warnings.extend(debt(record));
+    warnings.extend(deferred(record));
     if let Some(run) = record.phase(PhaseKind::Loops).or_else(|| record.loops().last()) {
         warnings.extend(client_errors(run));
         warnings.extend(target_missed(run, record.plan.run.rate));
@@ -103,6 +106,25 @@ fn debt(record: &Record) -> Option<Warning> {
             format!("the drain wrote {drained_bytes}; warmup and loops wrote nothing to the device")
         };
         Warning::new("debt-at-end", message, "read wkb_per_op_with_drain instead of wkb_per_op, or run longer loops")
+    })
+}
+
+/// No drain does work below an engine's own triggers: where much of it is left, the bytes charged are too few.
+fn deferred(record: &Record) -> Option<Warning> {
+    let ((served, drained), deferred) = (drained_bytes(record)?, deferred_bytes(record)?);
+    let charged = served + drained;
+    (charged > 0.0 && deferred > DRAIN_BYTES && deferred > charged * DEFERRED_SHARE).then(|| {
+        Warning::new(
+            "debt-deferred",
+            format!(
+                "the engine deferred work below its own triggers, about {} to write by its own sizes: {:.0}% of the {} that \
+                 warmup, loops and drain wrote",
+                show_bytes(deferred),
+                100.0 * deferred / charged,
+                show_bytes(charged)
+            ),
+            "add wkb_per_op_deferred to wkb_per_op_with_drain for an estimate, or run longer loops",
+        )
     })
 }
 
@@ -183,6 +205,7 @@ fn throttled(record: &Record) -> Option<Warning> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use rumba_core::check::Check;
+    use rumba_core::engine::{DEFERRED_BYTES, Gauge};
     use rumba_core::limits::StorageLimit;
     use rumba_core::metric::Metric;
     use rumba_core::record::Kept;
@@ -252,6 +275,21 @@ mod tests {
         drain.spent.device_write_bytes = Metric::Value(112.0 * 3e8);
         let message = remarks(&record).remove(0).warning.message;
         assert!(message.contains(", 112 times the ") && !message.contains('%'), "{message}");
+    }
+
+    #[test]
+    fn deferred_work_is_reported_with_its_share_of_what_was_charged() {
+        let mut record = record("a", 8, 1);
+        let (served, drained) = drained_bytes(&record).unwrap();
+        let mut deferring = |share: f64| {
+            let drain = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Drain).unwrap();
+            drain.debt_end = vec![Gauge::new(DEFERRED_BYTES, share * (served + drained))];
+            remarks(&record).into_iter().map(|remark| remark.warning).collect::<Vec<_>>()
+        };
+        assert_eq!(deferring(0.1), []);
+        let warnings = deferring(0.25);
+        assert_eq!((warnings.len(), warnings[0].code.as_str()), (1, "debt-deferred"));
+        assert!(warnings[0].message.contains(": 25% of the "), "{}", warnings[0].message);
     }
 
     #[test]

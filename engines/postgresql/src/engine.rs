@@ -189,7 +189,8 @@ fn setting(error: SettingError) -> EngineError {
 
 /// Starts a server on a data directory: a new one, or a copy of what a server has left.
 fn open_own(dir: &Path, config: &EngineConfig, server: &Server, data: Data) -> Result<ServerInstance, EngineError> {
-    let Ready { options, software, plan, identity } = plan_own(config, server).map_err(setting)?;
+    let Ready { options, software, mut plan, identity } = plan_own(config, server).map_err(setting)?;
+    plan.fit_wal(file_system_bytes(dir)?);
     let layout = Layout::new(dir);
     match data {
         Data::New => initialise::provide(&software, plan.data_checksums, identity.as_ref(), &layout.data())?,
@@ -205,6 +206,13 @@ fn open_own(dir: &Path, config: &EngineConfig, server: &Server, data: Data) -> R
     settings.extend(readback::settings_in_force(&mut control, &plan)?);
     let host = Host::Own { running, data: layout.data() };
     Ok(ServerInstance::new(Parts { host, target, control, settings }, &plan, &options))
+}
+
+/// The size of the file system that holds a directory.
+fn file_system_bytes(dir: &Path) -> Result<u64, EngineError> {
+    let stat = rustix::fs::statvfs(dir)
+        .map_err(|errno| EngineError::failed("statvfs", format!("{}: {errno}", dir.display())))?;
+    Ok(stat.f_blocks.saturating_mul(stat.f_frsize))
 }
 
 /// What the record says beside the settings.

@@ -172,6 +172,10 @@ impl Instance for ServerInstance {
         counters::debt(&mut held(&self.control)).gauges
     }
 
+    fn unpaid(&self) -> Option<String> {
+        upkeep::unpaid(&mut held(&self.control))
+    }
+
     fn counters(&self) -> Vec<Gauge> {
         let mut control = held(&self.control);
         let mut gauges = counters::counters(&mut control, self.release).gauges;

@@ -26,8 +26,8 @@ pub const SETTINGS: &[SettingInfo] = &[
         "whom root runs the server as, which refuses root",
     ),
     info("full_page_writes", Kind::Bool, "true", "a page's first change after a checkpoint logs it whole"),
-    info("checkpoint_timeout", Kind::Text, "15min", "the longest between two checkpoints"),
-    info("max_wal_size", Kind::Text, "cache * 4", "WAL between two checkpoints, about twice"),
+    info("checkpoint_timeout", Kind::Text, "5min, the server's", "the longest between two checkpoints"),
+    info("max_wal_size", Kind::Text, "a quarter of the file system", "WAL that starts a checkpoint, about twice"),
     info(
         "wal_compression",
         Kind::Text,

@@ -44,11 +44,25 @@ impl Plan {
         self.lines.push(Line { name: name.to_owned(), value: value.into(), must_hold });
     }
 
+    /// Bounds the WAL between two checkpoints by a quarter of a file system of so many bytes, unless the experiment sets it.
+    pub fn fit_wal(&mut self, file_system: u64) {
+        let ours = self.lines.iter_mut().find(|line| line.name == "max_wal_size" && !line.must_hold);
+        if let Some(line) = ours {
+            line.value = format!("{}MB", (file_system / WAL_SHARE / MIB).max(WAL_MIN_MIB));
+        }
+    }
+
     /// The configuration's value of a setting.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.lines.iter().find(|line| line.name == name).map(|line| line.value.as_str())
     }
 }
+
+/// The part of a file system that the WAL between two checkpoints may take, and what it has at least: the server refuses
+/// less than two of its files.
+const WAL_SHARE: u64 = 4;
+const WAL_MIN_MIB: u64 = 64;
+const MIB: u64 = 1 << 20;
 
 /// The compressions: of values that are too long for a page (TOAST), and of the whole pages in the WAL. What is in
 /// pages the server never compresses.
@@ -149,6 +163,19 @@ mod tests {
 
     fn text(text: &str) -> Value {
         Value::Text(text.to_owned())
+    }
+
+    #[test]
+    fn the_wal_takes_a_quarter_of_the_file_system_unless_the_experiment_sets_it() {
+        let of = |must_hold, file_system: u64| {
+            let line = Line { name: "max_wal_size".to_owned(), value: "1TB".to_owned(), must_hold };
+            let mut plan = Plan { lines: vec![line], ..Plan::default() };
+            plan.fit_wal(file_system);
+            plan.value("max_wal_size").map(str::to_owned)
+        };
+        assert_eq!(of(false, 8 << 30).as_deref(), Some("2048MB"));
+        assert_eq!(of(false, 64 << 20).as_deref(), Some("64MB"));
+        assert_eq!(of(true, 8 << 30).as_deref(), Some("1TB"));
     }
 
     #[test]

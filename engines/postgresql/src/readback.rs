@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::engine::AT_DEFAULT;
+use rumba_core::engine::{AT_DEFAULT, WITH_ASSERTIONS};
 use rumba_core::error::EngineError;
 use rumba_server_kit::readback::{Match, compare, refused};
 
@@ -76,7 +76,7 @@ pub fn settings_in_force(control: &mut Control, plan: &Plan) -> Result<Vec<(Stri
         settings.push((AT_DEFAULT.to_owned(), at_default.join(", ")));
     }
     if known.get("debug_assertions").is_some_and(|found| found.value == "on") {
-        settings.push(("built_with_assertions".to_owned(), "true".to_owned()));
+        settings.push((WITH_ASSERTIONS.to_owned(), "true".to_owned()));
     }
     Ok(settings)
 }

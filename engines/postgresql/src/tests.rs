@@ -140,6 +140,74 @@ fn the_log_of_a_run_is_told_by_kind_after_the_drain_alone() {
     instance.close().expect("closed");
 }
 
+/// A drain once vacuumed every table, whatever was in it: at 0.8% of dead rows that was 39% of the bytes charged.
+#[test]
+#[needs(PostgreSql)]
+fn a_drain_vacuums_what_autovacuum_owes_and_nothing_else() {
+    let dir = private();
+    let mut config = config();
+    // The test alone decides when a vacuum comes.
+    set(&mut config, "autovacuum_naptime", "1h");
+    set(&mut config, "autovacuum_vacuum_scale_factor", "0.1");
+    let instance = PostgreSql.open(dir.path(), &config, Schema::BySession).expect("a server");
+    let vacuums = |instance: &dyn Instance| figure(&instance.counters(), "vacuum_count");
+    // The server's process of a session counts rows as it ends.
+    let await_rows = |name: &str, rows: f64| {
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let counted = || figure(&[instance.debt(), instance.counters()].concat(), name);
+        while counted() < rows && std::time::Instant::now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    let change = |text: &str, dead: f64| {
+        sql(&*instance).run(text).expect("done");
+        await_rows("dead_tuples", dead);
+    };
+    change("CREATE TABLE t (id bigint PRIMARY KEY, value text)", 0.0);
+    change("CREATE TABLE off (id bigint PRIMARY KEY, value text) WITH (autovacuum_enabled = false)", 0.0);
+    change("INSERT INTO t SELECT i, 'v' FROM generate_series(1, 10000) AS i", 0.0);
+    change("INSERT INTO off SELECT i, 'v' FROM generate_series(1, 10000) AS i", 0.0);
+    await_rows("live_tuples", 20000.0);
+    instance.settle().expect("settled");
+    let settled = vacuums(&*instance);
+    assert_eq!(instance.unpaid(), None);
+    // Rows that move to another page, or pruning would remove the old ones: 200 of 10,000, and a table without autovacuum.
+    change("UPDATE t SET value = repeat('w', 900) WHERE id % 50 = 0", 200.0);
+    change("UPDATE off SET value = repeat('w', 900) WHERE id % 2 = 0", 5200.0);
+    instance.drain().expect("drained");
+    assert_eq!(vacuums(&*instance), settled, "2% are below the threshold of 50 rows and 10%");
+    assert_eq!(figure(&instance.debt(), "dead_tuples"), 5200.0);
+    assert!(figure(&instance.debt(), "wal_since_checkpoint_bytes") < 1e6, "the checkpoint is owed");
+    let unpaid = instance.unpaid().expect("dead rows");
+    assert!(unpaid.contains("public.t has 200 of the 1050 with which autovacuum begins"), "{unpaid}");
+    change("UPDATE t SET value = repeat('x', 900) WHERE id % 5 = 1", 7200.0);
+    instance.drain().expect("drained");
+    assert_eq!(vacuums(&*instance), settled + 1.0, "22% are above it");
+    assert_eq!(figure(&instance.debt(), "dead_tuples"), 5000.0);
+    instance.close().expect("closed");
+}
+
+/// 256 MB of WAL once started a checkpoint every three seconds, and each logged every changed page whole again.
+#[test]
+#[needs(PostgreSql)]
+fn time_starts_checkpoints_and_not_the_amount_of_wal() {
+    let dir = private();
+    let instance = PostgreSql.open(dir.path(), &config(), Schema::BySession).expect("a server");
+    let settings = instance.effective_settings();
+    let setting = |name: &str| settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    assert_eq!(setting("checkpoint_timeout"), Some("5min"));
+    let before = figure(&instance.counters(), "checkpoints_req");
+    let mut session = sql(&*instance);
+    session.run("CREATE TABLE t (id bigint, value text)").expect("a table");
+    session.run("INSERT INTO t SELECT i, repeat('v', 900) FROM generate_series(1, 200000) AS i").expect("rows");
+    session.run("UPDATE t SET value = repeat('w', 900)").expect("an update");
+    drop(session);
+    let after = instance.counters();
+    assert!(figure(&after, "written_wal_bytes") > 256e6, "{after:?}");
+    assert_eq!(figure(&after, "checkpoints_req"), before);
+    instance.close().expect("closed");
+}
+
 #[test]
 #[needs(PostgreSql)]
 fn sessions_over_tcp_need_the_password_that_only_rumba_has() {

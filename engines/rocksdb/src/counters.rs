@@ -2,9 +2,9 @@
 
 use std::ffi::CStr;
 
-use rumba_core::engine::Gauge;
+use rumba_core::engine::{DEFERRED_BYTES, Gauge};
 
-use crate::db::Database;
+use crate::db::{Database, Level};
 use crate::quiet::l0_files;
 
 /// Properties summed over the key spaces, by the name they are reported under.
@@ -51,8 +51,9 @@ const COUNTED: [(&str, &str); 4] = [
     ("waited_stalls_us", "stall.micros"),
 ];
 
-/// Work put off: unflushed memtables, compaction owed, L0 files.
-pub fn debt(db: &Database) -> Vec<Gauge> {
+/// Deferred work: unflushed memtables, compaction owed, L0 files. `trigger` is the number of L0 files that starts a
+/// compaction; `None` where it rewrites no level.
+pub fn debt(db: &Database, trigger: Option<u64>) -> Vec<Gauge> {
     let mut gauges = Vec::new();
     if let Some(bytes) = memtable_bytes(db) {
         gauges.push(Gauge::new("memtable_bytes", bytes as f64));
@@ -61,7 +62,20 @@ pub fn debt(db: &Database) -> Vec<Gauge> {
         gauges.push(Gauge::new("pending_compaction_bytes", bytes as f64));
     }
     gauges.push(Gauge::new("l0_files", l0_files(db) as f64));
+    if let Some(trigger) = trigger {
+        let deferred = (0..db.names().len()).map(|space| deferred_bytes(&db.levels(space), trigger)).sum();
+        gauges.push(Gauge::new(DEFERRED_BYTES, deferred));
+    }
     gauges
+}
+
+/// Bytes that the next compaction of L0 will write, in proportion to how near its trigger is: all of L0, and a share of the
+/// level below, which random keys overlap whole.
+fn deferred_bytes(levels: &[Level], trigger: u64) -> f64 {
+    let Some((l0, below)) = levels.split_first().filter(|(l0, _)| l0.files > 0) else { return 0.0 };
+    let base = below.iter().find(|level| level.files > 0).map_or(0, |level| level.bytes);
+    let share = (l0.files as f64 / trigger.max(1) as f64).min(1.0);
+    l0.bytes as f64 + share * base as f64
 }
 
 /// Bytes of memtables that hold rows not yet in a table file. An empty memtable
@@ -174,6 +188,15 @@ mod tests {
         );
         let new = "Write Stall (count): cf-l0-file-count-limit-delays: 3, total-stops: 4\n";
         assert_eq!(stall_counts(new), [("cf_l0_file_count_limit_delays".into(), 3.0), ("total_stops".into(), 4.0)]);
+    }
+
+    #[test]
+    fn half_of_a_compaction_is_deferred_with_two_of_four_files_in_l0() {
+        let level = |files, bytes| Level { files, bytes };
+        let levels = [level(2, 100), level(0, 0), level(3, 1000), level(9, 9000)];
+        assert_eq!(deferred_bytes(&levels, 4), 100.0 + 500.0);
+        assert_eq!(deferred_bytes(&[level(0, 0), level(3, 1000)], 4), 0.0);
+        assert_eq!(deferred_bytes(&[level(8, 100), level(3, 1000)], 4), 1100.0, "one compaction, no more");
     }
 
     #[test]

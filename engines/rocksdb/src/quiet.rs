@@ -77,7 +77,7 @@ pub fn l0_files(db: &Database) -> u64 {
     (0..db.names().len()).filter_map(|space| db.levels(space).first().map(|level| level.files)).sum()
 }
 
-/// Has RocksDB compact what is left in L0: with a trigger of one file its own
+/// Has RocksDB compact what is left in L0, as settling does: with a trigger of one file its own
 /// picker does it, into the level it would choose and no deeper. A manual
 /// compaction would rewrite every level. `trigger` is the setting to go back to.
 ///

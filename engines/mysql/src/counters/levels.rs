@@ -27,6 +27,8 @@ pub(crate) struct Level {
     pub read_above_bytes: f64,
     /// Bytes moved into it without being rewritten.
     pub moved_bytes: f64,
+    /// Of level 0: bytes that its next compaction will write, in proportion to how near its trigger is.
+    pub deferred_bytes: f64,
 }
 
 /// All levels that have ever held something.
@@ -51,8 +53,13 @@ impl Levels {
             }
         }
         let mut levels = BTreeMap::new();
-        for ((_, level), values) in by_family {
-            levels.entry(level).or_insert_with(Level::default).add(level, &values);
+        for ((family, level), values) in &by_family {
+            let sum: &mut Level = levels.entry(*level).or_default();
+            sum.add(*level, values);
+            if *level == 0 {
+                let mut below = by_family.range((*family, 1)..=(*family, u32::MAX)).map(|(_, level)| level);
+                sum.deferred_bytes += deferred_bytes(values, below.find(|level| part(level, "SizeBytes") > 0.0));
+            }
         }
         Self(levels)
     }
@@ -91,9 +98,21 @@ impl Levels {
     }
 }
 
+/// A figure of a level of one column family.
+fn part(values: &BTreeMap<&str, f64>, what: &str) -> f64 {
+    values.get(what).copied().unwrap_or(0.0)
+}
+
+/// All of level 0, and as much of the level below as the score says, which a compaction starts at 1: random keys overlap
+/// that level whole.
+fn deferred_bytes(l0: &BTreeMap<&str, f64>, base: Option<&BTreeMap<&str, f64>>) -> f64 {
+    let share = part(l0, "Score").clamp(0.0, 1.0);
+    part(l0, "SizeBytes") + share * base.map_or(0.0, |level| part(level, "SizeBytes"))
+}
+
 impl Level {
     fn add(&mut self, level: u32, values: &BTreeMap<&str, f64>) {
-        let value = |what| values.get(what).copied().unwrap_or(0.0);
+        let value = |what| part(values, what);
         self.files += value("NumFiles");
         self.compacting_files += value("CompactedFiles");
         self.bytes += value("SizeBytes");

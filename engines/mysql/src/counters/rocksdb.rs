@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rumba_core::engine::DEFERRED_BYTES;
+
 use super::ask::cell;
 use super::{Ask, Levels, Reading, Status};
 
@@ -77,11 +79,12 @@ pub(super) fn debt(admin: &mut dyn Ask) -> Reading {
         Ok(levels) => {
             reading.put("l0_files", levels.l0().files);
             reading.put("l0_bytes", levels.l0().bytes);
+            reading.put(DEFERRED_BYTES, levels.l0().deferred_bytes);
             reading.put("levels_excess_bytes", levels.sum(1, |level| level.excess_bytes));
             reading.put("compacting_files", levels.sum(0, |level| level.compacting_files));
         }
         Err(reason) => {
-            for name in ["l0_files", "l0_bytes", "levels_excess_bytes", "compacting_files"] {
+            for name in ["l0_files", "l0_bytes", DEFERRED_BYTES, "levels_excess_bytes", "compacting_files"] {
                 reading.miss(name, reason.clone());
             }
         }

@@ -40,7 +40,7 @@ pub fn drain(admin: &mut dyn Ask, server: &Server, schema: &str, patience: &Pati
             purge(admin, server, patience)?;
             write_pages(admin, schema, patience)?;
         }
-        Kind::RocksDb => return rocksdb::drain_as_set(admin, patience),
+        Kind::RocksDb => return rocksdb::drain(admin, patience),
         // Closing the tables writes what was cached of them.
         Kind::Other(_) => {
             if let Some(tables) = list(admin, schema)? {

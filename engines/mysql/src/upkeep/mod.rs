@@ -1,9 +1,9 @@
-//! Settling a server after the load, and having it pay what it has put off.
+//! Settling a server after the load, and draining its deferred work after the loops.
 //!
-//! Settle gathers statistics and pays the debt, so that a run starts in the
-//! shape in which it will end. Drain pays the debt and no more. Both wait as long
+//! Settle gathers statistics and leaves nothing of the load's to do. Drain does what the server owes: it writes what is
+//! dirty and finishes what the server's own triggers demand. Both wait as long
 //! as there is progress. On a managed server, which ends with its trial, they
-//! change variables to make it hurry, and set them back whatever happens; on an existing
+//! may change variables to make it hurry, and set them back whatever happens; on an existing
 //! one they change none: see [`existing`]. docs/engines/mysql-counters.md says which.
 
 mod analyze;
@@ -29,7 +29,7 @@ pub fn settle(admin: &mut dyn Ask, server: &Server, schema: &str, patience: &Pat
     match server.kind {
         // MyRocks takes its statistics from table files: it flushes first.
         Kind::RocksDb => {
-            drain(admin, server, patience)?;
+            rocksdb::settle(admin, patience)?;
             analyze::tables(admin, schema)
         }
         Kind::InnoDb | Kind::Other(_) => {
@@ -39,7 +39,7 @@ pub fn settle(admin: &mut dyn Ask, server: &Server, schema: &str, patience: &Pat
     }
 }
 
-/// Pays what a managed server has put off, and no more. May take minutes, see [`settle`].
+/// Does the work that a managed server owes, and no more. May take minutes, see [`settle`].
 ///
 /// # Errors
 /// See [`settle`].

@@ -19,14 +19,13 @@ struct Family {
     leveled: bool,
 }
 
-/// Flushes the memtables, waits for compaction, has level 0 compacted: a file there
-/// is work put off, though MyRocks would wait for more of them. A manual
-/// compaction would rewrite every level, which nobody owes. Families that do not
-/// compact by themselves, or not by levels, stay as they are: that was asked for.
+/// Flushes the memtables, waits for compaction and has level 0 compacted, so that a run starts without work that the load
+/// has left. A manual compaction would rewrite every level, which MyRocks does not owe. Families that do not
+/// compact automatically, or not by levels, stay as they are: the experiment asked for that.
 ///
 /// # Errors
 /// The server's words; what is left when nothing moves.
-pub(super) fn drain(admin: &mut dyn Ask, patience: &Patience) -> Result<(), EngineError> {
+pub(super) fn settle(admin: &mut dyn Ask, patience: &Patience) -> Result<(), EngineError> {
     flush(admin)?;
     let families = families(admin)?;
     let eager: Vec<&Family> = families.iter().filter(|family| family.compacts && family.leveled).collect();
@@ -41,17 +40,17 @@ pub(super) fn drain(admin: &mut dyn Ask, patience: &Patience) -> Result<(), Engi
         (Ok(()), Err(error)) => Err(error),
         (Err(cause), Err(error)) => {
             let message = format!("{cause}; then {TRIGGER} could not be set back: {error}");
-            Err(EngineError::failed("draining MyRocks", message))
+            Err(EngineError::failed("settling MyRocks", message))
         }
     }
 }
 
-/// Flushes the memtables and waits for compaction, with the options as they are: files in level 0 that are too few to
-/// start a compaction stay there.
+/// Flushes the memtables and waits for the compactions that MyRocks' own triggers demand: files in level 0 that are too few
+/// to start one stay there. It changes no option.
 ///
 /// # Errors
 /// The server's words; what is left when nothing moves.
-pub(super) fn drain_as_set(admin: &mut dyn Ask, patience: &Patience) -> Result<(), EngineError> {
+pub(super) fn drain(admin: &mut dyn Ask, patience: &Patience) -> Result<(), EngineError> {
     flush(admin)?;
     let all_compact = families(admin)?.iter().all(|family| family.compacts);
     quiet(admin, all_compact, false, patience)

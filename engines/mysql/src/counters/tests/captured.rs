@@ -41,6 +41,9 @@ fn levels_of_all_families_are_added_up() {
     assert_eq!(reading.get("level1_write_amp"), Some(0.75 / 0.5));
     assert!(reading.get("level0_write_amp").is_none(), "flush amplifies nothing");
     assert_eq!(reading.get("tree_write_amp"), Some(1.25 / 0.5));
+    // One file of four: all of level 0, and a quarter of level 1, of each family.
+    let deferred = 14_646_253.0 + 241_711_736.0 / 4.0 + 1730.0 + 1730.0 / 4.0;
+    assert!((levels.l0().deferred_bytes - deferred).abs() < 1.0, "{levels:?}");
 }
 
 #[test]
