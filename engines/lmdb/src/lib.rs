@@ -58,6 +58,10 @@ impl Engine for Lmdb {
         Nature::new("SERIALIZABLE", false, Reads::Mapped)
     }
 
+    fn fit_to_data(&self, config: &mut EngineConfig, data_bytes: u64, memory_bytes: u64) -> Option<String> {
+        options::fit_to_data(config, data_bytes, memory_bytes)
+    }
+
     fn overruled(&self, config: &EngineConfig) -> Overruled {
         options::overruled(config)
     }

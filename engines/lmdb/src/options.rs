@@ -6,7 +6,8 @@ use lmdb_master_sys as ffi;
 use rumba_core::common::{Overruled, Own};
 use rumba_core::engine::{Durability, EngineConfig};
 use rumba_core::error::EngineError;
-use rumba_core::setting::{Kind, SettingError, SettingInfo};
+use rumba_core::setting::{Kind, SettingError, SettingInfo, Value};
+use rumba_core::units::show_bytes;
 
 /// The map is at least this large by default, however small the device: a
 /// sparse mapping costs address space alone, and a full device should be met first.
@@ -55,7 +56,7 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
     SettingInfo {
         name: "nordahead",
         kind: Kind::Bool,
-        default: "false",
+        default: "true where the database will not fit into memory, else false",
         help: "MDB_NORDAHEAD: no read-ahead by the kernel; helps random reads of a database larger than memory",
     },
     SettingInfo {
@@ -149,6 +150,21 @@ impl Options {
     }
 }
 
+/// The size of a database by that of its rows: pages that were split are two thirds full.
+const TREE_SHARE: f64 = 2.0 / 3.0;
+
+/// Switches read-ahead off for a database that will not fit into memory, as LMDB's own documentation advises: a read of one
+/// page otherwise brings in 128 KiB, which push out pages that are needed.
+pub(crate) fn fit_to_data(config: &mut EngineConfig, data_bytes: u64, memory_bytes: u64) -> Option<String> {
+    let database_bytes = data_bytes as f64 / TREE_SHARE;
+    if database_bytes <= memory_bytes as f64 || config.settings.get("nordahead").is_some() {
+        return None;
+    }
+    config.settings.0.insert("nordahead".to_owned(), Value::Bool(true));
+    let (database, memory) = (show_bytes(database_bytes), show_bytes(memory_bytes as f64));
+    Some(format!("nordahead = true (no read-ahead): a database of about {database}, {memory} of memory"))
+}
+
 /// The common setting in whose place `nometasync` is: a commit then waits for its data, and may be lost all the same.
 pub(crate) fn overruled(config: &EngineConfig) -> Overruled {
     let is_set = config.settings.bool("nometasync") == Some(true);
@@ -180,8 +196,6 @@ fn file_system_bytes(dir: &Path) -> Result<u64, EngineError> {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::setting::Value;
-
     use super::*;
 
     fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfig {
@@ -229,6 +243,22 @@ mod tests {
         let durability = |name| overruled(&config(Durability::NoSync, &[(name, Value::Bool(true))])).durability;
         assert_eq!(durability("nometasync"), Some(Own::new("nometasync", None)));
         assert_eq!(durability("nordahead"), None);
+    }
+
+    /// With read-ahead a read of a database larger than memory cost 150 KB of the device instead of 3.5.
+    #[test]
+    fn a_database_larger_than_memory_is_read_without_read_ahead_unless_the_experiment_says() {
+        let fitted = |settings: &[(&str, Value)], memory: u64| {
+            let mut config = config(Durability::Sync, settings);
+            let words = fit_to_data(&mut config, 100 << 20, memory);
+            (Options::of(&config).unwrap().flags & ffi::MDB_NORDAHEAD != 0, words)
+        };
+        let (is_set, words) = fitted(&[], 100 << 20);
+        assert!(is_set && words.unwrap().contains("a database of about 150"), "pages are not full");
+        assert_eq!(fitted(&[], 200 << 20), (false, None));
+        let own = |value| ("nordahead", Value::Bool(value));
+        assert_eq!(fitted(&[own(false)], 100 << 20), (false, None));
+        assert_eq!(fitted(&[own(true)], 200 << 20), (true, None));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::error::SpecError;
 use super::memory::{self, Fitted};
 use super::node::{Node, Table, Tree};
 use super::{expand, limits, names, set, take};
+use crate::host::usable_memory;
 use crate::probe::{Refusal, probe};
 use crate::registry::Registry;
 
@@ -241,7 +242,9 @@ fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_
         settings: own,
     };
     has_adapter(engine, &config, workload, used, registry)?;
-    let fit = memory::fit(engine, &mut config, table, work);
+    let mut fit = memory::fit(engine, &mut config, table, work);
+    let memory = config.limits.memory_bytes.or_else(usable_memory);
+    fit.by_data = memory.and_then(|memory| engine.fit_to_data(&mut config, data_bytes, memory));
     let optional = table.get("optional").map_or(Ok(false), |node| take::bool("optional", node))?;
     match probe(engine, &config, registry.probe) {
         Ok(()) => Ok(Made::Runs(Box::new(Fitted { config, fit }))),

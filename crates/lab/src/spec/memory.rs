@@ -30,6 +30,8 @@ pub struct Fitted {
 #[derive(Default)]
 pub struct Fit {
     need: Option<String>,
+    /// The settings that follow from the sizes of data and memory, and why.
+    pub by_data: Option<String>,
     shortage: Option<Shortage>,
 }
 
@@ -42,12 +44,15 @@ pub struct Shortage {
     pub is_impossible: bool,
 }
 
-/// The shortages of all engines, and their needs as conditions.
+/// The shortages of all engines; their needs, and the settings that follow from the size of the data, as conditions.
 pub fn of_all(fitted: &[Fitted]) -> (Vec<Shortage>, Vec<(String, String)>) {
     let needs = fitted
         .iter()
         .filter_map(|Fitted { config, fit }| Some((format!("memory needed, {}", config.name), fit.need.clone()?)));
-    (fitted.iter().filter_map(|fitted| fitted.fit.shortage.clone()).collect(), needs.collect())
+    let by_data = fitted.iter().filter_map(|Fitted { config, fit }| {
+        Some((format!("set by data size, {}", config.name), fit.by_data.clone()?))
+    });
+    (fitted.iter().filter_map(|fitted| fitted.fit.shortage.clone()).collect(), needs.chain(by_data).collect())
 }
 
 /// Derives the cache of an engine with limited memory whose experiment names
@@ -67,7 +72,7 @@ pub fn fit(engine: &dyn Engine, config: &mut EngineConfig, table: &Table, work: 
         false => format!("its cache of {cache}"),
     };
     let words = words(&need, bytes, &whose, memory, work);
-    Fit { shortage: shortage(&need, config, table, &cache, work), need: Some(words) }
+    Fit { shortage: shortage(&need, config, table, &cache, work), need: Some(words), by_data: None }
 }
 
 /// The largest cache with which the need leaves a fifth of the memory; half of
