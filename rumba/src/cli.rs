@@ -416,9 +416,9 @@ pub struct EnginesArgs {
 /// What `engines` can do beside listing.
 #[derive(Subcommand)]
 pub enum EnginesCommand {
-    /// Install a server into rumba's own cache, such as mysql@9.7; needs no root
+    /// Install a server or a library into rumba's own cache, such as mysql@9.7 or rocksdb@10.4; needs no root
     Install {
-        /// The server, as `rumba engines` lists it
+        /// The server or library, as `rumba engines` lists it
         server: String,
     },
 }

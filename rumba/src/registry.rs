@@ -35,7 +35,11 @@ pub fn workloads() -> Vec<Box<dyn Workload>> {
     ]
 }
 
-/// The servers that can be had.
+/// The servers and libraries that can be installed.
 pub fn catalogues() -> Vec<Box<dyn Catalogue>> {
-    vec![Box::new(rumba_engine_mysql::Servers), Box::new(rumba_engine_postgresql::Servers)]
+    vec![
+        Box::new(rumba_engine_mysql::Servers),
+        Box::new(rumba_engine_postgresql::Servers),
+        Box::new(rumba_engine_rocksdb::Libraries),
+    ]
 }

@@ -139,7 +139,9 @@ pub fn server(rumba: Option<&str>, name: &str) -> Found {
 /// What the list of engines says of a server.
 fn server_in(told: &Value, name: &str) -> Found {
     let engines = told.as_array().into_iter().flatten();
-    let mut servers = engines.flat_map(|engine| engine["servers"].as_array().into_iter().flatten());
+    let releases = |engine: &Value| ["servers", "libraries"].map(|kind| engine[kind].clone());
+    let listed: Vec<Value> = engines.flat_map(releases).filter_map(|list| list.as_array().cloned()).flatten().collect();
+    let mut servers = listed.iter();
     match servers.find(|server| server["name"] == name) {
         Some(server) if server["missing"].is_null() => Ok(()),
         Some(server) => Err(server["install"].as_str().unwrap_or("it is missing").into()),

@@ -51,6 +51,8 @@ pub enum LoadError {
     NotLoaded { tried: Vec<PathBuf>, words: String },
     /// This process has loaded another one; see [`crate::library`].
     Another { loaded: PathBuf },
+    /// A release of the catalogue that is not installed, or not in the catalogue.
+    NotInstalled { words: String, install: String },
     /// It is a library, but not a RocksDB that can be used here.
     NoSymbol { library: PathBuf, symbol: &'static str },
 }

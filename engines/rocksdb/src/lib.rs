@@ -12,6 +12,7 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 mod access;
+mod catalogue;
 mod counters;
 mod db;
 mod effective;
@@ -26,6 +27,7 @@ mod quiet;
 mod session;
 mod transaction;
 
+pub use catalogue::Libraries;
 pub use engine::RocksDb;
 
 #[cfg(test)]

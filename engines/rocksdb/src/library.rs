@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rumba_core::engine::Availability;
 use rumba_core::error::EngineError;
 
+use crate::catalogue;
 use crate::db::Options;
 use crate::ffi::{self, Api, LoadError};
 
-/// Names tried in order: what Debian 12 installs, whatever the development
+/// Names tried in order where no release of the catalogue is installed: what Debian 12 installs, whatever the development
 /// package points at, then the sonames of other current distributions.
 const NAMES: [&str; 6] = [
     "librocksdb.so.7.8",
@@ -24,8 +25,9 @@ const NAMES: [&str; 6] = [
     "librocksdb.so.10",
 ];
 
-/// The command that installs the run-time library on Debian 12.
-const INSTALL: &str = "apt-get install librocksdb7.8";
+/// The command that installs the default release, and what to do on a machine without Maven.
+const INSTALL: &str = "rumba engines install rocksdb@10.4";
+const WITHOUT_MAVEN: &str = "apt-get install librocksdb7.8";
 
 /// A loaded RocksDB.
 pub struct Library {
@@ -46,14 +48,11 @@ impl Library {
     /// None that can be used, or another one is loaded already.
     pub fn load(named: Option<&Path>) -> Result<Arc<Self>, LoadError> {
         let mut slot = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = names(named)?;
         if let Some((by, library)) = &*slot {
-            let same = by.as_deref() == named || named.is_some_and(ffi::is_loaded);
+            let same = by.as_deref() == named || named.is_some() && names.iter().any(|name| ffi::is_loaded(name));
             return if same { Ok(library.clone()) } else { Err(LoadError::Another { loaded: library.path.clone() }) };
         }
-        let names: Vec<PathBuf> = match named {
-            Some(name) => vec![name.to_owned()],
-            None => NAMES.iter().map(PathBuf::from).collect(),
-        };
         let (api, path) = ffi::load(&names)?;
         let library = Arc::new(Self { api, path });
         *slot = Some((named.map(Path::to_owned), library.clone()));
@@ -66,8 +65,25 @@ impl Library {
     }
 }
 
+/// What the dynamic loader is to try: the library of the release that is named, the file or soname that is, or by default
+/// the default release where it is installed, and then the system's.
+fn names(named: Option<&Path>) -> Result<Vec<PathBuf>, LoadError> {
+    let Some(name) = named else {
+        let ours = catalogue::default_release().and_then(catalogue::installed);
+        return Ok(ours.into_iter().chain(NAMES.iter().map(PathBuf::from)).collect());
+    };
+    let not_installed = |words, install| LoadError::NotInstalled { words, install };
+    match catalogue::named(name) {
+        Ok(None) => Ok(vec![name.to_owned()]),
+        Ok(Some(release)) => catalogue::installed(release)
+            .map(|path| vec![path])
+            .ok_or_else(|| not_installed(format!("{} is not installed", release.about), release.install_command())),
+        Err(words) => Err(not_installed(words, INSTALL.to_owned())),
+    }
+}
+
 /// The version that a file's name ends with, if any.
-fn version_of(path: &Path) -> Option<String> {
+pub fn version_of(path: &Path) -> Option<String> {
     let (_, version) = path.file_name()?.to_str()?.split_once(".so.")?;
     version.starts_with(|first: char| first.is_ascii_digit()).then(|| version.to_owned())
 }
@@ -81,8 +97,9 @@ impl LoadError {
                 format!("the RocksDB library is missing (tried {}; {words})", tried.join(", "))
             }
             LoadError::NoSymbol { library, symbol } => {
-                format!("{} has no function {symbol}: it is not a RocksDB that can be used here", library.display())
+                format!("{} has no function {symbol}: it is no RocksDB of release 7.0 or later", library.display())
             }
+            LoadError::NotInstalled { words, .. } => words.clone(),
             LoadError::Another { loaded } => {
                 format!("this process has loaded {}, and two RocksDB libraries cannot share one", loaded.display())
             }
@@ -93,7 +110,11 @@ impl LoadError {
     pub fn remedy(&self) -> String {
         match self {
             LoadError::Another { .. } => "run each engine in a process of its own".to_owned(),
-            _ => format!("install it with `{INSTALL}`, or name another with `library = \"/path/to/librocksdb.so\"`"),
+            LoadError::NotInstalled { install, .. } => format!("install it with `{install}`"),
+            _ => format!(
+                "install it with `{INSTALL}` (without Maven `{WITHOUT_MAVEN}`), or name another with \
+                 `library = \"/path/to/librocksdb.so\"`"
+            ),
         }
     }
 
@@ -114,15 +135,24 @@ pub fn availability(named: Option<&Path>) -> Availability {
             Availability::here(version, library.path.display().to_string())
         }
         // What can be known of it without loading it beside the other.
-        Err(LoadError::Another { .. }) if named.is_some_and(Path::is_file) => {
-            let path = named.and_then(|name| name.canonicalize().ok()).unwrap_or_default();
+        Err(LoadError::Another { .. }) if file_of(named).is_some() => {
+            let path = file_of(named).unwrap_or_default();
             Availability::here(version_of(&path), path.display().to_string())
+        }
+        Err(LoadError::NotInstalled { words, install }) => {
+            Availability::lacking(named.unwrap_or(Path::new("")).display().to_string(), words, install)
         }
         Err(error) => {
             let source = named.map_or_else(|| NAMES[0].to_owned(), |name| name.display().to_string());
             Availability::lacking(source, error.what(), INSTALL)
         }
     }
+}
+
+/// The file that a library's name stands for, where it can be known without loading it.
+fn file_of(named: Option<&Path>) -> Option<PathBuf> {
+    let names = names(Some(named?)).ok()?;
+    names.first().filter(|name| name.is_file())?.canonicalize().ok()
 }
 
 #[cfg(test)]

@@ -269,7 +269,9 @@ fn ask_library(name: &str, value: &Value, base: Option<&Options>) -> Result<Grou
         return Err(unknown());
     }
     let text = spell(name, Shape::Text, value)?;
-    let not_found = |words: &String| words.contains("Could not find option") || words.contains("Unrecognized option");
+    // The second in 7.8 of some groups, the third from 10 on.
+    const NOT_FOUND: [&str; 3] = ["Could not find option", "Unrecognized option", "Extra option not recognized"];
+    let not_found = |words: &String| NOT_FOUND.iter().any(|known| words.contains(known));
     [Group::Family, Group::Table]
         .into_iter()
         .find(|group| !confirm(base, &pair(*group, name, &text)).is_err_and(|words| not_found(&words)))

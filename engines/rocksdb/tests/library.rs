@@ -27,10 +27,12 @@ fn installed() -> PathBuf {
 fn missing_library_is_named_with_the_remedy(nowhere: &Path) {
     let missing = RocksDb.availability(Asked { library: Some(nowhere), ..Asked::default() }).missing.unwrap();
     assert!(missing.what.contains(nowhere.to_str().unwrap()), "{}", missing.what);
-    assert_eq!(missing.install, "apt-get install librocksdb7.8");
+    assert_eq!(missing.install, "rumba engines install rocksdb@10.4");
     let error = RocksDb.check(&config(Some(nowhere))).unwrap_err();
     assert_eq!(error.key, "library");
     assert!(error.remedy.contains("apt-get install librocksdb7.8"));
+    let unknown = RocksDb.check(&config(Some(Path::new("rocksdb@10.5")))).unwrap_err();
+    assert!(unknown.problem.contains("did you mean `rocksdb@10.4`"), "{unknown:?}");
     let error = RocksDb.open(Path::new("/nowhere"), &config(Some(nowhere)), Schema::KeyValue(&SPACES)).err().unwrap();
     assert!(error.to_string().contains("apt-get install"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! `rumba engines`: what can run here, and `rumba engines install`.
+//! `rumba engines`: what can run here, and `rumba engines install` for servers and libraries.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::cli::{EnginesArgs, EnginesCommand, ListArgs};
 use crate::problem::Problem;
 
-/// Lists the engines, or the settings of one; or installs a server.
+/// Lists the engines, or the settings of one; or installs a server or a library.
 pub fn run(args: &EnginesArgs, registry: &Registry) -> super::Result {
     match &args.command {
         Some(EnginesCommand::Install { server }) => install(server, registry),
@@ -36,11 +36,7 @@ fn list(args: &ListArgs, registry: &Registry) -> super::Result {
     }
     for engine in &registry.engines {
         say!("{:<12} {}", engine.info().name, engine.info().about);
-        if is_server(engine.as_ref()) {
-            show_servers(engine.as_ref(), &servers);
-        } else {
-            say!("{:<12} {}", "", line(&engine.availability(Asked::default())));
-        }
+        show_releases(engine.as_ref(), &servers);
     }
     say!("\n`rumba engines NAME` lists the settings of one.");
     Ok(ExitCode::SUCCESS)
@@ -50,18 +46,19 @@ fn is_server(engine: &dyn Engine) -> bool {
     engine.info().form == Form::Server
 }
 
-/// The servers of the catalogue that have an engine.
+/// The releases of the catalogue that have an engine: servers, or libraries.
 fn of<'a>(engine: &dyn Engine, servers: &'a [ServerInfo]) -> Vec<&'a ServerInfo> {
-    servers.iter().filter(|server| is_server(engine) && has(server, engine)).collect()
+    servers.iter().filter(|server| has(server, engine)).collect()
 }
 
 fn has(server: &ServerInfo, engine: &dyn Engine) -> bool {
     server.engines.iter().any(|name| name == engine.info().name)
 }
 
-fn show_servers(engine: &dyn Engine, servers: &[ServerInfo]) {
+/// What there is of an engine: where it is a server, that of its releases; else what runs by default, and its releases.
+fn show_releases(engine: &dyn Engine, servers: &[ServerInfo]) {
     let having = of(engine, servers);
-    if having.is_empty() {
+    if having.is_empty() || !is_server(engine) {
         say!("{:<12} {}", "", line(&engine.availability(Asked::default())));
     }
     for server in having {
@@ -88,8 +85,9 @@ fn as_json(engine: &dyn Engine, servers: &[ServerInfo]) -> serde_json::Value {
         "compressions": engine.info().compressions,
         "settings": engine.info().settings.iter().map(super::setting_json).collect::<Vec<_>>(),
     });
-    if is_server(engine) {
-        let servers = of(engine, servers).into_iter().map(|server| {
+    let releases = of(engine, servers);
+    if is_server(engine) || !releases.is_empty() {
+        let releases = releases.into_iter().map(|server| {
             json!({
                 "name": server.name,
                 "version": server.availability.version,
@@ -98,7 +96,7 @@ fn as_json(engine: &dyn Engine, servers: &[ServerInfo]) -> serde_json::Value {
                 "install": format!("rumba engines install {}", server.name),
             })
         });
-        value["servers"] = servers.collect();
+        value[if is_server(engine) { "servers" } else { "libraries" }] = releases.collect();
     }
     value
 }
@@ -114,7 +112,11 @@ fn one(engine: &dyn Engine, servers: &[ServerInfo], json: bool) -> super::Result
     }
     if is_server(engine) {
         say!("Servers ([[engine]] server = NAME, a base directory, or a DSN without its password):");
-        show_servers(engine, servers);
+        show_releases(engine, servers);
+        say!("");
+    } else if !of(engine, servers).is_empty() {
+        say!("Libraries ([[engine]] library = NAME, or the path of one), the default first:");
+        show_releases(engine, servers);
         say!("");
     }
     say!("Common settings ([common] or [[engine]]):");
@@ -148,7 +150,7 @@ fn install(name: &str, registry: &Registry) -> super::Result {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!("known are: {}", names.join(", ")),
         };
-        return Err(Problem::mistake(format!("there is no server `{name}` to install"), remedy));
+        return Err(Problem::mistake(format!("there is no release `{name}` to install"), remedy));
     };
     let interrupted = end_children_when_interrupted()?;
     let mut say = |what: &str| say!("{name}: {what}");
@@ -164,7 +166,8 @@ fn install(name: &str, registry: &Registry) -> super::Result {
         )),
         Err(error) => Err(Problem::failure(
             error.to_string(),
-            "nothing was installed: see that apt-get, dpkg-deb, npm and the network are there, then try again",
+            "nothing was installed: see that apt-get, dpkg-deb, npm, pip or mvn, whichever it comes with, and the network are \
+             there, then try again",
         )),
     }
 }

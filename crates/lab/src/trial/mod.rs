@@ -188,7 +188,7 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
                 "this build of {} checks assertions, so its rates, times and CPU decide nothing",
                 job.engine.info().name
             ),
-            "use a release build: library = \"PATH\" or server = \"PATH\"",
+            "use a release build: `rumba engines NAME` lists those that can be installed; library = or server = names one",
         )));
     }
     remarks::elsewhere(&instance.place()).into_iter().for_each(|warning| (job.emit)(Event::Warning(warning)));

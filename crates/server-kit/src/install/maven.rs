@@ -1,0 +1,141 @@
+//! A library out of a Java package of Maven's, verified by a checksum of our own.
+
+use std::collections::BTreeMap;
+use std::env::consts::ARCH;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{fs, io};
+
+use rumba_core::error::EngineError;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::{failed, require_checksum};
+use crate::failure::{full_or_failed, last_lines};
+
+/// A Java package that holds a native library.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Artifact {
+    /// Maven's coordinates: `group:artifact:version:jar`, with a classifier behind where there is one.
+    artifact: String,
+    /// Of the jar, in hexadecimal digits.
+    sha256: String,
+    /// The library within the jar, by the processor's architecture in Rust's words.
+    members: BTreeMap<String, String>,
+    /// What the library is called in its place.
+    file: String,
+}
+
+/// Where Maven keeps what it downloads, within the draft.
+const REPOSITORY: &str = "repository";
+
+impl Artifact {
+    /// Where it comes from, for people.
+    pub fn origin(&self) -> String {
+        format!("Maven {}", self.artifact)
+    }
+
+    /// Fetches, verifies and unpacks it.
+    pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+        let refused = |message: String| EngineError::failed("install", message);
+        let member = self.members.get(ARCH).ok_or_else(|| {
+            let known = self.members.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            refused(format!("{} has no library for {ARCH}; it has one for {known}", self.artifact))
+        })?;
+        say(&format!("downloading {} with mvn", self.artifact));
+        require_mvn()?;
+        run(&mut self.mvn(draft, &["dependency:get", "-Dtransitive=false"]))?;
+        let jar = self.jar(draft).ok_or_else(|| refused(format!("{} is no jar's name", self.artifact)))?;
+        verify(&fs::read(&jar).map_err(|error| failed(&jar, &error))?, &self.sha256, &self.artifact)?;
+        say("its checksum is the one in the catalogue; unpacking");
+        let mut unpack = self.mvn(draft, &["dependency:unpack"]);
+        unpack.arg(format!("-Dmdep.unpack.includes={member}")).arg(format!("-DoutputDirectory={}", draft.display()));
+        run(&mut unpack)?;
+        let (from, to) = (draft.join(member), draft.join(&self.file));
+        fs::rename(&from, &to).map_err(|error| failed(&from, &error))?;
+        // What Maven says about how it unpacked.
+        for beside in [REPOSITORY, "META-INF", "dependency-maven-plugin-markers"] {
+            let beside = draft.join(beside);
+            if beside.exists() {
+                fs::remove_dir_all(&beside).map_err(|error| failed(&beside, &error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Maven with a repository of its own in the draft, so that the jar which was verified is the one that is unpacked.
+    fn mvn(&self, draft: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new("mvn");
+        command.args(["--batch-mode", "--quiet"]).args(arguments).arg(format!("-Dartifact={}", self.artifact));
+        command.arg(format!("-Dmaven.repo.local={}", draft.join(REPOSITORY).display())).current_dir(draft);
+        command
+    }
+
+    /// The jar in Maven's repository.
+    fn jar(&self, draft: &Path) -> Option<PathBuf> {
+        let mut parts = self.artifact.split(':');
+        let (group, artifact, version, _) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let classifier = parts.next().map(|classifier| format!("-{classifier}")).unwrap_or_default();
+        let directory = draft.join(REPOSITORY).join(group.replace('.', "/")).join(artifact).join(version);
+        Some(directory.join(format!("{artifact}-{version}{classifier}.jar")))
+    }
+}
+
+/// Says what to install where Maven is missing: on most machines without Java it is.
+fn require_mvn() -> Result<(), EngineError> {
+    match Command::new("mvn").arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
+    {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(EngineError::failed(
+            "install",
+            "mvn is not on the path: install Maven (apt-get install maven), then run this again",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Maven tells its errors on standard output.
+fn run(mvn: &mut Command) -> Result<(), EngineError> {
+    let cannot = |error: io::Error| full_or_failed("install", format!("mvn cannot be run: {error}"));
+    let output = mvn.stdin(Stdio::null()).output().map_err(cannot)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = [&output.stdout[..], &output.stderr[..]].concat();
+    let words = last_lines(&String::from_utf8_lossy(&words), 8).to_string();
+    Err(full_or_failed("install", format!("mvn ended with {}:\n{words}", output.status)))
+}
+
+fn verify(jar: &[u8], expected: &str, name: &str) -> Result<(), EngineError> {
+    let found: String = Sha256::digest(jar).iter().map(|byte| format!("{byte:02x}")).collect();
+    require_checksum(&found, expected, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jar_that_was_changed_is_refused() {
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(verify(b"", empty, "g:a:1:jar"), Ok(()));
+        assert!(verify(b"changed", empty, "g:a:1:jar").unwrap_err().to_string().contains("nothing was installed"));
+    }
+
+    #[test]
+    fn a_jar_lies_in_the_repository_by_its_coordinates() {
+        let jar = |artifact: &str| {
+            let artifact = Artifact {
+                artifact: artifact.to_owned(),
+                sha256: String::new(),
+                members: BTreeMap::new(),
+                file: String::new(),
+            };
+            artifact.jar(Path::new("/draft"))
+        };
+        let of = |path: &str| Some(PathBuf::from(path));
+        assert_eq!(jar("org.x:y:1.2:jar:linux64"), of("/draft/repository/org/x/y/1.2/y-1.2-linux64.jar"));
+        assert_eq!(jar("org.x:y:1.2:jar"), of("/draft/repository/org/x/y/1.2/y-1.2.jar"));
+        assert_eq!(jar("org.x:y"), None);
+    }
+}

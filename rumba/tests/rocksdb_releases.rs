@@ -1,0 +1,62 @@
+//! Releases of RocksDB that rumba installs: each loads, serves and verifies, and several can be compared in one run.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+
+use common::{Place, text};
+use serde_json::Value;
+
+/// Runs LinkBench over libraries, each an engine, and gives the trials that ran.
+fn trials_over(place: &Place, libraries: &[&str]) -> Vec<Value> {
+    let set = format!("library={}", libraries.join(","));
+    let output = place.short_run("rocksdb", &["--set", &set]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    report["trials"].as_array().unwrap().iter().filter(|trial| trial["part"] != "load").cloned().collect()
+}
+
+fn versions(trials: &[Value]) -> Vec<&str> {
+    trials.iter().map(|trial| trial["version"].as_str().unwrap()).collect()
+}
+
+fn warns_of_assertions(trial: &Value) -> bool {
+    trial["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "built-with-assertions")
+}
+
+#[test]
+#[needs(Server("rocksdb@7.10"), Server("rocksdb@8.11"), Server("rocksdb@9.11"), Server("rocksdb@11.1"))]
+fn releases_from_7_to_11_serve_and_verify_in_one_run() {
+    let place = Place::new();
+    let trials = trials_over(&place, &["rocksdb@7.10", "rocksdb@8.11", "rocksdb@9.11", "rocksdb@11.1"]);
+    assert_eq!(versions(&trials), ["7.10.2", "8.11.4", "9.11.2", "11.1.1"]);
+    assert!(!trials.iter().any(warns_of_assertions), "{trials:?}");
+}
+
+/// The default was once whatever build the system had, on Debian one that checks assertions.
+#[test]
+#[needs(Server("rocksdb@10.4"))]
+fn the_installed_release_runs_by_default_and_the_system_s_when_it_is_named() {
+    let place = Place::new();
+    let output = place.short_run("rocksdb", &[]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trial = report["trials"].as_array().unwrap().last().unwrap();
+    assert_eq!((trial["version"].as_str(), warns_of_assertions(trial)), (Some("10.4.2"), false));
+    let place = Place::new();
+    let trials = trials_over(&place, &["rocksdb@10.4", "librocksdb.so.7.8"]);
+    assert_eq!(versions(&trials), ["10.4.2", "7.8.3 (built with assertions)"]);
+    assert!(warns_of_assertions(&trials[1]));
+}
+
+#[test]
+fn a_release_that_is_not_installed_is_refused_with_the_command_that_installs_it() {
+    let place = Place::new();
+    let mut run = place.short_run("rocksdb", &["--set", "library=rocksdb@10.4"]);
+    let output = run.env("RUMBA_CACHE", place.path("cache")).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("rumba engines install rocksdb@10.4"), "{}", text(&output));
+}
