@@ -383,10 +383,8 @@ pub trait Engine: Send + Sync {
         Nature::default()
     }
 
-    /// Adds settings that follow from the sizes of the workload's data and of the memory for it, where `config` has none of
-    /// its own; in words, what was added and why. Asked once, when the experiment is read.
-    fn fit_to_data(&self, config: &mut EngineConfig, data_bytes: u64, memory_bytes: u64) -> Option<String> {
-        let _ = (config, data_bytes, memory_bytes);
+    /// Adds settings that follow from the sizes of data and memory, where `config` has none of its own; what and why.
+    fn fit_to_data(&self, _config: &mut EngineConfig, _data_bytes: u64, _memory_bytes: u64) -> Option<String> {
         None
     }
 
@@ -519,9 +517,8 @@ pub trait Instance: Send + Sync {
     /// Whatever the engine said.
     fn settle(&self) -> Result<(), EngineError>;
 
-    /// Does the work that the engine owes: writes what is dirty (pages, memtables, a log that is not checkpointed), and
-    /// finishes what the engine's own triggers demand. It starts no compaction and no vacuum below its trigger, because
-    /// steady operation would not either; [`Instance::debt`] has what is left, [`DEFERRED_BYTES`] an estimate of it.
+    /// Does the work that the engine owes, and no more: writes what is dirty, and finishes what the engine's own triggers
+    /// demand. [`Instance::debt`] has what is left below them, [`DEFERRED_BYTES`] an estimate of it.
     ///
     /// # Errors
     /// Whatever the engine said.
