@@ -112,6 +112,8 @@ Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy
   rumba run linkbench --engine rocksdb.zstd --against rocksdb.none
   rumba run linkbench --engine rocksdb.4MiB --against rocksdb.8MiB \\
     --set rocksdb.write_buffer_size=4MiB,8MiB
+--detect plans by sensitivity: a short pilot says what it takes to find a difference.
+  rumba run experiment.toml --detect 5%
 
 Exit codes: 0 done; 1 a trial failed, broke its data or was suspended, or a search found no rate;
 2 a mistake in the command or the experiment, or --check without a claim, or with one that so few
@@ -131,9 +133,20 @@ pub struct RunArgs {
     /// Compare the engines of --engine with this one, or each with one of these; runs it, too
     #[arg(long, value_name = "A,B", requires = "engine")]
     pub against: Vec<String>,
+    /// Run a pilot of 3 repeats (or --set repeats=N), then print how many repeats and minutes it takes to detect such a
+    /// difference in nine of ten cases
+    #[arg(long, value_name = "PERCENT", value_parser = difference, conflicts_with_all = ["resume", "dry_run", "check"])]
+    pub detect: Option<f64>,
     /// How it is run
     #[command(flatten)]
     pub options: RunOptions,
+}
+
+/// Reads the difference that is to be detected: `5%` is 0.05.
+fn difference(text: &str) -> Result<f64, String> {
+    let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 1000.0);
+    percent.map(|percent| percent / 100.0).ok_or_else(|| "expected a percentage above 0 such as 5%".to_owned())
 }
 
 /// Arguments of `ab`.

@@ -69,7 +69,7 @@ fn engines_of_one_run_and_two_runs_are_compared_with_verdicts() {
     let faster = "ops_per_s(\"null\") >= 1.1 * ops_per_s(\"lmdb\")";
     let (code, text) = said(&place, &["report", "out", "--check", "--claim", faster]);
     assert_eq!(code, 0, "{text}");
-    assert!(text.contains("permutation test, 4 and 4 repeats"), "{text}");
+    assert!(text.contains("permutation and Welch tests, 4 and 4 repeats"), "{text}");
     let (code, text) = said(&place, &["compare", "out", "out", "--fail-if", "ops_per_s >= 0.001"]);
     assert_eq!(code, 3, "{text}");
     assert!(text.contains("fail-if ops_per_s >= 0.001: lmdb, 2 clients: IS SO"), "{text}");

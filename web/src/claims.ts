@@ -1,7 +1,7 @@
 // The claims: what was published beside what was measured, and whether it holds here.
 
 import type { Context } from "./context";
-import { type Judgement, reason, value } from "./data";
+import { type Judgement, reason, together, value } from "./data";
 import { h, scrolling, section } from "./dom";
 import { Footnotes } from "./footnotes";
 import { counted, measured } from "./format";
@@ -60,7 +60,7 @@ export function claimsSection(context: Context): HTMLElement | null {
   return section(
     "claims",
     "Claims",
-    "An exact test over the repeats decides: a claim that holds, or fails, does so wrongly in at most 5 of 100 such experiments. With one repeat it was seen once, which decides nothing. A claim is true or false for this load only where the repeats are starts of one load. Below a measured figure: its 90% interval, where there are repeats.",
+    `A test over the repeats decides: a claim that holds, or fails, does so wrongly in at most 5 of 100 such experiments.${together(context.data.summary.claim_verdicts)} With one repeat it was seen once, which decides nothing. A claim is true or false for this load only where the repeats are starts of one load. Below a measured figure: its 90% interval, where there are repeats.`,
     scrolling("claims", table),
     footnotes.list(),
   );

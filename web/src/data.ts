@@ -79,8 +79,23 @@ export interface Ratio {
 }
 
 /** The engines against one of them. */
+/** Several verdicts, each of which is wrong in at most 5% of cases. */
+export interface VerdictCount {
+  verdicts: number;
+  any_wrong: number;
+}
+
+/** A sentence about the verdicts of a section, with a space before it; nothing for fewer than two, or results of older versions. */
+export function together(count: VerdictCount | undefined): string {
+  if (count === undefined || count.verdicts < 2) return "";
+  const percent = 100 * count.any_wrong;
+  const share = percent > 99 ? "almost all" : `up to ${percent.toFixed(0)}% of`;
+  return ` At least one of these ${count.verdicts} verdicts is wrong in ${share} such runs.`;
+}
+
 export interface Relative {
   baseline: string;
+  headline_verdicts?: VerdictCount;
   rows: { engine: string; clients: number; unsound: string | null; metrics: Ratio[] }[];
 }
 
@@ -256,6 +271,7 @@ export interface PageData {
     unfinished: TrialName[];
     remarks: (About & Warning)[];
     claims: Judgement[];
+    claim_verdicts?: VerdictCount;
     relative?: Relative[];
     steadiness?: (TrialName & { start_s: number; courses: Record<string, Course> })[];
   };

@@ -1,7 +1,7 @@
 // The verdicts: the change with its interval over the repeats, the noise, and what would decide.
 
 import type { Context } from "./context";
-import { type Change, type Figure, type Ratio, type Row, alone, value } from "./data";
+import { type Change, type Figure, type Ratio, type Row, alone, together, value } from "./data";
 import { h, scrolling, section } from "./dom";
 import { bytes, measured, milliseconds, percent, ratio as shown } from "./format";
 import { marker } from "./look";
@@ -103,7 +103,7 @@ export function verdictsSection(context: Context): HTMLElement | null {
   return section(
     "verdicts",
     "Verdicts",
-    `What the repeats say against ${baseline}, by an exact test. Each verdict of a headline is wrong in at most 5 of 100 cases; those of all other metrics bear a false discovery rate of 5% together. A verdict for this load rests on starts of one load, and says nothing about others. How many more repeats of each engine would decide is reckoned from the noise seen.`,
+    `What the repeats say against ${baseline}, by a permutation test and Welch's test. Each verdict of a headline is wrong in at most 5 of 100 cases.${together(against?.headline_verdicts)} Those of all other metrics bear a false discovery rate of 5% together. A verdict for this load rests on starts of one load, and says nothing about others. How many more repeats of each engine would decide is reckoned from the noise seen.`,
     saveButtons(context, "verdicts", "the verdicts"),
     switcher,
     scrolling("verdicts", h("table", { class: "verdict-table latency" }, h("thead", {}, head), ...bodies)),

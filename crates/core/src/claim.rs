@@ -66,7 +66,7 @@ pub struct Judgement {
     /// Whether the inequality is true of the medians, whatever the noise; `None` when a figure is absent.
     #[serde(default)]
     pub seen: Option<bool>,
-    /// The test that decided, in words: `permutation test, 4 and 4 repeats`.
+    /// The test that decided, in words: `permutation and Welch tests, 4 and 4 repeats`.
     #[serde(default)]
     pub test: Option<String>,
     /// How many more repeats would probably decide it, at the noise seen.

@@ -15,7 +15,7 @@ use crate::engine::EngineFacts;
 pub use crate::figure::{Centre, Figure, Spread};
 use crate::metric::{Better, Class, METRICS, Metric, MetricInfo};
 use crate::rate::{Rate, rate_info};
-use crate::ratio::Ratio;
+use crate::ratio::{Ratio, VerdictCount};
 use crate::record::Status;
 pub use crate::remark::{About, Remark, TrialName};
 use crate::search::Searched;
@@ -380,6 +380,9 @@ pub struct Relative {
     pub baseline: String,
     /// Every other engine with every number of clients that the baseline has too.
     pub rows: Vec<RelativeRow>,
+    /// How many headline verdicts these rows have.
+    #[serde(default)]
+    pub headline_verdicts: VerdictCount,
 }
 
 /// One engine over the baseline with the same number of clients: the loops.
@@ -441,6 +444,9 @@ pub struct Summary {
     /// The experiment's claims with their verdicts.
     #[serde(default)]
     pub claims: Vec<Judgement>,
+    /// How many of the claims have a verdict by a test.
+    #[serde(default)]
+    pub claim_verdicts: VerdictCount,
     /// The engines against each other, with each of them as the baseline.
     #[serde(default)]
     pub relative: Vec<Relative>,
@@ -639,4 +645,7 @@ pub struct Comparison {
     pub level: f64,
     /// A whole interval within this of 1 is called the same: 0.01.
     pub margin: f64,
+    /// How many headline verdicts the rows have.
+    #[serde(default)]
+    pub headline_verdicts: VerdictCount,
 }

@@ -19,6 +19,7 @@ pub mod conflict;
 pub mod counted;
 pub mod course;
 pub mod delta;
+pub mod detection;
 pub mod document;
 pub mod engine;
 pub mod engine_name;

@@ -57,16 +57,17 @@ pub struct Ratio {
     pub headline: bool,
     /// The other's median over the base's.
     pub ratio: Metric,
-    /// Lower end of the two-sided 95% interval: the smallest ratio that the permutation test does not reject.
+    /// Lower end of the two-sided 95% interval: the smallest ratio that the permutation and Welch tests do not both reject.
     pub low: Metric,
-    /// Upper end of it: the largest ratio that the test does not reject.
+    /// Upper end of it: the largest ratio that they do not both reject.
     pub high: Metric,
     /// What the ratio says.
     pub change: Change,
     /// What that holds for: other loads too, or this load only.
     #[serde(default)]
     pub scope: Scope,
-    /// The two-sided p-value of the exact permutation test that both are alike; absent with one repeat.
+    /// The two-sided p-value of the test that both are alike: the larger of those of the permutation test and of Welch's.
+    /// Absent with one repeat.
     pub p: Option<f64>,
     /// How many more repeats of each side would probably decide it, at the noise
     /// seen; `None` when it is decided, or when the noise is not known.
@@ -75,6 +76,32 @@ pub struct Ratio {
     /// checks assertions, the drain is most of the figure, or both sides are the same engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacking: Option<String>,
+}
+
+/// Several verdicts, each of which is wrong in at most 5% of cases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VerdictCount {
+    /// How many verdicts there are.
+    pub verdicts: u32,
+    /// The share of such runs in which at least one of them is wrong, at most: `1 - 0.95^verdicts`.
+    pub any_wrong: f64,
+}
+
+impl VerdictCount {
+    /// So many verdicts.
+    pub fn of(verdicts: usize) -> Self {
+        let verdicts = u32::try_from(verdicts).unwrap_or(u32::MAX);
+        Self { verdicts, any_wrong: 1.0 - LEVEL.powf(f64::from(verdicts)) }
+    }
+
+    /// `At least one of these 24 verdicts is wrong in up to 71% of such runs.` Nothing for a single verdict.
+    pub fn sentence(&self) -> Option<String> {
+        let percent = 100.0 * self.any_wrong;
+        // Rounded it would be all runs.
+        let share = if percent > 99.0 { "almost all".to_owned() } else { format!("up to {percent:.0}% of") };
+        let verdicts = self.verdicts;
+        (verdicts > 1).then(|| format!("At least one of these {verdicts} verdicts is wrong in {share} such runs."))
+    }
 }
 
 /// The largest of these p-values that is rejected when all of them are tested together at a false discovery rate of 5%
@@ -91,4 +118,23 @@ pub fn discoveries(of: impl Iterator<Item = f64>) -> f64 {
     let count = ordered.len() as f64;
     let allowed = |(rank, p): (usize, &f64)| *p <= (1.0 - LEVEL) * (rank + 1) as f64 / count + ROUNDING;
     ordered.iter().enumerate().filter(|entry| allowed(*entry)).map(|(_, p)| *p).next_back().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_verdicts_say_how_often_one_of_them_is_wrong() {
+        let sentence = |verdicts| VerdictCount::of(verdicts).sentence();
+        assert_eq!((sentence(0), sentence(1)), (None, None));
+        assert_eq!(
+            sentence(24).as_deref(),
+            Some("At least one of these 24 verdicts is wrong in up to 71% of such runs.")
+        );
+        assert_eq!(
+            sentence(150).as_deref(),
+            Some("At least one of these 150 verdicts is wrong in almost all such runs.")
+        );
+    }
 }

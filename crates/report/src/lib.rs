@@ -5,6 +5,7 @@
 
 mod compact;
 mod csv;
+mod detection;
 mod flame;
 mod format;
 mod gauges;
@@ -21,6 +22,7 @@ mod verdict;
 mod written;
 
 pub use csv::{comparison_csv, report_csv};
+pub use detection::{DetectionDocument, detection_json, detection_schema, detection_table};
 pub use flame::Profile;
 pub use history::{HistoryDocument, history_csv, history_json, history_markdown, history_schema, history_table};
 pub use html::{LivePage, html, html_with, live_html, page_data};

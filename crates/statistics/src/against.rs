@@ -15,7 +15,7 @@ use rumba_core::units::counted;
 
 use crate::alike::{called_as, engines};
 use crate::conditions::condition_changes;
-use crate::ratios::{discover, ratio};
+use crate::ratios::{discover, headline_verdicts, ratio};
 use crate::relative::{headline_names, is_main, p99s};
 use crate::summary::summarise;
 use crate::validity::withhold;
@@ -57,8 +57,10 @@ pub(crate) fn compare_summed(
             }
         }
     }
+    let tested = rows.iter().filter(|row| row.unsound.is_none());
     Comparison {
         conditions: condition_changes(base, other),
+        headline_verdicts: headline_verdicts(tested.flat_map(|row| &row.metrics).map(|compared| &compared.ratio)),
         rows,
         unmatched,
         interleaved: interleaved(base, other),

@@ -304,7 +304,11 @@ mod tests {
         assert_eq!(gated("ops_per_s < 0.95", &base, &[99.0, 100.0, 98.5]).verdict, Found::Fails);
         let near = gated("ops_per_s<0.95", &base, &[94.0, 96.0, 95.5]);
         assert_eq!(near.verdict, Found::Undecided);
-        assert!(near.reason.contains("permutation test, 3 and 3 repeats, each from its own load"), "{}", near.reason);
+        assert!(
+            near.reason.contains("permutation and Welch tests, 3 and 3 repeats, each from its own load"),
+            "{}",
+            near.reason
+        );
         assert_eq!(gated("ops_per_s < 0.95", &[100.0], &[10.0]).verdict, Found::SeenOnce);
         assert_eq!(gated("load_ops_per_s >= 1", &base, &base).verdict, Found::Undecided);
         assert_eq!(gated("get_node.p99_ms > 1.1", &base, &base).verdict, Found::Fails);
@@ -313,11 +317,11 @@ mod tests {
     /// The host may have drifted between them, which no repeat of either shows.
     #[test]
     fn of_runs_that_did_not_take_turns_a_gate_says_only_what_holds_beyond_an_allowance_and_says_which() {
-        let (base, less) = ([100.0, 101.0, 99.0, 100.0], [93.0, 94.0, 92.0, 93.0]);
+        let (base, less) = ([100.0, 101.0, 99.0, 100.0], [92.0, 93.0, 91.0, 92.0]);
         assert_eq!(gated("ops_per_s < 0.95", &base, &less).verdict, Found::Holds, "in turns");
         let apart = gated_apart("ops_per_s < 0.95", "5%", &base, &less);
         assert_eq!(apart.verdict, Found::Undecided);
-        let told = "permutation test, 4 and 4 repeats, each from its own load; the runs did not take turns, so that \
+        let told = "permutation and Welch tests, 4 and 4 repeats, each from its own load; the runs did not take turns, so that \
                     the host alone is allowed to have moved it by 5% (--allow-drift; `rumba ab` takes turns)";
         assert!(apart.reason.ends_with(told), "{}", apart.reason);
         for drift in ["1%", "0%"] {

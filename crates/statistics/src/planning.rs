@@ -3,7 +3,7 @@
 /// No plan is longer: with so much noise, the noise is the finding.
 const MOST: f64 = 1000.0;
 /// The chance with which that many repeats decide, if what was seen is true.
-const POWER: f64 = 0.9;
+pub const POWER: f64 = 0.9;
 
 /// What is known of a test that has not decided.
 pub struct Undecided {
@@ -22,14 +22,15 @@ pub struct Undecided {
 /// Repeats of each side with which a test would decide in nine of ten cases if
 /// the distance seen is the true one; `None` beyond 1000.
 ///
-/// `n = c·σ²·(z₁₋α + z₀.₉)² / δ² + z₁₋α²/4·c`, with `c` samples: the normal
-/// approximation with the correction for an estimated variance.
+/// `n = c·σ²·(z₁₋α + z₀.₉)² / δ² + z₁₋α²/2`, with `c` samples: the normal
+/// approximation with a correction for an estimated variance. For two samples
+/// Guenther's correction for Student's test is half as large; the permutation
+/// and Welch tests together need the larger one, by simulation in the tests.
 /// Source: Guenther, Sample size formulas for normal theory t tests, The American Statistician 35 (1981).
 pub fn repeats(of: &Undecided) -> Option<u32> {
     let z = normal_quantile(1.0 - of.alpha);
     let wanted = (z + normal_quantile(POWER)) * of.noise / of.distance;
-    let correction = if of.samples > 1.0 { z * z / 4.0 } else { z * z / 2.0 };
-    let count = if of.noise == 0.0 { 0.0 } else { of.samples * wanted * wanted + correction };
+    let count = if of.noise == 0.0 { 0.0 } else { of.samples * wanted * wanted + z * z / 2.0 };
     (count <= MOST).then(|| (count.ceil() as u32).max(of.least))
 }
 
@@ -45,6 +46,17 @@ pub fn pooled_deviation(sides: &[&[f64]]) -> Option<f64> {
     (freedom > 0.0).then(|| f64::sqrt(squares / freedom))
 }
 
+/// The 90% interval of a standard deviation that is estimated with so many degrees of freedom, for normal noise.
+///
+/// Source: Wilson and Hilferty, The distribution of chi-square, Proceedings of the National Academy of Sciences 17 (1931).
+pub fn noise_interval(deviation: f64, freedom: f64) -> (f64, f64) {
+    let z = normal_quantile(0.95);
+    let spread = 2.0 / (9.0 * freedom);
+    // The mean square over its expectation, at this many deviations.
+    let share = |z: f64| (1.0 - spread + z * spread.sqrt()).powi(3);
+    (deviation / share(z).sqrt(), deviation / share(-z).sqrt())
+}
+
 /// The value that a standard normal one stays below with probability `p`, above one half, to 0.0005.
 /// Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.2.23.
 fn normal_quantile(p: f64) -> f64 {
@@ -57,7 +69,13 @@ fn normal_quantile(p: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use rand::SeedableRng as _;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rumba_core::metric::Better;
+    use rumba_core::ratio::Change;
+
     use super::*;
+    use crate::testing::normal;
 
     const TWO: Undecided = Undecided { noise: 0.05, distance: 0.05, alpha: 0.025, samples: 2.0, least: 4 };
 
@@ -71,10 +89,40 @@ mod tests {
     #[test]
     fn repeats_grow_with_the_square_of_noise_over_distance() {
         // A two-sided t test at 5% with 90% power for one standard deviation: 23 of each.
-        assert_eq!(repeats(&TWO), Some(22));
+        assert_eq!(repeats(&TWO), Some(23));
         assert_eq!(repeats(&Undecided { distance: 0.5, ..TWO }), Some(4));
         assert_eq!(repeats(&Undecided { noise: 0.0, distance: 0.0, ..TWO }), Some(4));
         assert_eq!(repeats(&Undecided { distance: 0.001, ..TWO }), None);
+    }
+
+    #[test]
+    fn the_noise_of_few_repeats_is_known_within_wide_bounds() {
+        // By tables of chi-square: 4 / 9.488 and 4 / 0.7107.
+        let (low, high) = noise_interval(1.0, 4.0);
+        assert!((low - 0.649).abs() < 0.005 && (high - 2.372).abs() < 0.05, "{low} {high}");
+        let (low, high) = noise_interval(1.0, 60.0);
+        assert!(low > 0.85 && high < 1.2, "{low} {high}");
+    }
+
+    /// The plan is made with the formula; what decides is the test.
+    #[test]
+    fn the_repeats_that_are_planned_find_the_difference_in_about_nine_of_ten_cases() {
+        const DRAWS: u32 = 1000;
+        for noise in [[0.02, 0.02], [0.03, 0.03], [0.04, 0.04], [0.01, 0.04]] {
+            let both: f64 = noise.iter().map(|noise| noise * noise).sum();
+            let planned = Undecided { noise: (both / 2.0).sqrt(), distance: 0.05, ..TWO };
+            let count = repeats(&planned).unwrap();
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+            let mut side = |deviation: f64, mean: f64| -> Vec<f64> {
+                (0..count).map(|_| (mean + deviation * normal(&mut random)).exp()).collect()
+            };
+            let found = (0..DRAWS).filter(|_| {
+                let (base, other) = (side(noise[0], 0.0), side(noise[1], 0.05));
+                crate::test(&base, &other, Better::More).change == Change::Better
+            });
+            let share = found.count() as f64 / f64::from(DRAWS);
+            assert!((0.87..0.97).contains(&share), "{count} repeats over noise {noise:?}: {share}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use rumba_core::comparison::{Figure, metric_info};
 use rumba_core::metric::{Better, Metric};
-use rumba_core::ratio::{Change, LEVEL, Ratio, SAME_MARGIN, discoveries};
+use rumba_core::ratio::{Change, LEVEL, Ratio, SAME_MARGIN, VerdictCount, discoveries};
 use rumba_core::starts::Scope;
 
 use crate::exact::{Inverted, mean};
@@ -80,8 +80,7 @@ pub fn test(base: &[f64], other: &[f64], better: Better) -> Tested {
     if base.iter().chain(other).any(|number| *number <= 0.0) {
         return of_differences(base, other, better);
     }
-    let logs = |numbers: &[f64]| numbers.iter().map(|number| number.ln()).collect::<Vec<_>>();
-    let (base, other) = (logs(base), logs(other));
+    let (base, other) = comparable(base, other);
     let mut test = Inverted::two_samples(&base, &other);
     let alpha = (1.0 - LEVEL) / 2.0;
     let (low, high) = (test.low(alpha).map(f64::exp), test.high(alpha).map(f64::exp));
@@ -89,6 +88,21 @@ pub fn test(base: &[f64], other: &[f64], better: Better) -> Tested {
     let more_repeats = if change == Change::Undecided { more(&base, &other, alpha, SAME_MARGIN) } else { None };
     let end = |end: Option<f64>| end.ok_or_else(|| unbounded(base.len(), other.len()));
     Tested { low: end(low), high: end(high), change, p: Some(test.p(0.0)), more_repeats }
+}
+
+/// The one-sided p-value that the other's figures are no more than the base's, which claims rest on.
+pub fn p_greater(base: &[f64], other: &[f64]) -> f64 {
+    let (base, other) = comparable(base, other);
+    Inverted::two_samples(&base, &other).p_of_no_more(0.0)
+}
+
+/// What is tested of two sides: logarithms where all figures are positive, so that ratios are; else the figures.
+fn comparable(base: &[f64], other: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let in_logs = base.iter().chain(other).all(|number| *number > 0.0);
+    let values = |numbers: &[f64]| -> Vec<f64> {
+        numbers.iter().map(|number| if in_logs { number.ln() } else { *number }).collect()
+    };
+    (values(base), values(other))
 }
 
 /// The two-sided p-value that the other's figures are the base's times no more than this factor, and divided by no more.
@@ -161,6 +175,16 @@ fn more(base: &[f64], other: &[f64], alpha: f64, margin: f64) -> Option<u32> {
     let needed = [differ, same].into_iter().flatten().min()?;
     let have = base.len().min(other.len()) as u32;
     Some(needed.saturating_sub(have).max(1))
+}
+
+/// How many of these ratios are headlines that have, or could have had, a verdict: too few repeats never err.
+pub fn headline_verdicts<'a>(ratios: impl Iterator<Item = &'a Ratio>) -> VerdictCount {
+    let could_err = |ratio: &Ratio| {
+        let is_decided = !matches!(ratio.change, Change::Undecided | Change::SeenOnce);
+        let has_interval = ratio.low.value().is_some() || ratio.high.value().is_some();
+        ratio.p.is_some() && ratio.lacking.is_none() && ratio.change != Change::Void && (is_decided || has_interval)
+    };
+    VerdictCount::of(ratios.filter(|ratio| ratio.headline && could_err(ratio)).count())
 }
 
 /// The verdicts of the metrics that are no headline bear a false discovery rate

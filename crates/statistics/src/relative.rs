@@ -5,7 +5,7 @@ use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, MAIN_SHARE, Ratio};
 use rumba_core::starts::Starts;
 use rumba_core::workload::engine_in_test;
 
-use crate::ratios::{discover, ratio};
+use crate::ratios::{discover, headline_verdicts, ratio};
 use crate::validity::withhold;
 
 /// What is set against the baseline beside the headlines.
@@ -41,7 +41,9 @@ fn to_baseline(rows: &[Row], baseline: &str) -> Relative {
         }
         Some(RelativeRow { engine: row.engine.clone(), clients: row.clients, unsound, metrics })
     };
-    Relative { baseline: baseline.to_owned(), rows: others.filter_map(row).collect() }
+    let rows: Vec<RelativeRow> = others.filter_map(row).collect();
+    let tested = rows.iter().filter(|row| row.unsound.is_none()).flat_map(|row| &row.metrics);
+    Relative { baseline: baseline.to_owned(), headline_verdicts: headline_verdicts(tested), rows }
 }
 
 fn ratios(base_row: &Row, other_row: &Row) -> Option<Vec<Ratio>> {

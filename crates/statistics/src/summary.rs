@@ -10,6 +10,7 @@ use rumba_core::comparison::{
 use rumba_core::counted::{NOT_COUNTED, rule_of};
 use rumba_core::engine::checks_assertions;
 use rumba_core::metric::{METRICS, Metric, TOO_FEW_SAMPLES};
+use rumba_core::ratio::VerdictCount;
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::search::Searched;
@@ -50,6 +51,7 @@ pub fn summarise(results: &Results) -> Summary {
     let of_rows = steady::of_rows(&rows, &steadiness, &trends);
     let of_records = records.iter().flat_map(|record| remarks(record));
     Summary {
+        claim_verdicts: VerdictCount::of(claims.iter().filter(|judged| judged.test.is_some()).count()),
         claims,
         relative: relative(&rows),
         trends,

@@ -74,3 +74,10 @@ pub fn break_data(record: &mut Record) {
     let cause = "the data is inconsistent".to_owned();
     record.status = Status::Failed { phase: PhaseKind::Verify, cause };
 }
+
+/// A standard normal value, by the method of Box and Muller.
+pub fn normal(random: &mut impl rand::Rng) -> f64 {
+    use rand::RngExt as _;
+    let (radius, angle): (f64, f64) = (1.0 - random.random::<f64>(), random.random());
+    (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
+}

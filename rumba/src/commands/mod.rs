@@ -10,6 +10,7 @@ macro_rules! say {
 
 pub mod ab;
 pub mod compare;
+mod detect;
 pub mod doctor;
 mod dry_run;
 pub mod engines;

@@ -39,6 +39,9 @@ pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
     if let Some(directory) = &args.resume {
         return super::resume::resume(directory, args, registry);
     }
+    if let Some(change) = args.detect {
+        return super::detect::detect(change, args, registry);
+    }
     run_experiment(read(args, registry)?, &args.options, registry)
 }
 
@@ -73,6 +76,16 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
     if args.dry_run {
         return dry_run(experiment, args, registry);
     }
+    let (results, outcome) = measure(experiment, args, registry)?;
+    show(args, &results, outcome)
+}
+
+/// Runs the trials of an experiment into a new directory of results.
+pub fn measure(
+    experiment: Experiment,
+    args: &RunOptions,
+    registry: &Registry,
+) -> Result<(ResultsDir, Outcome), Problem> {
     // A port that cannot be had refuses the run before anything is made.
     let listener = super::live::listen(args)?;
     let claim = match &args.out {
@@ -97,7 +110,7 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
     let noted = results.note(&resume);
     noted.map_err(|error| Problem::failure(format!("{}: {error}", shown(&out)), "choose another --out"))?;
     let outcome = conduct(args, &prepared, &resume, &results, KeptLoads::default(), &managed, listener)?;
-    show(args, &results, outcome)
+    Ok((results, outcome))
 }
 
 /// Refuses to sample where nothing can be.
@@ -158,7 +171,13 @@ fn own_build() -> Option<String> {
 }
 
 fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {
-    let overrides = Overrides { against: names(&args.against), ..overrides(&args.options) };
+    read_with(args, &[], registry)
+}
+
+/// Reads the experiment that the command line names, with these changes besides its own.
+pub fn read_with(args: &RunArgs, set: &[String], registry: &Registry) -> Result<Experiment, Problem> {
+    let mut overrides = Overrides { against: names(&args.against), ..overrides(&args.options) };
+    overrides.set.extend_from_slice(set);
     // The command line asks for it where there is nothing to resume.
     let name = args.experiment.as_deref().unwrap_or_default();
     let path = Path::new(name);
@@ -306,6 +325,25 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
             super::print(format_args!("page:    {}", shown(page)))?;
         }
     }
+    page.map_err(|error| super::report::no_page(&out.join("report.html"), &error))?;
+    for search in summary.searches.iter().filter(|search| search.highest.value().is_none()) {
+        let why = search.highest.reason().unwrap_or("the search did not end");
+        let clients = counted(search.clients as usize, "client");
+        tell(&format!("{} with {clients}: no rate found: {why}", search.engine));
+    }
+    tell_end(results, outcome);
+    Ok(match exit_code(outcome) {
+        Some(code) => code,
+        // Of a run that was gone on with, trials that ran before count as well.
+        None if super::report::holds_failures(&summary) => ExitCode::from(crate::problem::FAILURE),
+        None if args.check => super::report::claims_exit(&summary, args.accept_seen_once)?,
+        None => ExitCode::SUCCESS,
+    })
+}
+
+/// Says what of a run is missing, and how to go on with it.
+pub fn tell_end(results: &ResultsDir, outcome: Outcome) {
+    let out = results.path();
     if let Some(Warning { message, remedy, .. }) = results.trouble() {
         let left = match outcome.not_begun {
             0 => String::new(),
@@ -313,30 +351,25 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
         };
         tell(&format!("{message}{left} ({remedy})"));
     }
-    page.map_err(|error| super::report::no_page(&out.join("report.html"), &error))?;
     if outcome.suspended > 0 {
         let trials = counted(outcome.suspended, "trial");
         let again = format!("rumba run --resume {} runs again all but loads that others have started from", shown(out));
         tell(&format!("{trials} suspended while measured; {again}"));
     }
-    for search in summary.searches.iter().filter(|search| search.highest.value().is_none()) {
-        let why = search.highest.reason().unwrap_or("the search did not end");
-        let clients = counted(search.clients as usize, "client");
-        tell(&format!("{} with {clients}: no rate found: {why}", search.engine));
-    }
     if outcome.interrupted {
         tell(&format!("rumba run --resume {} goes on where it was interrupted", shown(out)));
     }
-    Ok(match outcome {
-        Outcome { interrupted: true, .. } => ExitCode::from(INTERRUPTED),
+}
+
+/// The exit code of a run that did not go to its end.
+pub fn exit_code(outcome: Outcome) -> Option<ExitCode> {
+    match outcome {
+        Outcome { interrupted: true, .. } => Some(ExitCode::from(INTERRUPTED)),
         Outcome { failed: 1.., .. } | Outcome { suspended: 1.., .. } | Outcome { not_begun: 1.., .. } => {
-            ExitCode::from(crate::problem::FAILURE)
+            Some(ExitCode::from(crate::problem::FAILURE))
         }
-        // Of a run that was gone on with, trials that ran before count as well.
-        _ if super::report::holds_failures(&summary) => ExitCode::from(crate::problem::FAILURE),
-        _ if args.check => super::report::claims_exit(&summary, args.accept_seen_once)?,
-        _ => ExitCode::SUCCESS,
-    })
+        _ => None,
+    }
 }
 
 /// Shows what would run; and fails as the run would, where that is known before its first trial.

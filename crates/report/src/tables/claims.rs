@@ -45,7 +45,7 @@ pub fn claims(summary: &Summary) -> String {
     }
     let mut text = format!("\nClaims\n{}", grid.render());
     text.push_str(
-        "  A verdict is false in at most 5% of cases: an exact test over the repeats rejects the opposite. \
+        "  A verdict is false in at most 5% of cases: a test over the repeats rejects the opposite. \
          Seen once: one repeat, nothing to test.\n",
     );
     let is_of_one_load =
@@ -53,6 +53,7 @@ pub fn claims(summary: &Summary) -> String {
     if summary.claims.iter().any(is_of_one_load) {
         text.push_str(THIS_LOAD);
     }
+    text.extend(summary.claim_verdicts.sentence().map(|sentence| format!("  {sentence}\n")));
     for (number, judged) in (1..).zip(&summary.claims) {
         let Judgement { claim, reason, verdict, test, .. } = judged;
         let test = test.as_deref().map(|test| format!("; {test}")).unwrap_or_default();

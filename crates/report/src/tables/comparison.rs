@@ -57,11 +57,13 @@ fn legend(comparison: &Comparison, details: bool) -> String {
         false => (" of runs that take turns", "together, of runs that take turns"),
     };
     let text = format!(
-        "\nratio: median of other over median of base; interval: {level:.0}%, of all ratios that an exact permutation test \
-         over the repeats does not reject. Better, worse: it leaves 1 out, which errs in at most {:.0}% of cases for each \
+        "\nratio: median of other over median of base; interval: {level:.0}%, all ratios that the permutation and Welch tests \
+         over the repeats do not both reject. Better, worse: it leaves 1 out, which errs in at most {:.0}% of cases for each \
          headline metric{of}; same: all of it within {margin:.0}% of 1; seen once: one repeat.",
         100.0 - level
     );
+    let together_wrong = comparison.headline_verdicts.sentence().map(|sentence| format!(" {sentence}"));
+    let text = text + &together_wrong.unwrap_or_default();
     let rate = format!("the verdicts of all others bear a false discovery rate of 5% {together}");
     text + &match details {
         true => format!(" Metrics marked * are the headlines; {rate}.\n"),

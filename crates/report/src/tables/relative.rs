@@ -14,7 +14,7 @@ use crate::verdict::default_baseline;
 
 const THIS_LOAD: &str = "  all of this holds for this load only: the repeats are starts of one load; repeats_from = \"load\" asks others too\n";
 const LEGEND: &str =
-    "  + better, - worse, = the same within 1%, ? undecided, 1x seen once, void the same engine on both sides; below a ratio its exact 95% interval
+    "  + better, - worse, = the same within 1%, ? undecided, 1x seen once, void the same engine on both sides; below a ratio its 95% interval
   each verdict of a headline metric, as these are, errs in at most 5% of cases; those of all other metrics (page, JSON) bear
   a false discovery rate of 5% together
 ";
@@ -76,13 +76,11 @@ pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
         1 => "  about 1 more repeat of each engine would decide every `?`\n".to_owned(),
         more => format!("  about {more} more repeats of each engine would decide every `?` at the noise seen\n"),
     };
-    format!(
-        "\n{title}\n{}{}{LEGEND}{this_load}{more}{}{}",
-        grid.render(),
-        footnotes.render(),
-        left_undecided(summary, baseline),
-        withheld(summary, baseline)
-    )
+    let against = summary.relative.iter().find(|relative| relative.baseline == baseline);
+    let together = against.and_then(|against| against.headline_verdicts.sentence());
+    let together = together.map(|sentence| format!("  {sentence}\n")).unwrap_or_default();
+    let undecided = left_undecided(summary, baseline) + &withheld(summary, baseline);
+    format!("\n{title}\n{}{}{LEGEND}{this_load}{together}{more}{undecided}", grid.render(), footnotes.render())
 }
 
 /// Whether some verdict over the baseline is decided for this load only.

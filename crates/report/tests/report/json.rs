@@ -9,11 +9,12 @@ use crate::support::synthetic::{in_turns, sample, servers};
 use rumba_core::common::{Overruled, Own};
 use rumba_core::comparison::Comparison;
 use rumba_core::record::TrialPlan;
-use rumba_report::{comparison_json, comparison_schema, history_json, history_schema, json, schema};
+use rumba_report::{comparison_json, comparison_schema, detection_schema, history_json, history_schema, json, schema};
 
 /// The published schemas, by the document that each is of.
-fn schemas() -> [(&'static str, Value); 3] {
-    [("report", schema()), ("compare", comparison_schema()), ("history", history_schema())]
+fn schemas() -> [(&'static str, Value); 4] {
+    let detect = ("detect", detection_schema());
+    [("report", schema()), ("compare", comparison_schema()), ("history", history_schema()), detect]
 }
 
 fn schema_file(name: &str) -> std::path::PathBuf {
@@ -44,7 +45,7 @@ fn regenerate_schema() {
 #[test]
 fn each_schema_has_an_id_of_its_own_that_names_the_format_and_no_place() {
     let ids: Vec<Value> = schemas().into_iter().map(|(_, schema)| schema["$id"].clone()).collect();
-    assert_eq!(ids, ["report", "compare", "history"].map(|name| format!("urn:rumba:schema:{name}:1")));
+    assert_eq!(ids, ["report", "compare", "history", "detect"].map(|name| format!("urn:rumba:schema:{name}:1")));
 }
 
 /// Of an existing server nobody knows what a commit promised then.

@@ -1,14 +1,14 @@
-//! From an inequality to the repeats that an exact test compares.
+//! From an inequality to the repeats that a test compares.
 //!
-//! - Where the inequality can be written with every engine on one side only
-//!   (`a >= 10 * b`; `a / b >= 2`; `a / b <= c / d`), each side has a value for
-//!   each of its repeats, and the two-sample permutation test applies: three
-//!   repeats decide at a one-sided 5%. A divisor is brought to the other side
-//!   only where it is above zero in every repeat: one below zero would turn the
+//! - Some inequalities can be written with every engine on one side only
+//!   (`a >= 10 * b`; `a / b >= 2`; `a / b <= c / d`). Then each side has a value
+//!   for each of its repeats, and the two-sample test applies ([`Inverted`]):
+//!   three repeats decide at a one-sided 5%. A divisor is moved to the other side
+//!   only if it is above zero in every repeat: one below zero would turn the
 //!   inequality round.
-//! - Where it cannot (an engine against a number, or on both sides), both sides
-//!   are evaluated within each repeat, and the differences' signs are permuted:
-//!   five repeats decide.
+//! - The others (an engine against a number, or on both sides) are evaluated
+//!   within each repeat, and the signs of the differences are permuted: five
+//!   repeats decide.
 //!
 //! Logarithms are compared where all values are positive, so that what is tested
 //! is a ratio; the values themselves where one is not.
@@ -115,7 +115,7 @@ impl Samples {
     pub fn test(&self) -> String {
         let test = match &self.values {
             Values::Sides { left, right } => {
-                format!("permutation test, {} and {} repeats", left.len(), right.len())
+                format!("permutation and Welch tests, {} and {} repeats", left.len(), right.len())
             }
             Values::Differences(differences) => format!("sign-flip test, {} repeats", differences.len()),
         };

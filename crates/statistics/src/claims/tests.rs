@@ -41,7 +41,7 @@ const HOLDS: &str = "wkb_per_op(\"a\") >= 4 * wkb_per_op(\"b\")";
 fn a_claim_far_from_the_noise_holds_or_fails_and_one_within_it_is_undecided() {
     let clear = judged(HOLDS, &run(&[20.0, 21.0, 19.0], &[1.0, 1.1, 0.9]));
     assert_eq!((clear.verdict, clear.seen), (Verdict::Holds, Some(true)));
-    assert_eq!(clear.test.as_deref(), Some("permutation test, 3 and 3 repeats, each from its own load"));
+    assert_eq!(clear.test.as_deref(), Some("permutation and Welch tests, 3 and 3 repeats, each from its own load"));
     assert_eq!(clear.measured, Metric::Value(5.0), "the left side over the right");
     let (low, high) = clear.interval.unwrap();
     assert!(low < 5.0 && 5.0 < high && low > 4.0, "{low} {high}");
@@ -64,14 +64,14 @@ fn a_test_says_what_its_repeats_started_from() {
         let summary = summarise(&testing::results(of("a", a).chain(of("b", b)).collect()));
         judged(holds, &summary).test.unwrap()
     };
-    assert_eq!(told(Some(90), Some(91), HOLDS), "permutation test, 3 and 3 repeats from one load of each");
-    assert_eq!(told(Some(90), None, HOLDS), "permutation test, 3 and 3 repeats from 1 and 3 loads");
+    assert_eq!(told(Some(90), Some(91), HOLDS), "permutation and Welch tests, 3 and 3 repeats from one load of each");
+    assert_eq!(told(Some(90), None, HOLDS), "permutation and Welch tests, 3 and 3 repeats from 1 and 3 loads");
     let alone = "wkb_per_op(\"a\") > 1";
     assert_eq!(told(Some(90), None, alone), "sign-flip test, 3 repeats from one load");
     assert_eq!(told(None, None, alone), "sign-flip test, 3 repeats, each from its own load");
     // The rows of a load are loads themselves.
     let loads = HOLDS.replace("wkb_per_op(", "load_ops_per_s(");
-    assert_eq!(told(None, None, &loads), "permutation test, 3 and 3 repeats, each from its own load");
+    assert_eq!(told(None, None, &loads), "permutation and Welch tests, 3 and 3 repeats, each from its own load");
 }
 
 /// Four repeats of each engine, where asked for from one load.
@@ -285,7 +285,7 @@ fn ratios_of_four_rows_are_two_sides_of_repeats() {
     let holds = format!("{} / {} >= {} / {}", of("a"), of("b"), of("c"), of("d"));
     let four = judged(&holds, &summary);
     assert_eq!(four.verdict, Verdict::Holds, "{}", four.reason);
-    assert_eq!(four.test.as_deref(), Some("permutation test, 3 and 3 repeats, each from its own load"));
+    assert_eq!(four.test.as_deref(), Some("permutation and Welch tests, 3 and 3 repeats, each from its own load"));
     assert_eq!(judged(&holds.replace(">=", "<="), &summary).verdict, Verdict::Fails);
 }
 

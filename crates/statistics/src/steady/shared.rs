@@ -7,9 +7,8 @@ use rumba_core::course::{SharedTrend, Trends};
 use rumba_core::metric::Metric;
 
 use super::{mean, settled};
+use crate::student::Student;
 
-/// Student's t of a two-sided interval of 95%, by degrees of freedom from 2 to 10.
-const STUDENT: [f64; 9] = [4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281];
 /// The fewest repeats: with two the interval is six times as wide as with four.
 pub const FEWEST: usize = 3;
 
@@ -63,20 +62,8 @@ pub fn interval(trends: &[f64]) -> Option<(f64, f64)> {
     let shared = mean(trends).filter(|_| trends.len() >= FEWEST)?;
     let freedom = trends.len() - 1;
     let square: f64 = trends.iter().map(|trend| (trend - shared).powi(2)).sum();
-    let margin = student(freedom) * (square / (freedom * trends.len()) as f64).sqrt();
+    let margin = Student::new(freedom as f64).quantile_above(0.025) * (square / (freedom * trends.len()) as f64).sqrt();
     Some((shared - margin, shared + margin))
-}
-
-/// Beyond the table by the expansion in 1 / freedom (Abramowitz and Stegun, 26.7.5), good to four digits there.
-fn student(freedom: usize) -> f64 {
-    if let Some(known) = freedom.checked_sub(2).and_then(|index| STUDENT.get(index)) {
-        return *known;
-    }
-    let (z, n) = (1.959_964_f64, freedom as f64);
-    let first = (z.powi(3) + z) / 4.0;
-    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
-    let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
-    z + first / n + second / n.powi(2) + third / n.powi(3)
 }
 
 #[cfg(test)]
@@ -145,12 +132,6 @@ mod tests {
         }
         let steady = share(4, 0.0, |_| 0.0, |(low, high)| low >= -LEAST && high <= LEAST);
         assert!(steady > 0.9, "what is steady is called so: {steady}");
-    }
-
-    #[test]
-    fn quantiles_beyond_the_table_go_on_from_it() {
-        assert!((student(10) - 2.2281).abs() < 1e-4 && (student(11) - 2.2010).abs() < 5e-4, "{}", student(11));
-        assert!((student(30) - 2.0423).abs() < 1e-4 && (student(1000) - 1.9623).abs() < 1e-4, "{}", student(30));
     }
 
     /// A row of so many repeats of an engine, each with this trend.
