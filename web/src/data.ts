@@ -156,6 +156,7 @@ export interface Verdict {
   seen_once: boolean;
   scope?: Scope;
   left_out: string[];
+  why_not_host?: string;
 }
 
 export interface MetricInfo {

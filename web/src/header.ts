@@ -35,7 +35,7 @@ function verdict(context: Context): HTMLElement | null {
         "dd",
         {},
         h("span", { class: "winner" }, marker(context.look(engine)), engine),
-        h("span", { class: "won" }, value, metric.endsWith("_with_drain") && " with the drain"),
+        h("span", { class: "won" }, value, metric.endsWith("_with_drain") && " with the drain", metric.startsWith("host_") && ", of the host"),
         seen_once && h("span", { class: "won" }, "seen once: one repeat decides nothing"),
         scope === "this-load" && h("span", { class: "won" }, "for this load: the repeats are starts of one load"),
         close.length > 0 && h("span", { class: "won" }, `not told apart from ${close.join(", ")}`),
@@ -43,7 +43,14 @@ function verdict(context: Context): HTMLElement | null {
     ),
   );
   const out = [...new Set(found.flatMap((entry) => entry.left_out))];
-  return h("div", {}, h("dl", { class: "verdicts" }, ...cells), out.length > 0 && h("p", { class: "about" }, `Left out: ${out.join("; ")}.`));
+  const why = found.find((entry) => entry.why_not_host !== undefined)?.why_not_host;
+  return h(
+    "div",
+    {},
+    h("dl", { class: "verdicts" }, ...cells),
+    out.length > 0 && h("p", { class: "about" }, `Left out: ${out.join("; ")}.`),
+    why !== undefined && h("p", { class: "about" }, `CPU is that of clients and engine; the host's, with the kernel's work, is not known: ${why}.`),
+  );
 }
 
 /** What was found, how sure that is, and what to be careful of: made from the verdicts by the report itself. */

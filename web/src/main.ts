@@ -39,6 +39,7 @@ const COST: Column[] = [
   { head: "of server", metric: "server_cpu_us_per_op", unit: "µs/op", share: true },
   { head: "of client", metric: "client_cpu_us_per_op", unit: "µs/op", share: true },
   { head: "of host", metric: "host_cpu_us_per_op", unit: "µs/op" },
+  { head: "with drain", metric: "host_cpu_us_per_op_with_drain", unit: "µs/op" },
   { head: "size", metric: "size_bytes", unit: "on disk" },
   { head: "of it logs", metric: "log_bytes", unit: "on disk", share: true },
   { head: "resident", metric: "rss_bytes", unit: "of memory" },

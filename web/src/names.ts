@@ -13,11 +13,16 @@ const WORDS: Record<string, string> = {
   cpu_us_per_op: "CPU per operation",
   cpu_us_per_op_with_drain: "CPU per operation, with the drain",
   host_cpu_us_per_op: "CPU of the host per operation",
+  host_cpu_us_per_op_with_drain: "CPU of the host per operation, with the drain",
   server_cpu_us_per_op: "CPU of the server per operation",
   client_cpu_us_per_op: "CPU of the clients per operation",
   size_bytes: "size on disk",
   rss_bytes: "resident memory",
   retries_per_op: "retries per operation",
+  device_await_ms: "time of a device read or write",
+  device_queue_length: "requests in flight at the device",
+  device_utilisation_percent: "device in use",
+  device_busy_us_per_op: "device time per operation",
   host_cpu_percent: "CPU of the host",
 };
 

@@ -19,6 +19,8 @@ interface Panel {
   unit: string;
   height: number;
   logarithmic?: boolean;
+  /** Left out where no trial has it: results of older versions lack it. */
+  optional?: boolean;
 }
 
 const RUN: Panel[] = [
@@ -27,7 +29,11 @@ const RUN: Panel[] = [
   { series: "wkb_per_op", title: "Written per operation, the last 15 s together", unit: "KB, logarithmic, less is better", height: 140, logarithmic: true },
   { series: "write_mb_s", title: "Written to the device", unit: "MB/s", height: 140 },
   { series: "read_mb_s", title: "Read from the device", unit: "MB/s", height: 140 },
+  { series: "device_await_ms", title: "Time of a device read or write (await)", unit: "ms, queueing included, less is better", height: 140, optional: true },
+  { series: "device_queue_length", title: "Requests in flight at the device (aqu-sz)", unit: "on average", height: 140, optional: true },
+  { series: "device_utilisation_percent", title: "Device in use (%util)", unit: "% of the time", height: 140, optional: true },
   { series: "cpu_cores", title: "CPU of clients and engine", unit: "cores busy", height: 140 },
+  { series: "ctx_switches_per_s", title: "Context switches of the host", unit: "per second", height: 140, optional: true },
 ];
 const LOAD: Panel[] = RUN.filter((panel) => panel.series !== "p99_ms").map((panel) =>
   panel.series === "ops_per_s"
@@ -261,7 +267,8 @@ function panel(context: Context, shown: Panel, first: boolean, last: boolean, ph
 
 export function timelineSection(context: Context): HTMLElement {
   const { part } = current();
-  const panels = part === "load" ? LOAD : RUN;
+  const measured = (series: string) => context.data.trials.some(({ timeline }) => timeline.series.some(({ name, absent }) => name === series && absent === null));
+  const panels = (part === "load" ? LOAD : RUN).filter(({ series, optional }) => !optional || measured(series));
   const all = context.trials().map(({ trial }) => spans(trial));
   const phases = all.reduce((longest, own) => ((own.at(-1)?.[2] ?? 0) > (longest.at(-1)?.[2] ?? 0) ? own : longest), []);
   const apart = Math.min(...context.trials().map(({ trial }) => spacing(trial.timeline.at_s)), 1);

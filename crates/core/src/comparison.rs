@@ -88,6 +88,14 @@ pub const CHARGED: &[MetricInfo] = &[
         class: Class::Cpu,
         help: "The drain's share of cpu_us_per_op_with_drain. Above 25% a verdict needs cpu_us_per_op to agree.",
     },
+    MetricInfo {
+        name: "host_cpu_us_per_op_with_drain",
+        unit: "µs/op",
+        better: Better::Less,
+        class: Class::Cpu,
+        help: "CPU microseconds of the host in warmup, loops and drain per operation of warmup and loops; absent where the \
+               host was disturbed.",
+    },
 ];
 
 /// The description of a metric of a phase or of a whole trial; that of its rule for all that

@@ -28,6 +28,7 @@ pub mod event;
 pub mod figure;
 pub mod gate;
 pub mod history;
+pub mod host_cpu;
 pub mod kv;
 pub mod limits;
 pub mod looks;

@@ -193,6 +193,8 @@ metrics! {
     server_cpu_us_per_op: "µs/op", Less, Cpu;
     /// Microseconds per operation that its client, though free, started it late: drawing it, and waking up in an open loop.
     late_us_per_op: "µs/op", Less, Time;
+    /// Microseconds per operation that answers of a server could have been read and were not: they waited for other clients of their event loop, or their client's thread waited for a CPU. It is part of the service time.
+    receive_late_us_per_op: "µs/op", Less, Time;
     /// Rollbacks that were tried again per operation: transactions that stood in each other's way.
     retries_per_op: "1/op", Less, Count;
     /// Statements per operation that read: they ask for rows. Those of retries and of operations given up are included; over keys and values each call is one.
@@ -205,6 +207,8 @@ metrics! {
     ctx_switches_per_op: "1/op", Less, Cpu;
     /// Context switches per operation of the server's processes, voluntary and not; absent for embedded engines, and where processes that ended meanwhile took too many with them.
     server_ctx_switches_per_op: "1/op", Less, Cpu;
+    /// Context switches of the whole host per second, of all processes and of the kernel's own threads (vmstat's `cs`).
+    host_ctx_switches_per_s: "1/s", Neither, Cpu;
     /// Device reads per second.
     reads_per_s: "1/s", Neither, Rate;
     /// Device writes per second.
@@ -217,6 +221,20 @@ metrics! {
     write_mb_s: "MB/s", Neither, Rate;
     /// MB discarded (trimmed) on the device per second.
     discard_mb_s: "MB/s", Neither, Rate;
+    /// Milliseconds that a device read or write took on average, from submission to completion: waiting in the queue included.
+    device_await_ms: "ms", Less, Time;
+    /// Milliseconds that a device read took on average, from submission to completion.
+    device_read_await_ms: "ms", Less, Time;
+    /// Milliseconds that a device write took on average, from submission to completion; discards and flushes not counted.
+    device_write_await_ms: "ms", Less, Time;
+    /// Requests in flight at the device on average, discards and flushes included.
+    device_queue_length: "requests", Neither, Time;
+    /// Share of the time in which the device had at least one request in flight, discards and flushes included. A device that serves requests in parallel is not saturated at 100%.
+    device_utilisation_percent: "%", Neither, Time;
+    /// Microseconds of device time per operation: those in which the device had at least one request in flight.
+    device_busy_us_per_op: "µs/op", Less, Time;
+    /// Microseconds per operation that device reads and writes took, all together: their number times `device_await_ms`.
+    device_wait_us_per_op: "µs/op", Less, Time;
     /// CPU used by the whole host over the phase, percent of all cores.
     host_cpu_percent: "%", Neither, Cpu;
     /// CPU that a hypervisor took from this host over the phase (steal), percent of all cores.

@@ -184,6 +184,18 @@ pub struct Spent {
     pub device_write_bytes: Metric,
     /// Bytes that the device was told it need not keep any more (TRIM).
     pub device_discard_bytes: Metric,
+    /// Seconds that the device's reads took, all together, from submission to completion.
+    #[serde(default)]
+    pub device_read_s: Metric,
+    /// Seconds that the device's writes took, all together, from submission to completion.
+    #[serde(default)]
+    pub device_write_s: Metric,
+    /// Seconds that all requests of the device took together, discards and flushes included.
+    #[serde(default)]
+    pub device_queue_s: Metric,
+    /// Seconds in which the device had at least one request in flight.
+    #[serde(default)]
+    pub device_busy_s: Metric,
     /// Bytes that the engine's process, or the server's processes, had read from storage.
     pub process_read_bytes: Metric,
     /// Bytes that the engine's process, or the server's processes, caused to be written to storage.
@@ -193,6 +205,9 @@ pub struct Spent {
     /// CPU seconds of the clients' process that are neither its clients' nor
     /// rumba's own: an embedded engine's background threads.
     pub background_cpu_s: Metric,
+    /// Seconds that client threads of a server were ready to run and waited for a CPU.
+    #[serde(default)]
+    pub client_run_delay_s: Metric,
     /// CPU seconds of rumba's own threads.
     pub harness_cpu_s: Metric,
     /// CPU seconds of the server's process and its descendants.
@@ -216,6 +231,9 @@ pub struct Spent {
     /// Context switches of the server's processes.
     #[serde(default)]
     pub server_ctx_switches: Metric,
+    /// Context switches of the whole host, of all processes and of the kernel's own threads.
+    #[serde(default)]
+    pub host_ctx_switches: Metric,
     /// Resident memory of the engine's process, or of the server's processes, at the end, bytes.
     pub rss_bytes: Metric,
     /// Resident memory of the clients' process at the end, bytes, when the engine is not in it.

@@ -88,9 +88,26 @@ const DEVICE: &[&str] = &[
     "read_mb_s",
     "writes_per_s",
     "write_mb_s",
+    "device_await_ms",
+    "device_read_await_ms",
+    "device_write_await_ms",
+    "device_queue_length",
+    "device_utilisation_percent",
+    "device_busy_us_per_op",
+    "device_wait_us_per_op",
 ];
-const CPU: &[&str] = &["cpu_us_per_op", "cpu_us_per_op_with_drain", "server_cpu_us_per_op", "client_cpu_us_per_op"];
+const CPU: &[&str] = &[
+    "cpu_us_per_op",
+    "cpu_us_per_op_with_drain",
+    "host_cpu_us_per_op",
+    "host_cpu_us_per_op_with_drain",
+    "server_cpu_us_per_op",
+    "client_cpu_us_per_op",
+];
 const SPEED: &[&str] = &["ops_per_s", "p99_ms"];
+
+const ASSERTING: &[&str] =
+    &["cpu_us_per_op", "cpu_us_per_op_with_drain", "host_cpu_us_per_op", "host_cpu_us_per_op_with_drain", "ops_per_s"];
 
 /// What is not on disk when the drain has ended is in none of them.
 const UNPAID: &[&str] = &["wkb_per_op_with_drain", "wkb_per_op", RATE_GROWTH.name, RATE_GROWTH_8H.name];
@@ -129,7 +146,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("client-errors", Rank::Misleading, &["ops_per_s"]),
     row("target-missed", Rank::Misleading, SPEED),
     row("cpu-uncharged", Rank::Misleading, &["cpu_us_per_op", "cpu_us_per_op_with_drain"]),
-    row("built-with-assertions", Rank::Misleading, &["cpu_us_per_op", "cpu_us_per_op_with_drain", "ops_per_s"]),
+    row("built-with-assertions", Rank::Misleading, ASSERTING),
     row("throttled-latency", Rank::Misleading, &["p99_ms"]),
     row("storage-slower-than-asked", Rank::Misleading, &["ops_per_s"]),
     row("device-shared", Rank::Misleading, DEVICE),
@@ -150,6 +167,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("memory-tight", Rank::Unsure, SPEED),
     row("few-repeats", Rank::Unsure, &[]),
     row("client-late", Rank::Unsure, &["p99_ms"]),
+    row("receive-late", Rank::Unsure, &["p99_ms", "ops_per_s"]),
     row("client-shares-cpus", Rank::Unsure, SPEED),
     row("loops-embedded", Rank::Unsure, SPEED),
     row("stolen-cpu", Rank::Unsure, SPEED),

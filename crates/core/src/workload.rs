@@ -263,6 +263,11 @@ pub trait Bound: Send + Sync {
     /// what the engine made of it.
     fn logical_bytes(&self) -> u64;
 
+    /// Why [`Bound::logical_bytes`] does not hold now, if it does not: the workload does not track what was written since.
+    fn logical_bytes_unknown(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What this process knows of the database beyond the settings: what loaders
     /// have counted, by name. No loader or client is at work.
     fn state(&self) -> State;

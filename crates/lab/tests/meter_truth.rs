@@ -106,6 +106,75 @@ fn what_is_written_and_read_is_what_device_and_process_show() {
     assert!(spent.device_reads.value().unwrap() >= 1.0);
 }
 
+/// One request at a time, each timed by its client. A request's time at the device is a part of what its client sees, the
+/// largest one for a request of a megabyte. The independent figures are those of the device's own row in sysfs, divided as
+/// `iostat -x` divides them; the mean number of requests is checked against Little's law and the clients' own clock.
+#[test]
+#[needs(LoopDevice)]
+fn the_devices_times_are_those_of_the_requests() {
+    let _alone = alone();
+    const MEGABYTES: u32 = 256;
+    let filesystem = LoopDevice::of_mebibytes(512);
+    let file = filesystem.path().join("file");
+    let number = rustix::fs::stat(filesystem.path()).unwrap().st_dev;
+    let row = format!("/sys/dev/block/{}:{}/stat", rustix::fs::major(number), rustix::fs::minor(number));
+    let fields = || -> Vec<f64> {
+        std::fs::read_to_string(&row).unwrap().split_whitespace().map(|field| field.parse().unwrap()).collect()
+    };
+    let mut meters = Meters::new(filesystem.path(), CpuRoll::new());
+    let mut megabyte = AlignedMegabyte::new();
+
+    let (start, before, begun) = (meters.read(), fields(), std::time::Instant::now());
+    let mut writer = direct(&file).write(true).open(&file).unwrap();
+    for _ in 0..MEGABYTES {
+        writer.write_all(megabyte.bytes()).unwrap();
+    }
+    let mut reader = direct(&file).read(true).open(&file).unwrap();
+    for _ in 0..MEGABYTES {
+        reader.read_exact(megabyte.bytes()).unwrap();
+    }
+    let (end, after, seconds) = (meters.read(), fields(), begun.elapsed().as_secs_f64());
+
+    let spent = end.since(&start);
+    let grown_s = |field: usize| (after[field] - before[field]) / 1e3;
+    // Each reading cuts off a part of a millisecond.
+    let assert_near = |what: &str, metric: &Metric, truth: f64| {
+        let value = metric.value().unwrap_or_else(|| panic!("{what} is absent: {metric:?}"));
+        println!("{what}: {value} s measured, {truth} s true");
+        assert!((value - truth).abs() <= 0.02 * truth + 0.002, "{what}: {value} s measured, {truth} s true");
+    };
+    assert_near("reads", &spent.device_read_s, grown_s(3));
+    assert_near("writes", &spent.device_write_s, grown_s(7));
+    assert_near("busy", &spent.device_busy_s, grown_s(9));
+    assert_near("all requests", &spent.device_queue_s, grown_s(10));
+    let value = |metric: &Metric| metric.value().unwrap();
+    let requests_s = value(&spent.device_read_s) + value(&spent.device_write_s);
+    assert!(requests_s > 0.0 && value(&spent.device_busy_s) > 0.0, "a loop device times its requests: {spent:?}");
+    // The client waits for each request, or for the parts that it was split into, which are in flight together.
+    assert!(
+        value(&spent.device_busy_s) <= 1.02 * seconds + 0.01,
+        "{} s busy in {seconds} s",
+        spent.device_busy_s.value().unwrap()
+    );
+    assert!(value(&spent.device_queue_s) >= 0.98 * requests_s - 0.002, "{spent:?}");
+    assert!(value(&spent.host_ctx_switches) > 0.0);
+
+    // Small writes one by one: each is one request, whose time lies within the time that its client waits for it.
+    const SMALL: usize = 4096;
+    const WRITES: u64 = 2000;
+    let (start, begun) = (meters.read(), std::time::Instant::now());
+    let mut writer = direct(&file).write(true).open(&file).unwrap();
+    for _ in 0..WRITES {
+        writer.write_all(&megabyte.bytes()[..SMALL]).unwrap();
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    let spent = meters.read().since(&start);
+    assert_within_2_percent("small writes", &spent.device_writes, WRITES as f64);
+    let device_s = value(&spent.device_write_s);
+    println!("small writes: {device_s} s at the device of {seconds} s");
+    assert!(device_s <= 1.02 * seconds + 0.002 && device_s >= 0.1 * seconds, "{device_s} of {seconds} s");
+}
+
 #[test]
 #[needs(LoopDevice)]
 fn what_is_discarded_does_not_count_as_written() {
@@ -203,7 +272,9 @@ fn cpu_time_is_the_threads_own_by_role_while_they_live_and_after() {
         assert_within_2_percent(&format!("harness, {when}"), &spent.harness_cpu_s, truth[1]);
         assert_within_2_percent(&format!("background, {when}"), &spent.background_cpu_s, truth[2]);
         // Less than its processes only by what the host's ticks cut off.
-        assert!(spent.host_cpu_s.value().unwrap() >= truth.iter().sum::<f64>() - rumba_lab::meter::HOST_CPU_ROUNDING_S);
+        assert!(
+            spent.host_cpu_s.value().unwrap() >= truth.iter().sum::<f64>() - rumba_core::host_cpu::HOST_CPU_ROUNDING_S
+        );
     }
 }
 
@@ -258,6 +329,38 @@ fn context_switches_are_counted() {
     other.join().unwrap();
     let switches = meters.read().since(&start).ctx_switches.value().unwrap();
     assert!(switches >= 1000.0, "{switches}");
+}
+
+/// Two client threads and one CPU: what one works the other waits. Each reads its own account before it leaves.
+#[test]
+fn what_clients_wait_for_a_cpu_is_counted() {
+    let _alone = alone();
+    let roll = CpuRoll::new();
+    let cpus = rustix::thread::sched_getaffinity(None).unwrap();
+    let cpu = (0..rustix::thread::CpuSet::MAX_CPU).find(|cpu| cpus.is_set(*cpu)).unwrap();
+    let work = || {
+        let roll = Arc::clone(&roll);
+        thread::spawn(move || {
+            let mut one = rustix::thread::CpuSet::new();
+            one.set(cpu);
+            rustix::thread::sched_setaffinity(None, &one).unwrap();
+            let delay_ns = || -> u64 {
+                let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+                text.split_whitespace().nth(1).unwrap().parse().unwrap()
+            };
+            let entered = roll.enter(Role::Client);
+            let before = delay_ns();
+            burn(300);
+            let waited = delay_ns() - before;
+            drop(entered);
+            waited
+        })
+    };
+    let threads = [work(), work()];
+    let truth: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+    let measured = roll.client_run_delay_ns().unwrap();
+    assert!(truth >= 100_000_000, "they share a CPU: {truth} ns");
+    assert_within_2_percent("waited for a CPU", &Metric::Value(measured as f64), truth as f64);
 }
 
 #[test]

@@ -46,13 +46,17 @@ pub struct Timeline {
 /// A series' value of every interval.
 type Values = fn(&[Interval]) -> Vec<Metric>;
 
-const SERIES: [(&str, Values); 6] = [
+const SERIES: [(&str, Values); 10] = [
     ("ops_per_s", |all| each(all, |interval| Metric::from(interval.ops as f64).per(interval.seconds, "time"))),
     ("p99_ms", |all| each(all, |interval| interval.p99_ms.clone())),
     ("wkb_per_op", written_per_op),
     ("write_mb_s", |all| each(all, |interval| megabytes(&interval.spent.device_write_bytes, interval))),
     ("read_mb_s", |all| each(all, |interval| megabytes(&interval.spent.device_read_bytes, interval))),
+    ("device_await_ms", |all| each(all, await_ms)),
+    ("device_queue_length", |all| each(all, |interval| interval.spent.device_queue_s.per(interval.seconds, "time"))),
+    ("device_utilisation_percent", |all| each(all, utilisation_percent)),
     ("cpu_cores", |all| each(all, cores)),
+    ("ctx_switches_per_s", |all| each(all, |interval| interval.spent.host_ctx_switches.per(interval.seconds, "time"))),
 ];
 
 /// Seconds over which writes per operation are averaged: flushes and
@@ -68,6 +72,28 @@ fn each(intervals: &[Interval], value: impl Fn(&Interval) -> Metric) -> Vec<Metr
 
 fn megabytes(bytes: &Metric, interval: &Interval) -> Metric {
     bytes.map(|bytes| bytes / f64::from(1 << 20)).per(interval.seconds, "time")
+}
+
+/// What a read or write of the device took on average.
+fn await_ms(interval: &Interval) -> Metric {
+    let spent = &interval.spent;
+    let requests = spent.device_reads.plus(&spent.device_writes);
+    let request_ms = spent.device_read_s.plus(&spent.device_write_s).map(|seconds| seconds * 1e3);
+    match requests.value() {
+        Some(requests) => request_ms.per(requests, "device reads or writes"),
+        None => requests,
+    }
+}
+
+/// Time in which the device had a request in flight. The kernel's clock of it is coarse, so an interval may show a little
+/// more than its length.
+fn utilisation_percent(interval: &Interval) -> Metric {
+    interval
+        .spent
+        .device_busy_s
+        .map(|seconds| 100.0 * seconds)
+        .per(interval.seconds, "time")
+        .map(|share| share.min(100.0))
 }
 
 /// Cores kept busy by clients and engine, a server's included.
@@ -329,6 +355,27 @@ mod tests {
         assert_eq!(named(&timeline, "ops_per_s").values[5..9], [Some(0.0); 4], "each second is there");
         assert_eq!(named(&timeline, "p99_ms").values[5..9], [None; 4]);
         assert_eq!(named(&timeline, "wkb_per_op").values, [Some(1.0); 20], "a gap takes no figure from its neighbours");
+    }
+
+    #[test]
+    fn the_devices_times_are_drawn_and_absent_in_a_second_without_requests() {
+        let mut run = intervals(PhaseKind::Loop(1), 2, 0.0);
+        for interval in &mut run {
+            interval.spent.device_writes = Metric::Value(0.0);
+            interval.spent.device_write_s = Metric::Value(0.0);
+            interval.spent.device_busy_s = Metric::Value(0.25);
+            interval.spent.device_queue_s = Metric::Value(1.5);
+            interval.spent.host_ctx_switches = Metric::Value(700.0);
+        }
+        run[0].spent.device_reads = Metric::Value(100.0);
+        run[0].spent.device_read_s = Metric::Value(0.2);
+        run[1].spent.device_reads = Metric::Value(0.0);
+        run[1].spent.device_read_s = Metric::Value(0.0);
+        let timeline = drawn(&run);
+        assert_eq!(named(&timeline, "device_await_ms").values, [Some(2.0), None]);
+        assert_eq!(named(&timeline, "device_queue_length").values, [Some(1.5); 2]);
+        assert_eq!(named(&timeline, "device_utilisation_percent").values, [Some(25.0); 2]);
+        assert_eq!(named(&timeline, "ctx_switches_per_s").values, [Some(700.0); 2]);
     }
 
     #[test]

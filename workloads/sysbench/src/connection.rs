@@ -90,6 +90,8 @@ pub(crate) struct Connection {
     raw_rows: RawRows,
     params: Vec<Param<'static>>,
     bulk: Option<Bulk>,
+    /// Whether the statement at hand has rows of `bulk`, which are counted as they are added.
+    sends_bulk: bool,
     load: Option<RowLoad>,
 }
 
@@ -131,6 +133,7 @@ impl Connection {
             raw_rows: RawRows::default(),
             params: Vec::new(),
             bulk: None,
+            sends_bulk: false,
             load: None,
         }
     }
@@ -340,7 +343,7 @@ impl Connection {
         });
         match answered {
             Ok(answer) => {
-                client.statement_done(answer.affected);
+                client.statement_done(answer.affected, self.sends_bulk);
                 self.took(&answer)
             }
             Err(error) => self.failed(&error, call, sql),
@@ -479,15 +482,22 @@ impl Connection {
         let (bytes, full) = add(bulk);
         self.client().loaded(bytes as u64);
         match full {
-            Some(full) => self.query(&full),
+            Some(full) => self.send_bulk(&full),
             None => Outcome::Done,
         }
+    }
+
+    fn send_bulk(&mut self, sql: &[u8]) -> Outcome {
+        self.sends_bulk = true;
+        let outcome = self.query(sql);
+        self.sends_bulk = false;
+        outcome
     }
 
     /// Sends the rows that are left.
     pub(crate) fn bulk_end(&mut self) -> Outcome {
         match self.bulk.take().and_then(Bulk::rest) {
-            Some(rest) => self.query(&rest),
+            Some(rest) => self.send_bulk(&rest),
             None => Outcome::Done,
         }
     }

@@ -1,7 +1,7 @@
 //! What clients count, each by itself: events and how long they took, statements by kind, errors, reconnects.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use rumba_core::worker::StatementCounts;
@@ -49,6 +49,8 @@ pub struct Counters {
     /// One more than the shortest; 0 without events.
     min_ns: AtomicU64,
     max_ns: AtomicU64,
+    /// Whether a load has written rows whose bytes are not among [`Counter::BytesWritten`].
+    wrote_uncounted: AtomicBool,
     /// Errors that events were begun again for, by the code that the engine gave them.
     errors: Mutex<BTreeMap<String, u64>>,
 }
@@ -90,6 +92,17 @@ impl Counters {
         if self.min_ns.load(Relaxed).wrapping_sub(1) > ns {
             self.min_ns.store(ns + 1, Relaxed);
         }
+    }
+
+    /// Notes that a load has written rows whose bytes are not counted.
+    #[cold]
+    pub fn note_uncounted(&self) {
+        self.wrote_uncounted.store(true, Relaxed);
+    }
+
+    /// Whether [`Counters::note_uncounted`] was called.
+    pub fn wrote_uncounted(&self) -> bool {
+        self.wrote_uncounted.load(Relaxed)
     }
 
     /// Counts an error by its code.

@@ -198,10 +198,13 @@ impl Client {
         Ok(())
     }
 
-    /// In a load, ends the operation: the statement wrote so many rows.
+    /// In a load, ends the operation: the statement wrote so many rows, whose bytes were counted or not.
     #[inline]
-    pub(crate) fn statement_done(&self, rows: u64) {
+    pub(crate) fn statement_done(&self, rows: u64, is_counted: bool) {
         if self.is_load.get() {
+            if rows > 0 && !is_counted {
+                self.counters.note_uncounted();
+            }
             self.load_done(rows);
         }
     }

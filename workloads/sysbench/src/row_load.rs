@@ -184,6 +184,6 @@ impl RowLoad {
 
 fn took(client: &Client, answer: Result<Answer, EngineError>) -> Result<Option<Answer>, EngineError> {
     let answer = answer?;
-    client.statement_done(answer.affected);
+    client.statement_done(answer.affected, true);
     Ok(Some(answer))
 }

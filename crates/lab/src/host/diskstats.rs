@@ -42,7 +42,26 @@ pub struct DeviceCounters {
     pub write_bytes: u64,
     /// Bytes discarded; none before Linux 4.18.
     pub discard_bytes: Option<u64>,
+    /// `None` where the device counts its requests but not their time.
+    pub times: Option<DeviceTimes>,
 }
+
+/// What a device's requests have taken since it appeared, in milliseconds. The time of a request runs from its submission
+/// to its completion, so waiting in the queue is included. It is added when the request completes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceTimes {
+    /// Of all reads together.
+    pub read_ms: u64,
+    /// Of all writes together.
+    pub write_ms: u64,
+    /// Of all requests together, discards and flushes included.
+    pub queue_ms: u64,
+    /// While at least one request of any kind was in flight.
+    pub busy_ms: u64,
+}
+
+/// A device whose requests took no time at all after so many of them does not measure it: a request takes a microsecond.
+const UNTIMED_REQUESTS: u64 = 10_000;
 
 /// The row of a device: its name and its counters.
 ///
@@ -60,8 +79,13 @@ pub fn row(diskstats: &str, number: DeviceNumber) -> Option<(&str, DeviceCounter
         let mut figures = fields.map(|field| field.parse::<u64>().ok());
         // Each direction: completed, merged, sectors, milliseconds.
         let (reads, reads_merged, sectors_read) = (figures.next()??, figures.next()??, figures.next()??);
-        let (writes, writes_merged, sectors_written) = (figures.nth(1)??, figures.next()??, figures.next()??);
-        let sectors_discarded = figures.nth(6).flatten();
+        let read_ms = figures.next()??;
+        let (writes, writes_merged, sectors_written) = (figures.next()??, figures.next()??, figures.next()??);
+        let (write_ms, _in_flight, busy_ms, queue_ms) =
+            (figures.next()??, figures.next()??, figures.next()??, figures.next()??);
+        let times = DeviceTimes { read_ms, write_ms, queue_ms, busy_ms };
+        let is_timed = read_ms + write_ms > 0 || reads + writes < UNTIMED_REQUESTS;
+        let sectors_discarded = figures.nth(2).flatten();
         Some((
             name,
             DeviceCounters {
@@ -71,6 +95,7 @@ pub fn row(diskstats: &str, number: DeviceNumber) -> Option<(&str, DeviceCounter
                 read_bytes: sectors_read * SECTOR_BYTES,
                 write_bytes: sectors_written * SECTOR_BYTES,
                 discard_bytes: sectors_discarded.map(|sectors| sectors * SECTOR_BYTES),
+                times: is_timed.then_some(times),
             },
         ))
     })
@@ -99,6 +124,7 @@ mod tests {
                 read_bytes: 5_771_434 * 512,
                 write_bytes: 3_258_744 * 512,
                 discard_bytes: Some(748_424 * 512),
+                times: Some(DeviceTimes { read_ms: 21457, write_ms: 7275, queue_ms: 29533, busy_ms: 9540 }),
             }
         );
     }
@@ -108,6 +134,13 @@ mod tests {
         let (_, counters) = row(DISKSTATS, DeviceNumber { major: 8, minor: 1 }).unwrap();
         assert_eq!((counters.reads, counters.read_bytes, counters.write_bytes), (10, 30 * 512, 70 * 512));
         assert_eq!(counters.discard_bytes, None);
+    }
+
+    #[test]
+    fn a_device_that_does_not_time_its_requests_has_no_times() {
+        let times = |row_text: &str| row(row_text, DeviceNumber { major: 8, minor: 0 }).unwrap().1.times;
+        assert_eq!(times(" 8 0 sda 9000 0 8 0 2000 0 8 0 0 0 0\n"), None);
+        assert_eq!(times(" 8 0 sda 9 0 8 0 2 0 8 0 0 0 0\n"), Some(DeviceTimes::default()), "too few to tell");
     }
 
     #[test]

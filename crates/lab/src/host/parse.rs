@@ -113,9 +113,11 @@ pub struct HostCpuTicks {
     pub idle: u64,
     /// What a hypervisor gave to others while this host wanted to run.
     pub steal: u64,
+    /// Context switches of all CPUs.
+    pub ctx_switches: u64,
 }
 
-/// Parses the first lines of `/proc/stat`: of all CPUs, then of each, user nice system idle iowait irq softirq steal.
+/// Parses `/proc/stat`: its first lines are of all CPUs, then of each, user nice system idle iowait irq softirq steal.
 /// `None` also where nothing was ever counted, as in some sandboxes.
 pub fn host_cpu_ticks(stat: &str) -> Option<HostCpuTicks> {
     let mut lines = stat.lines();
@@ -130,7 +132,9 @@ pub fn host_cpu_ticks(stat: &str) -> Option<HostCpuTicks> {
     let online: Vec<u32> =
         lines.map_while(|line| line.strip_prefix("cpu")?.split_ascii_whitespace().next()?.parse().ok()).collect();
     let steal = ticks.get(7).copied().unwrap_or(0);
-    (!online.is_empty()).then_some(HostCpuTicks { online, idle: ticks.get(3)? + ticks.get(4).unwrap_or(&0), steal })
+    let ctx_switches = stat.lines().find_map(|line| line.strip_prefix("ctxt ")?.trim().parse().ok())?;
+    let idle = ticks.get(3)? + ticks.get(4).unwrap_or(&0);
+    (!online.is_empty()).then_some(HostCpuTicks { online, idle, steal, ctx_switches })
 }
 
 /// Microseconds that `some` or `full` of the processes have waited, out of a file of `/proc/pressure`.
@@ -169,8 +173,9 @@ mod tests {
 
     #[test]
     fn the_hosts_idle_time_is_of_all_cpus_and_the_cpus_are_those_that_are_online() {
-        let stat = "cpu  100 20 30 4000 500 6 7 80 9 0\ncpu0 1 2 3 4\ncpu2 1 2 3 4\nintr 7 0\n";
-        assert_eq!(host_cpu_ticks(stat), Some(HostCpuTicks { online: vec![0, 2], idle: 4000 + 500, steal: 80 }));
+        let stat = "cpu  100 20 30 4000 500 6 7 80 9 0\ncpu0 1 2 3 4\ncpu2 1 2 3 4\nintr 7 0\nctxt 77\n";
+        let ticks = HostCpuTicks { online: vec![0, 2], idle: 4000 + 500, steal: 80, ctx_switches: 77 };
+        assert_eq!(host_cpu_ticks(stat), Some(ticks));
         assert_eq!(host_cpu_ticks("intr 5"), None);
         assert_eq!(host_cpu_ticks("cpu 1 2 3 4 5\nintr 7\n"), None, "of how many CPUs is not known");
         assert_eq!(host_cpu_ticks("cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\n"), None, "it counts nothing");

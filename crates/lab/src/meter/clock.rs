@@ -79,6 +79,18 @@ fn read_ns(clock: libc::clockid_t) -> Option<u64> {
     Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// Nanoseconds that a thread of this process was ready to run and waited for a CPU.
+///
+/// # Errors
+/// The system's words, also where the thread has ended.
+pub fn run_delay_ns(thread: rustix::thread::Pid) -> Result<u64, String> {
+    let path = format!("/proc/self/task/{}/schedstat", thread.as_raw_nonzero());
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+    // CPU time, time waiting on a run queue, timeslices: Documentation/scheduler/sched-stats.rst.
+    let field = text.split_ascii_whitespace().nth(1).and_then(|field| field.parse().ok());
+    field.ok_or_else(|| format!("{path}: not as expected"))
+}
+
 /// Context switches of the process, voluntary and not.
 pub fn ctx_switches() -> io::Result<u64> {
     let usage = usage(libc::RUSAGE_SELF)?;

@@ -4,6 +4,7 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::Known;
 use super::clock::{self, ThreadClock};
 
 /// What a thread of rumba's works at.
@@ -26,6 +27,8 @@ pub struct CpuRoll {
 struct Rows {
     live: Vec<Row>,
     gone: RoleTimes,
+    /// What clients that have left waited for a CPU.
+    gone_delay_ns: u64,
     next_id: u64,
 }
 
@@ -38,6 +41,10 @@ struct Row {
     entered_ns: u64,
     /// What the clock showed at the last reading.
     seen_ns: u64,
+    thread: rustix::thread::Pid,
+    /// What a client had waited for a CPU when it entered, and at the last reading.
+    entered_delay_ns: u64,
+    seen_delay_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,7 +88,19 @@ impl CpuRoll {
         let id = rows.next_id;
         rows.next_id += 1;
         let clock = ThreadClock::of_this_thread().ok();
-        rows.live.push(Row { id, role, clock, entered_ns, seen_ns: entered_ns });
+        let thread = rustix::thread::gettid();
+        let entered_delay_ns = clock::run_delay_ns(thread).unwrap_or_default();
+        let seen_delay_ns = entered_delay_ns;
+        rows.live.push(Row {
+            id,
+            role,
+            clock,
+            entered_ns,
+            seen_ns: entered_ns,
+            thread,
+            entered_delay_ns,
+            seen_delay_ns,
+        });
         drop(rows);
         Entered { roll: Arc::clone(self), id, not_send: PhantomData }
     }
@@ -106,11 +125,35 @@ impl CpuRoll {
         CpuTimes { client_ns: times.client_ns, harness_ns: times.harness_ns, background_ns }
     }
 
+    /// Nanoseconds that client threads were ready to run and waited for a CPU, so far. It opens a file for each of them, so
+    /// it is read where clients wait for servers alone.
+    ///
+    /// # Errors
+    /// Why the kernel does not say it.
+    pub fn client_run_delay_ns(&self) -> Known<u64> {
+        // Whether there is such a file at all: that of a client which has just ended is missing, too.
+        clock::run_delay_ns(rustix::thread::gettid())
+            .map_err(|error| format!("{error}: the kernel does not count how long threads wait for a CPU"))?;
+        let mut rows = self.rows();
+        let mut sum_ns = rows.gone_delay_ns;
+        for row in rows.live.iter_mut().filter(|row| row.role == Role::Client) {
+            if let Ok(ns) = clock::run_delay_ns(row.thread) {
+                row.seen_delay_ns = ns;
+            }
+            sum_ns += row.seen_delay_ns.saturating_sub(row.entered_delay_ns);
+        }
+        Ok(sum_ns)
+    }
+
     fn leave(&self, id: u64) {
         let mut rows = self.rows();
         if let Some(at) = rows.live.iter().position(|row| row.id == id) {
             let row = rows.live.swap_remove(at);
             rows.gone.add(row.role, clock::this_thread_ns() - row.entered_ns);
+            if row.role == Role::Client {
+                let delay_ns = clock::run_delay_ns(row.thread).unwrap_or(row.seen_delay_ns);
+                rows.gone_delay_ns += delay_ns.saturating_sub(row.entered_delay_ns);
+            }
         }
     }
 

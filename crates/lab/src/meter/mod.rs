@@ -25,7 +25,6 @@ use std::time::{Duration, Instant};
 use rumba_core::engine::Place;
 
 pub use cpu_roll::{CpuRoll, CpuTimes, Entered, Role};
-pub use process::HOST_CPU_ROUNDING_S;
 pub(crate) use process::IoMeter;
 pub use pulse::Pulse;
 pub use reading::Reading;
@@ -163,7 +162,10 @@ impl Meters {
             Some(memory) => memory,
             None => self.memory(),
         };
-        let apart = server_cpu_ns.map(|cpu_ns| Apart { cpu_ns, client_rss_bytes: own });
+        let apart = server_cpu_ns.map(|cpu_ns| {
+            let client_run_delay_ns = self.cpu.client_run_delay_ns();
+            Apart { cpu_ns, client_rss_bytes: own, client_run_delay_ns }
+        });
         Reading { device, io, cpu, apart, host_cpu, ctx_switches, rss_bytes }
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use rumba_core::host_cpu::HOST_CPU_ROUNDING_S;
+
 use super::proc_file::ProcFile;
 use super::{Known, clock};
 use crate::host::parse;
@@ -128,10 +130,9 @@ pub struct HostCpu {
     pub idle_s: f64,
     /// Seconds that a hypervisor gave to others while the host wanted to run.
     pub steal_s: f64,
+    /// Context switches, of all processes and of the kernel's own threads.
+    pub ctx_switches: u64,
 }
-
-/// Idle, waiting and stolen time are told in ticks of 10 ms, each of them cut off: so much is nothing.
-pub const HOST_CPU_ROUNDING_S: f64 = 0.03;
 
 impl HostCpu {
     /// Seconds that the CPUs worked since an earlier reading.
@@ -162,7 +163,8 @@ impl HostCpuMeter {
         let ticks = parse::host_cpu_ticks(&self.0.read()?).ok_or_else(|| self.0.unexpected())?;
         let per_second = rustix::param::clock_ticks_per_second() as f64;
         let seconds = |ticks: u64| ticks as f64 / per_second;
-        Ok(HostCpu { at, online: ticks.online, idle_s: seconds(ticks.idle), steal_s: seconds(ticks.steal) })
+        let (idle_s, steal_s) = (seconds(ticks.idle), seconds(ticks.steal));
+        Ok(HostCpu { at, online: ticks.online, idle_s, steal_s, ctx_switches: ticks.ctx_switches })
     }
 }
 
@@ -180,12 +182,13 @@ mod tests {
     #[test]
     fn the_host_worked_for_what_its_cpus_did_not_idle_and_nobody_stole() {
         let at = Instant::now();
-        let start = HostCpu { at, online: vec![0, 1], idle_s: 100.0, steal_s: 5.0 };
+        let start = HostCpu { at, online: vec![0, 1], idle_s: 100.0, steal_s: 5.0, ctx_switches: 9 };
         let after = |seconds, idle_s, steal_s| HostCpu {
             at: at + Duration::from_secs(seconds),
             online: vec![0, 1],
             idle_s: 100.0 + idle_s,
             steal_s: 5.0 + steal_s,
+            ctx_switches: 9,
         };
         assert_eq!(after(10, 14.0, 1.0).busy_s_since(&start), Ok(5.0));
         assert_eq!(after(10, 20.02, 0.0).busy_s_since(&start), Ok(0.0), "what ticks round away is nothing");

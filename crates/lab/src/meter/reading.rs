@@ -6,7 +6,7 @@ use rumba_core::record::Spent;
 use super::cpu_roll::CpuTimes;
 use super::process::{HostCpu, IoCounters};
 use super::{EMBEDDED, Known};
-use crate::host::diskstats::DeviceCounters;
+use crate::host::diskstats::{DeviceCounters, DeviceTimes};
 
 /// The counters at one moment, cumulative.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,12 +28,16 @@ pub(super) struct Apart {
     pub cpu_ns: Known<u64>,
     /// Of rumba's own process.
     pub client_rss_bytes: Known<u64>,
+    /// How long rumba's client threads waited for a CPU.
+    pub client_run_delay_ns: Known<u64>,
 }
 
 impl Reading {
     /// What was spent since an earlier reading of the same meters.
     pub fn since(&self, earlier: &Reading) -> Spent {
         let device = |figure: fn(&DeviceCounters) -> u64| grown(&self.device, &earlier.device, figure);
+        let (timed, timed_before) = (times(&self.device), times(&earlier.device));
+        let device_s = |figure: fn(&DeviceTimes) -> u64| grown(&timed, &timed_before, figure).map(|ms| ms / 1e3);
         let io = |figure: fn(&IoCounters) -> u64| grown(&self.io, &earlier.io, figure);
         let client_cpu_s = seconds(self.cpu.client_ns, earlier.cpu.client_ns);
         let background_cpu_s = seconds(self.cpu.background_ns, earlier.cpu.background_ns);
@@ -46,12 +50,17 @@ impl Reading {
             device_read_bytes: device(|device| device.read_bytes),
             device_write_bytes: device(|device| device.write_bytes),
             device_discard_bytes: grown(&discards(&self.device), &discards(&earlier.device), |bytes| *bytes),
+            device_read_s: device_s(|times| times.read_ms),
+            device_write_s: device_s(|times| times.write_ms),
+            device_queue_s: device_s(|times| times.queue_ms),
+            device_busy_s: device_s(|times| times.busy_ms),
             process_read_bytes: io(|io| io.read_bytes),
             process_write_bytes: io(|io| io.write_bytes),
             cpu_s: if self.apart.is_some() { own_cpu_s.plus(&server_cpu_s) } else { own_cpu_s },
             client_cpu_s,
             background_cpu_s,
             server_cpu_s,
+            client_run_delay_s: self.client_run_delay_s_since(earlier),
             harness_cpu_s: seconds(self.cpu.harness_ns, earlier.cpu.harness_ns),
             steal_s: self.steal_s_since(earlier),
             strangers_cpu_s: Metric::absent("counted over whole phases alone"),
@@ -61,11 +70,21 @@ impl Reading {
                 Some(_) => "counted over warmup and loops alone",
                 None => EMBEDDED,
             }),
+            host_ctx_switches: grown(&self.host_cpu, &earlier.host_cpu, |host| host.ctx_switches),
             rss_bytes: self.rss_bytes.clone().map(|bytes| bytes as f64).into(),
             client_rss_bytes: match &self.apart {
                 Some(apart) => apart.client_rss_bytes.clone().map(|bytes| bytes as f64).into(),
                 None => Metric::absent(EMBEDDED),
             },
+        }
+    }
+
+    fn client_run_delay_s_since(&self, earlier: &Reading) -> Metric {
+        match (&self.apart, &earlier.apart) {
+            (Some(later), Some(earlier)) => {
+                grown(&later.client_run_delay_ns, &earlier.client_run_delay_ns, |ns| *ns).map(|ns| ns / 1e9)
+            }
+            _ => Metric::absent("the engine is embedded: its clients receive no answers"),
         }
     }
 
@@ -93,6 +112,11 @@ impl Reading {
 fn discards(device: &Known<DeviceCounters>) -> Known<u64> {
     let bytes = device.as_ref().map_err(Clone::clone)?.discard_bytes;
     bytes.ok_or_else(|| "/proc/diskstats has no discards before Linux 4.18".to_owned())
+}
+
+fn times(device: &Known<DeviceCounters>) -> Known<DeviceTimes> {
+    let times = device.as_ref().map_err(Clone::clone)?.times;
+    times.ok_or_else(|| "the device's driver counts requests and not the time that they take".to_owned())
 }
 
 /// How far a counter has come; absent when it went back, as it does when a device is attached anew.
@@ -136,7 +160,15 @@ mod tests {
             read_bytes: reads * 4096,
             write_bytes: 1,
             discard_bytes,
+            times: None,
         })
+    }
+
+    #[test]
+    fn a_device_that_does_not_time_its_requests_keeps_its_other_figures() {
+        let spent = reading(device(9, None)).since(&reading(device(4, None)));
+        assert!(spent.device_busy_s.reason().unwrap().contains("not the time"), "{:?}", spent.device_busy_s);
+        assert_eq!(spent.device_reads, Metric::Value(5.0));
     }
 
     #[test]
@@ -165,7 +197,7 @@ mod tests {
     }
 
     fn server(cpu_ns: Known<u64>) -> Reading {
-        let apart = Apart { cpu_ns, client_rss_bytes: Ok(8192) };
+        let apart = Apart { cpu_ns, client_rss_bytes: Ok(8192), client_run_delay_ns: Ok(0) };
         Reading { apart: Some(apart), ..reading(device(1, None)) }
     }
 

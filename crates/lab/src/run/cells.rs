@@ -22,7 +22,14 @@ pub struct Cells {
     buckets: Counters,
     /// What was tried again for.
     pub conflicts: std::sync::Arc<ConflictCells>,
+    /// How long answers waited for their clients on the thread's event loop.
+    receive_late_ns: OwnLines,
 }
+
+/// A number on cache lines of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct OwnLines(AtomicU64);
 
 /// The two kinds of times, by their place.
 const SERVICE: usize = 0;
@@ -75,7 +82,14 @@ impl Cells {
             kinds: (0..kinds).map(|_| KindCells::default()).collect(),
             buckets: Counters::new(kinds * 2 * BUCKETS),
             conflicts: Default::default(),
+            receive_late_ns: OwnLines::default(),
         }
+    }
+
+    /// Counts how long an answer waited for its client. Only the owning thread may call this.
+    #[inline]
+    pub fn received_late(&self, ns: u64) {
+        add(&self.receive_late_ns.0, ns);
     }
 
     /// Has the kernel give the memory of all counts now. A page that it gave in the middle of a run would be
@@ -174,6 +188,8 @@ pub struct Counts {
     pub kinds: Vec<KindCounts>,
     /// What was tried again for.
     pub conflicts: Conflicts,
+    /// How long answers that could be read waited for their clients on event loops, all together, nanoseconds.
+    pub receive_late_ns: u64,
 }
 
 impl Times {
@@ -218,12 +234,13 @@ impl Counts {
             service: Times::new(),
             response: Times::new(),
         };
-        Self { kinds: (0..kinds).map(|_| kind()).collect(), conflicts: Conflicts::new() }
+        Self { kinds: (0..kinds).map(|_| kind()).collect(), conflicts: Conflicts::new(), receive_late_ns: 0 }
     }
 
     /// Adds the counts of another span or other clients.
     pub fn merge(&mut self, other: &Counts) {
         merge(&mut self.conflicts, &other.conflicts);
+        self.receive_late_ns += other.receive_late_ns;
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             mine.count += theirs.count;
             mine.errors += theirs.errors;
@@ -271,6 +288,7 @@ struct Totals {
     numbers: Vec<[u64; NUMBERS]>,
     buckets: Vec<[Vec<u32>; 2]>,
     conflicts: Conflicts,
+    receive_late_ns: u64,
 }
 
 impl Totals {
@@ -279,6 +297,7 @@ impl Totals {
             numbers: vec![[0; NUMBERS]; kinds],
             buckets: (0..kinds).map(|_| [vec![0; BUCKETS], vec![0; BUCKETS]]).collect(),
             conflicts: Conflicts::new(),
+            receive_late_ns: 0,
         }
     }
 }
@@ -301,6 +320,7 @@ impl Collector {
         let mut now = Totals::new(kinds);
         for all in &self.threads {
             all.conflicts.add_to(&mut now.conflicts);
+            now.receive_late_ns = now.receive_late_ns.wrapping_add(all.receive_late_ns.0.load(Relaxed));
             for (kind, cells) in all.kinds.iter().enumerate() {
                 let numbers = &mut now.numbers[kind];
                 let sources = [
@@ -339,6 +359,7 @@ impl Collector {
 
     fn difference(&self, now: &Totals, counts: &mut Counts) {
         counts.conflicts = since(&now.conflicts, &self.last.conflicts);
+        counts.receive_late_ns = now.receive_late_ns.wrapping_sub(self.last.receive_late_ns);
         for (kind, counted) in counts.kinds.iter_mut().enumerate() {
             let difference: [u64; NUMBERS] =
                 std::array::from_fn(|n| now.numbers[kind][n].wrapping_sub(self.last.numbers[kind][n]));

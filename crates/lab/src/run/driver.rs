@@ -18,6 +18,7 @@ use super::cells::{Cells, Collector, Counts};
 use super::choice::Driving;
 use super::cut::{Censored, cut};
 use super::in_flight::{InFlight, Stage};
+use super::lateness::Lateness;
 use super::loops::{Loop, panicked};
 use super::pace::{ClientPace, Due, Turns};
 use super::queue::{Queue, seed_of, share_of};
@@ -409,10 +410,11 @@ impl Thread {
             (client, ClientPace::new(clock.clone(), cells.clone(), stop.clone(), in_flight, due))
         });
         match waits {
-            Some(waits) => waits
-                .run(paced.map(|(client, pace)| (client, pace.sharing(turns.clone()))).collect(), |end| {
-                    tell(&tell_end, (Instant::now(), end))
-                }),
+            Some(waits) => {
+                let clients = paced.map(|(client, pace)| (client, pace.sharing(turns.clone()))).collect();
+                let lateness = Lateness::new(cells.clone(), clock.clone());
+                waits.run(clients, lateness, |end| tell(&tell_end, (Instant::now(), end)));
+            }
             None => {
                 stop.wakes(unparker());
                 paced.for_each(|(client, pace)| {

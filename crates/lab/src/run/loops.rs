@@ -21,6 +21,7 @@ use rumba_core::error::{EngineError, of_panic};
 use rumba_core::wait::{Driver, Wait, drive_with};
 use rumba_core::worker::Client;
 
+use super::lateness::Lateness;
 use super::pace::{ClientPace, NAP, Turns};
 use super::poller::{Events, Interest, Poller, Ready, until};
 use super::stop::{Stop, Told};
@@ -88,15 +89,15 @@ impl Loop {
         Ok(Self { heard: Rc::new(Heard { poller, wait: Cell::default() }), woken, stop, turns })
     }
 
-    /// Runs the clients on the current thread, until all have ended; `tell` is told each end.
-    pub fn run(self, clients: Vec<Paced>, tell: impl FnMut(Result<(), EngineError>)) {
+    /// Runs the clients on the current thread, until all have ended; `tell` is called with each end.
+    pub fn run(self, clients: Vec<Paced>, lateness: Lateness, tell: impl FnMut(Result<(), EngineError>)) {
         let _driven = drive_with(self.heard.clone());
         let slots: Vec<_> = clients.into_iter().enumerate().map(|(client, paced)| self.slot(client, paced)).collect();
         let timers = Timers::with_capacity(slots.len());
         // Any client's will do: when one is woken, the loop looks for what is told.
         self.stop.wakes(self.woken.waker(0));
         let told = self.stop.told();
-        Turning { alive: slots.len(), slots, timers, tell, told, of: &self }.run();
+        Turning { alive: slots.len(), slots, timers, lateness, tell, told, of: &self }.run();
     }
 
     fn slot(&self, client: usize, (mut client_itself, mut pace): Paced) -> Slot {
@@ -110,6 +111,7 @@ struct Turning<'a, T> {
     of: &'a Loop,
     slots: Vec<Slot>,
     timers: Timers,
+    lateness: Lateness,
     /// Clients that have not ended.
     alive: usize,
     /// What the clients that wait for a time have last been told.
@@ -124,11 +126,13 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
             self.poll(client);
         }
         while self.alive > 0 {
+            let from_ns = self.lateness.now_ns();
             if let Err(error) = self.wait(&mut events) {
                 return self.end_all(&error);
             }
+            self.lateness.looked(from_ns, events.len());
             for number in 0..events.len() {
-                self.take(events.get(number));
+                self.take(events.get(number), number);
             }
             self.take_due();
             self.look_for_news();
@@ -142,7 +146,8 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
         self.of.heard.poller.wait(events, most)
     }
 
-    fn take(&mut self, Ready { client, fd }: Ready) {
+    /// Takes one of the connections that a wait has brought, by its number among them.
+    fn take(&mut self, Ready { client, fd }: Ready, number: usize) {
         if client == woken::CLIENT {
             let mut woken = self.of.woken.take();
             for client in woken.drain(..) {
@@ -153,6 +158,7 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
         }
         let waits_there = |slot: &Slot| slot.run.is_some() && slot.waits == Waits::AtConnection(fd);
         if self.slots.get(client as usize).is_some_and(waits_there) {
+            self.lateness.taken(number);
             self.poll(client as usize);
         } else {
             // A connection that has something while nobody waits for it (its end, mostly)
@@ -256,6 +262,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::run::cells::Cells;
+    use crate::run::stop::RunClock;
     use crate::run::testing::never;
 
     #[test]
@@ -265,13 +273,15 @@ mod tests {
         of.heard.poller.watch(mine.as_raw_fd(), Interest::Read, 0).unwrap();
         let slot = Slot { run: Some(never()), waker: of.woken.waker(0), waits: Waits::ForTime, turn: 0 };
         let (slots, told) = (vec![slot], of.stop.told());
-        let mut turning = Turning { of: &of, slots, timers: Timers::default(), alive: 1, told, tell: drop };
+        let lateness = Lateness::new(Arc::new(Cells::new(1)), RunClock::start());
+        let timers = Timers::default();
+        let mut turning = Turning { of: &of, slots, timers, lateness, alive: 1, told, tell: drop };
         let mut events = Events::new();
         let wait = |events: &mut Events| of.heard.poller.wait(events, Some(Duration::ZERO)).unwrap();
         theirs.write_all(b"?").unwrap();
         wait(&mut events);
         assert_eq!(events.len(), 1);
-        turning.take(events.get(0));
+        turning.take(events.get(0), 0);
         assert_eq!(turning.slots[0].turn, 0, "the client waits for something else");
         wait(&mut events);
         assert_eq!(events.len(), 0, "the event is not told again");

@@ -12,6 +12,7 @@ pub mod driver;
 mod end_tests;
 
 pub mod in_flight;
+mod lateness;
 mod loops;
 pub mod pace;
 mod poller;

@@ -63,6 +63,26 @@ fn taking_turns(each: Duration, operations: u64) -> Vec<u32> {
     std::mem::take(&mut order.lock().unwrap())
 }
 
+/// Their service times had this time in them, and nothing said that it was not the server's.
+#[test]
+fn answers_that_wait_for_a_busy_client_of_their_loop_are_counted_late() {
+    const BUSY: Duration = Duration::from_millis(5);
+    const OPERATIONS: u64 = 20;
+    let (counts, failure) = run(Driving::Loops { threads: 1 }, 3, |client| {
+        let is_busy = client == 0;
+        let work = move || {
+            let until = Instant::now() + if is_busy { BUSY } else { Duration::ZERO };
+            while Instant::now() < until {}
+        };
+        let operations = if is_busy { OPERATIONS } else { 20 * OPERATIONS };
+        ScriptedClient { log: Box::new(work), ..ScriptedClient::new(&[Action::Ask], operations) }
+    });
+    assert_eq!(failure, None);
+    // Two answers wait each time, for half of it at least by the estimate.
+    let least_ns = OPERATIONS * BUSY.as_nanos() as u64 / 2;
+    assert!(counts.receive_late_ns >= least_ns, "{} of {least_ns} ns", counts.receive_late_ns);
+}
+
 #[test]
 fn clients_that_never_wait_take_turns_on_their_loop() {
     let order = taking_turns(Duration::from_micros(30), 50);

@@ -1,19 +1,14 @@
 //! The metrics of a phase from what was counted and what was spent.
 
+use rumba_core::host_cpu::host_cpu_s;
 use rumba_core::limits::StorageLimit;
 use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{PhaseKind, Spent};
 
-use crate::meter::{DiskSize, HOST_CPU_ROUNDING_S};
+use crate::meter::DiskSize;
 
 const KB: f64 = 1024.0;
 const MB: f64 = 1024.0 * 1024.0;
-/// By how much the host's CPU may seem less than that of processes though it is not: ticks that are cut off, the host's
-/// and those of strangers, in seconds; and a share, because what a hypervisor takes from a CPU that is about to wake up
-/// is counted as stolen and as idle.
-const HOST_ERROR_S: f64 = HOST_CPU_ROUNDING_S + 0.02;
-const HOST_ERROR_SHARE: f64 = 0.01;
-
 /// Computes the metrics of a phase.
 pub fn metrics(
     phase: PhaseKind,
@@ -22,14 +17,14 @@ pub fn metrics(
     late_ns: u64,
     spent: &Spent,
     size: Result<DiskSize, String>,
-    logical: u64,
+    logical_bytes: Metric,
 ) -> Metrics {
     let ops = ops as f64;
     let per_op = |spent: &Metric, unit: f64| spent.map(|amount| amount / unit).per(ops, "operations in this phase");
     let per_s = |spent: &Metric, unit: f64| spent.map(|amount| amount / unit).per(seconds, "time passed");
+    let requests = spent.device_reads.plus(&spent.device_writes);
+    let request_s = spent.device_read_s.plus(&spent.device_write_s);
     let size_bytes = Metric::from(size.clone().map(|size| size.total as f64));
-    let logical_bytes =
-        if logical > 0 { Metric::Value(logical as f64) } else { Metric::absent("nothing has been loaded yet") };
     Metrics {
         ops_per_s: match has_operations(phase) {
             // None was served in all that time: an engine that stood still is no engine that was not asked.
@@ -48,6 +43,8 @@ pub fn metrics(
         background_cpu_us_per_op: per_op(&spent.background_cpu_s, 1e-6),
         server_cpu_us_per_op: per_op(&spent.server_cpu_s, 1e-6),
         late_us_per_op: per_op(&Metric::Value(late_ns as f64), 1e3),
+        // What event loops have counted its caller knows: see `receive_late_us_per_op`.
+        receive_late_us_per_op: Metric::default(),
         // Nor of what became of operations: its caller counts them.
         retries_per_op: Metric::default(),
         read_statements_per_op: Metric::default(),
@@ -59,6 +56,14 @@ pub fn metrics(
         writes_per_s: per_s(&spent.device_writes, 1.0),
         // Of a trial's limits this function knows nothing: see `iops_used_percent`.
         iops_used_percent: Metric::default(),
+        device_await_ms: await_ms(&request_s, &requests, "device reads or writes"),
+        device_read_await_ms: await_ms(&spent.device_read_s, &spent.device_reads, "device reads"),
+        device_write_await_ms: await_ms(&spent.device_write_s, &spent.device_writes, "device writes"),
+        device_queue_length: per_s(&spent.device_queue_s, 1.0),
+        device_utilisation_percent: per_s(&spent.device_busy_s, 1e-2),
+        device_busy_us_per_op: per_op(&spent.device_busy_s, 1e-6),
+        device_wait_us_per_op: per_op(&request_s, 1e-6),
+        host_ctx_switches_per_s: per_s(&spent.host_ctx_switches, 1.0),
         read_mb_s: per_s(&spent.device_read_bytes, MB),
         write_mb_s: per_s(&spent.device_write_bytes, MB),
         discard_mb_s: per_s(&spent.device_discard_bytes, MB),
@@ -73,7 +78,10 @@ pub fn metrics(
             None => logical_bytes.clone(),
         },
         write_amp: if phase == PhaseKind::Load {
-            spent.device_write_bytes.per(logical as f64, "logical bytes")
+            match logical_bytes.value() {
+                Some(logical) => spent.device_write_bytes.per(logical, "logical bytes"),
+                None => logical_bytes.clone(),
+            }
         } else {
             Metric::absent("defined for the load, whose logical bytes are known")
         },
@@ -81,6 +89,14 @@ pub fn metrics(
         logical_bytes,
         rss_bytes: spent.rss_bytes.clone(),
         client_rss_bytes: spent.client_rss_bytes.clone(),
+    }
+}
+
+/// Milliseconds that each of so many requests took on average.
+fn await_ms(seconds: &Metric, requests: &Metric, name: &str) -> Metric {
+    match requests.value() {
+        Some(requests) => seconds.map(|seconds| seconds * 1e3).per(requests, name),
+        None => requests.clone(),
     }
 }
 
@@ -104,6 +120,13 @@ fn has_operations(phase: PhaseKind) -> bool {
     }
 }
 
+/// How long answers that could be read were not: what they waited on event loops, and what their clients' threads waited
+/// for a CPU. Absent where the clients receive none.
+pub fn receive_late_us_per_op(queued_ns: u64, spent: &Spent, ops: u64) -> Metric {
+    let late_s = spent.client_run_delay_s.plus(&Metric::Value(queued_ns as f64 / 1e9));
+    late_s.map(|seconds| seconds * 1e6).per(ops as f64, "operations in this phase")
+}
+
 /// By how much the data has grown on disk per operation, of so many bytes as it had at the start of the phase.
 pub fn growth_bytes_per_op(start_bytes: &Metric, end_bytes: &Metric, ops: u64) -> Metric {
     match (start_bytes.value(), end_bytes.value()) {
@@ -120,49 +143,6 @@ pub fn statements_per_op(statements: [u64; 3], ops: u64) -> [Metric; 3] {
         true => Metric::Value(count as f64).per(ops as f64, "operations in this phase"),
         false => Metric::absent("the workload does not count its statements"),
     })
-}
-
-/// CPU seconds of the host that are neither rumba's own nor strangers', and so never less than what the trial's processes
-/// are charged with. What the kernel did for strangers is in no account of theirs: where they worked more than the trial,
-/// most of the rest may be theirs.
-fn host_cpu_s(spent: &Spent) -> Metric {
-    if let (Some(strangers), Some(charged)) = (spent.strangers_cpu_s.value(), spent.cpu_s.value())
-        && strangers > charged
-    {
-        return Metric::absent(format!(
-            "other processes used {strangers:.1} s of CPU, the trial {charged:.1} s: whom the kernel worked for is not known"
-        ));
-    }
-    let others = spent.harness_cpu_s.plus(&spent.strangers_cpu_s);
-    match (spent.host_cpu_s.value(), others.value(), spent.cpu_s.value()) {
-        (None, _, _) => spent.host_cpu_s.clone(),
-        (_, None, _) => others,
-        (_, _, None) => spent.cpu_s.clone(),
-        (Some(host), Some(others), Some(charged)) => at_least(charged, host - others),
-    }
-}
-
-/// The host's CPU for a trial that is charged with so much: no less than that, and none at all where the meters differ
-/// by more than they round.
-fn at_least(charged_s: f64, host_s: f64) -> Metric {
-    if host_s >= charged_s {
-        Metric::Value(host_s)
-    } else if charged_s - host_s <= HOST_ERROR_S + HOST_ERROR_SHARE * charged_s {
-        Metric::Value(charged_s)
-    } else {
-        Metric::absent(format!(
-            "the host's CPUs worked {host_s:.2} s for the trial, whose processes are charged with {charged_s:.2} s: its \
-             kernel counts idle time by sampling, or a hypervisor took CPU from it"
-        ))
-    }
-}
-
-/// CPU seconds that the host spent for a trial and that no process of it is charged with.
-pub fn uncharged_cpu_s(spent: &Spent) -> Metric {
-    match spent.cpu_s.value() {
-        Some(charged) => host_cpu_s(spent).map(|host| host - charged),
-        None => spent.cpu_s.clone(),
-    }
 }
 
 /// The share of a budget of operations that a phase used.
@@ -186,6 +166,8 @@ pub fn online_cpus() -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use rumba_core::host_cpu::uncharged_cpu_s;
+
     use super::*;
 
     #[test]
@@ -201,7 +183,9 @@ mod tests {
 
     #[test]
     fn a_phase_that_served_nothing_served_zero_a_second_and_one_that_was_not_to_has_no_rate() {
-        let rate = |phase, ops| metrics(phase, ops, 4.0, 0, &Spent::default(), Err("gone".into()), 0).ops_per_s;
+        let rate = |phase, ops| {
+            metrics(phase, ops, 4.0, 0, &Spent::default(), Err("gone".into()), Metric::default()).ops_per_s
+        };
         for phase in [PhaseKind::Load, PhaseKind::Warmup, PhaseKind::Loop(1), PhaseKind::Loops] {
             assert_eq!((rate(phase, 0), rate(phase, 8)), (Metric::Value(0.0), Metric::Value(2.0)), "{phase}");
         }
@@ -227,7 +211,7 @@ mod tests {
             cpu_s: Metric::Value(0.002),
             ..Spent::default()
         };
-        let metrics = metrics(PhaseKind::Loop(1), 2, 1.0, 0, &spent, Err("gone".into()), 0);
+        let metrics = metrics(PhaseKind::Loop(1), 2, 1.0, 0, &spent, Err("gone".into()), Metric::default());
         assert_eq!(metrics.wkb_per_op, Metric::absent("tmpfs has no device"));
         assert_eq!(metrics.proc_wkb_per_op, Metric::Value(1.0));
         assert_eq!(metrics.cpu_us_per_op.value().map(f64::round), Some(1000.0));
@@ -244,7 +228,8 @@ mod tests {
             strangers_cpu_s: Metric::Value(1.5),
             ..Spent::default()
         };
-        let of = |spent: &Spent| metrics(PhaseKind::Loops, 1_000_000, 4.0, 0, spent, Err("gone".into()), 0);
+        let of =
+            |spent: &Spent| metrics(PhaseKind::Loops, 1_000_000, 4.0, 0, spent, Err("gone".into()), Metric::default());
         assert_eq!(of(&spent).host_cpu_us_per_op, Metric::Value(3.0));
         assert_eq!(uncharged_cpu_s(&spent), Metric::Value(1.0));
         spent.strangers_cpu_s = Metric::absent("no /proc");
@@ -264,7 +249,7 @@ mod tests {
                 strangers_cpu_s: Metric::Value(0.25),
                 ..Spent::default()
             };
-            let metrics = metrics(PhaseKind::Loops, 1_000_000, 4.0, 0, &spent, Err("gone".into()), 0);
+            let metrics = metrics(PhaseKind::Loops, 1_000_000, 4.0, 0, &spent, Err("gone".into()), Metric::default());
             (metrics.host_cpu_us_per_op, uncharged_cpu_s(&spent))
         };
         assert_eq!(of(2.5, 2.0), (Metric::Value(2.5), Metric::Value(0.5)));
@@ -283,7 +268,7 @@ mod tests {
             device_submitted: Metric::Value(900.0),
             ..Spent::default()
         };
-        let phase = metrics(PhaseKind::Loops, 100, 2.0, 0, &spent, Err("gone".into()), 0);
+        let phase = metrics(PhaseKind::Loops, 100, 2.0, 0, &spent, Err("gone".into()), Metric::default());
         assert_eq!((phase.reads_per_op, phase.writes_per_op), (Metric::Value(3.0), Metric::Value(5.0)));
         assert_eq!((phase.reads_per_s, phase.writes_per_s), (Metric::Value(150.0), Metric::Value(250.0)));
         let tier = StorageLimit::tier("disk-array").unwrap();
@@ -294,9 +279,44 @@ mod tests {
     }
 
     #[test]
+    fn answers_are_received_late_by_what_they_and_their_threads_waited() {
+        let spent = Spent { client_run_delay_s: Metric::Value(0.002), ..Spent::default() };
+        assert_eq!(receive_late_us_per_op(1_000_000, &spent, 100), Metric::Value(30.0));
+        assert!(receive_late_us_per_op(1, &spent, 0).reason().unwrap().contains("no operations"));
+        let embedded = Spent { client_run_delay_s: Metric::absent("the engine is embedded"), ..Spent::default() };
+        assert_eq!(receive_late_us_per_op(1, &embedded, 1), Metric::absent("the engine is embedded"));
+    }
+
+    #[test]
+    fn the_devices_times_are_those_that_iostat_shows() {
+        let spent = Spent {
+            device_reads: Metric::Value(300.0),
+            device_writes: Metric::Value(100.0),
+            device_read_s: Metric::Value(0.6),
+            device_write_s: Metric::Value(1.0),
+            device_queue_s: Metric::Value(1.8),
+            device_busy_s: Metric::Value(0.5),
+            host_ctx_switches: Metric::Value(4000.0),
+            ..Spent::default()
+        };
+        let of = |spent: &Spent| metrics(PhaseKind::Loops, 100, 2.0, 0, spent, Err("gone".into()), Metric::default());
+        let phase = of(&spent);
+        assert_eq!(phase.device_read_await_ms, Metric::Value(2.0));
+        assert_eq!((phase.device_write_await_ms, phase.device_await_ms), (Metric::Value(10.0), Metric::Value(4.0)));
+        assert_eq!(phase.device_queue_length, Metric::Value(0.9));
+        assert_eq!(phase.device_utilisation_percent, Metric::Value(25.0));
+        assert_eq!(phase.device_busy_us_per_op.value().map(f64::round), Some(5_000.0));
+        assert_eq!(phase.device_wait_us_per_op.value().map(f64::round), Some(16_000.0));
+        assert_eq!(phase.host_ctx_switches_per_s, Metric::Value(2000.0));
+        let no_reads = of(&Spent { device_reads: Metric::Value(0.0), device_read_s: Metric::Value(0.0), ..spent });
+        assert_eq!(no_reads.device_read_await_ms, Metric::absent("no device reads"));
+    }
+
+    #[test]
     fn a_phase_without_operations_has_no_cost_per_operation() {
         let spent = Spent { device_write_bytes: Metric::Value(1e6), ..Spent::default() };
-        let metrics = metrics(PhaseKind::Drain, 0, 1.0, 0, &spent, Ok(DiskSize { total: 1, logs: 0 }), 1);
+        let metrics =
+            metrics(PhaseKind::Drain, 0, 1.0, 0, &spent, Ok(DiskSize { total: 1, logs: 0 }), Metric::Value(1.0));
         assert_eq!(metrics.wkb_per_op, Metric::absent("no operations in this phase"));
         assert!(metrics.write_mb_s.value().is_some());
     }

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use rumba_core::engine::Place;
+use rumba_core::host_cpu::uncharged_cpu_s;
 use rumba_core::metric::Metric;
 use rumba_core::record::PhaseRecord;
 use rumba_core::warning::Warning;
 
-use super::metrics::{online_cpus, uncharged_cpu_s};
+use super::metrics::online_cpus;
 use crate::host::links;
 
 /// Lateness of the clients that is worth a warning: this share of the mean response time.
@@ -63,6 +64,21 @@ pub fn late(loops: &PhaseRecord) -> Option<Warning> {
     })
 }
 
+/// The warning that answers waited for clients which could have read them, over all loops.
+pub fn received_late(loops: &PhaseRecord) -> Option<Warning> {
+    let (late_us, response_us) = (loops.metrics.receive_late_us_per_op.value()?, mean_response_us(loops)?);
+    (late_us > response_us * LATE_SHARE).then(|| {
+        Warning::new(
+            "receive-late",
+            format!(
+                "answers that could be read waited {late_us:.2} µs per operation for their clients, of a mean response of \
+                 {response_us:.2} µs: this is rumba's time and in the service times"
+            ),
+            "give the clients more CPU or a host of their own, use fewer clients, or driver = \"threads\"",
+        )
+    })
+}
+
 /// The warning that a hypervisor gave CPU time that this host wanted to others.
 pub fn stolen(loops: &PhaseRecord, steal_s: &Metric) -> Option<Warning> {
     let share = steal_s.value()? / (loops.seconds * online_cpus()).max(f64::MIN_POSITIVE);
@@ -102,7 +118,7 @@ pub fn uncharged(loops: &PhaseRecord) -> Option<Warning> {
                 100.0 * uncharged / charged,
                 per_op(&loops.metrics.cpu_us_per_op)
             ),
-            "compare host_cpu_us_per_op beside cpu_us_per_op",
+            "compare host_cpu_us_per_op, not cpu_us_per_op; verdicts use the host's figure where it is known",
         )
     })
 }
@@ -185,6 +201,20 @@ mod tests {
         assert_eq!(mean_response_us(&loops), Some(1000.0));
         loops.metrics.late_us_per_op = Metric::Value(900.0);
         assert!(late(&loops).is_some_and(|warning| warning.message.contains("1000.00 µs")));
+    }
+
+    #[test]
+    fn answers_that_wait_a_tenth_of_the_response_time_are_told() {
+        let mut loops = phase(PhaseKind::Loops, 10.0);
+        let mut op = rumba_core::record::OpStats { count: 10, ..Default::default() };
+        op.response.mean_ms = Metric::Value(1.0);
+        loops.op_types.insert("get_node".to_owned(), op);
+        assert_eq!(received_late(&loops), None, "an embedded engine has no such figure");
+        loops.metrics.receive_late_us_per_op = Metric::Value(90.0);
+        assert_eq!(received_late(&loops), None);
+        loops.metrics.receive_late_us_per_op = Metric::Value(110.0);
+        let warning = received_late(&loops).unwrap();
+        assert!(warning.message.contains("110.00 µs") && warning.undermines_metric("p99_ms"), "{warning:?}");
     }
 
     #[test]

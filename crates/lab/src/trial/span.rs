@@ -12,7 +12,7 @@ use rumba_core::statements::StatementTotals;
 use rumba_core::workload::Ops;
 
 use super::asked::{Answer, debt};
-use super::metrics::{growth_bytes_per_op, iops_used_percent, metrics, statements_per_op};
+use super::metrics::{growth_bytes_per_op, iops_used_percent, metrics, receive_late_us_per_op, statements_per_op};
 use super::suspended::{both, empty, pieces};
 use super::{Halt, Step, Trial, remarks};
 use crate::meter::{DiskSize, Reading, Strangers, ThreadSwitches, allocated, data_dir};
@@ -415,6 +415,10 @@ impl Trial<'_> {
     /// Ends a span, tells its record, and gives it back for joining.
     pub(super) fn end(&mut self, mut span: Span, complete: bool, checks: Vec<Check>) -> Span {
         self.tell_unanswered();
+        if complete && !is_run(span.phase) {
+            // Of phases in which clients run it is counted at their end.
+            span.strangers[1] = self.meters.strangers();
+        }
         span.suspended = self.suspension(&span, complete);
         let answer = self.answer(&span, complete);
         span.debt_end.clone_from(&answer.debt);
@@ -440,15 +444,25 @@ impl Trial<'_> {
     pub(super) fn end_loops(&mut self, span: &Span, complete: bool) {
         let record = self.record(span, PhaseKind::Loops, complete, Vec::new());
         // Of an engine that answers at once the client is all there is to see.
-        let late = self.job.engine.info().keeps_data.then(|| remarks::late(&record)).flatten();
+        let is_real = self.job.engine.info().keeps_data;
+        let late = [remarks::late(&record), remarks::received_late(&record)].into_iter().flatten();
+        let late = late.filter(|_| is_real);
         let stolen = remarks::stolen(&record, &span.last.steal_s_since(&span.first));
         let shared = remarks::shared_cpus(&record, &self.place);
         let (uncharged, strangers) = (remarks::uncharged(&record), remarks::strangers(&record));
-        for warning in late.into_iter().chain(stolen).chain(shared).chain(uncharged).chain(strangers) {
+        for warning in late.chain(stolen).chain(shared).chain(uncharged).chain(strangers) {
             self.emit(Event::Warning(warning));
         }
         let answer = self.answer(span, complete);
         self.tell_record(record, answer);
+    }
+
+    fn logical_bytes(&self) -> Metric {
+        match (self.bound.logical_bytes_unknown(), self.bound.logical_bytes()) {
+            (Some(reason), _) => Metric::absent(reason),
+            (None, 0) => Metric::absent("nothing has been loaded yet"),
+            (None, bytes) => Metric::Value(bytes as f64),
+        }
     }
 
     /// Its record, without what the engine says of itself at its end.
@@ -464,6 +478,7 @@ impl Trial<'_> {
         let [read_statements_per_op, write_statements_per_op, other_statements_per_op] =
             statements_per_op(statements, ops);
         let late_ns = span.parts.iter().flat_map(|(_, counts)| &counts.kinds).map(|kind| kind.late_ns).sum();
+        let queued_ns = span.counts().map(|counts| counts.receive_late_ns).sum();
         let mut op_types = BTreeMap::new();
         for (infos, counts) in &span.parts {
             op_types.extend(stats::op_stats(infos, counts, span.tail.as_ref()));
@@ -475,7 +490,7 @@ impl Trial<'_> {
             true => growth_bytes_per_op(&span.data_start, &self.data_bytes, ops),
             false => Metric::absent("defined for phases in which the operations of the mix run"),
         };
-        let logical = self.bound.logical_bytes();
+        let logical_bytes = self.logical_bytes();
         let storage = self.job.plan.engine.limits.storage.as_ref();
         let metrics = Metrics {
             iops_used_percent: iops_used_percent(phase, &spent, seconds, storage),
@@ -483,8 +498,9 @@ impl Trial<'_> {
             write_statements_per_op,
             other_statements_per_op,
             growth_bytes_per_op,
+            receive_late_us_per_op: receive_late_us_per_op(queued_ns, &spent, ops),
             retries_per_op: Metric::from(retries as f64).per(ops as f64, "operations in this phase"),
-            ..metrics(phase, ops, seconds, late_ns, &spent, size, logical)
+            ..metrics(phase, ops, seconds, late_ns, &spent, size, logical_bytes)
         };
         PhaseRecord {
             phase,

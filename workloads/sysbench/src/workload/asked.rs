@@ -195,10 +195,14 @@ impl Tables {
     /// k and id.
     const ENTRY_BYTES: u64 = 4 + Self::ID_BYTES;
 
+    /// A row and its entry in the index.
+    pub(super) fn row_bytes(&self) -> u64 {
+        Self::ROW_BYTES + if self.has_k_index { Self::ENTRY_BYTES } else { 0 }
+    }
+
     /// All that there is when `prepare` has ended.
     pub(super) fn bytes(&self) -> u64 {
-        let row = Self::ROW_BYTES + if self.has_k_index { Self::ENTRY_BYTES } else { 0 };
-        self.tables * self.rows * row
+        self.tables * self.rows * self.row_bytes()
     }
 
     /// What of it the script may not send.

@@ -1,6 +1,6 @@
 //! A script with its options, and the clients of one instance.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rumba_core::check::Check;
@@ -12,7 +12,7 @@ use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, SCRIPT_TEXT, State};
 
 use super::asked::{Asked, Phase, Tables};
 use super::sessions::Sessions;
-use super::verify::verify;
+use super::verify::{Change, verify};
 use crate::client::ScriptClient;
 use crate::counters::{Counter, Counters};
 use crate::failure::{FAILED, Function};
@@ -22,16 +22,21 @@ use crate::setup::Setup;
 const OPS: [OpInfo; 1] = [OpInfo::main("event", "ev", 1)];
 const LOAD_OPS: [OpInfo; 1] = [OpInfo::new("load_rows")];
 
-/// The name in [`State`] of the bytes that were loaded.
+/// The name in [`State`] of the bytes that there are.
 const BYTES: &str = "bytes";
+/// The name in [`State`] of whether more was written than these, which nobody has counted.
+const UNCOUNTED: &str = "uncounted";
 
 /// A script with its options.
 pub(super) struct ScriptBound {
     asked: Asked,
     /// What loaders of this process have written.
     loaders: Mutex<Vec<Arc<Counters>>>,
-    /// What those of another have.
+    /// What clients of the mix have counted.
+    clients: Mutex<Vec<Arc<Counters>>>,
+    /// The bytes that another process has left, and whether it has written more than these.
     bytes_before: AtomicU64,
+    uncounted_before: AtomicBool,
     shared: Mutex<Option<Shared>>,
 }
 
@@ -45,7 +50,14 @@ struct Shared {
 
 impl ScriptBound {
     pub(super) fn new(asked: Asked) -> Self {
-        Self { asked, loaders: Mutex::default(), bytes_before: AtomicU64::new(0), shared: Mutex::default() }
+        Self {
+            asked,
+            loaders: Mutex::default(),
+            clients: Mutex::default(),
+            bytes_before: AtomicU64::new(0),
+            uncounted_before: AtomicBool::new(false),
+            shared: Mutex::default(),
+        }
     }
 
     /// What a phase's clients share, made with its first; the client's session waits for its script there.
@@ -84,6 +96,29 @@ impl ScriptBound {
 
     fn tables(&self) -> Option<Tables> {
         self.asked.tables()
+    }
+
+    /// Bytes that loaders have written.
+    fn loaded_bytes(&self) -> u64 {
+        let loaders = self.loaders.lock().unwrap_or_else(PoisonError::into_inner);
+        let written: u64 = loaders.iter().map(|counters| counters.read()[Counter::BytesWritten as usize]).sum();
+        if written == 0 {
+            return self.bytes_before.load(Relaxed);
+        }
+        // Some servers are told the ids, others give them.
+        self.tables().map_or(written, |tables| (written + tables.bytes_by_server()).min(tables.bytes()))
+    }
+
+    /// Statements of clients that changed rows.
+    fn writes(&self) -> u64 {
+        let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.iter().map(|counters| counters.read()[Counter::Write as usize]).sum()
+    }
+
+    /// By how many bytes each of them changes the tables; `None` where that is not known.
+    fn bytes_per_write(&self) -> Option<i64> {
+        let change = Change::of(self.asked.script(), self.asked.is_transactional());
+        Some(change.rows_per_write()? * self.tables()?.row_bytes().cast_signed())
     }
 }
 
@@ -152,29 +187,41 @@ impl Bound for ScriptBound {
     }
 
     fn logical_bytes(&self) -> u64 {
-        let loaders = self.loaders.lock().unwrap_or_else(PoisonError::into_inner);
-        let written: u64 = loaders.iter().map(|counters| counters.read()[Counter::BytesWritten as usize]).sum();
-        if written == 0 {
-            return self.bytes_before.load(Relaxed);
+        let changed = self.bytes_per_write().unwrap_or(0).saturating_mul(self.writes().cast_signed());
+        self.loaded_bytes().saturating_add_signed(changed)
+    }
+
+    fn logical_bytes_unknown(&self) -> Option<&'static str> {
+        if self.uncounted_before.load(Relaxed) {
+            return Some("what was written to the data before is not counted");
         }
-        // Some servers are told the ids, others give them.
-        self.tables().map_or(written, |tables| (written + tables.bytes_by_server()).min(tables.bytes()))
+        if self.bytes_per_write().is_none() && self.writes() > 0 {
+            return Some("the script's events changed rows, and nobody counts the bytes of these");
+        }
+        let loaders = self.loaders.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_uncounted = self.tables().is_none() && loaders.iter().any(|loader| loader.wrote_uncounted());
+        is_uncounted
+            .then_some("the script loads rows by statements of its own, not by bulk_insert alone: they are not counted")
     }
 
     fn state(&self) -> State {
-        State::from([(BYTES.to_owned(), self.logical_bytes())])
+        let uncounted = u64::from(self.logical_bytes_unknown().is_some());
+        State::from([(BYTES.to_owned(), self.logical_bytes()), (UNCOUNTED.to_owned(), uncounted)])
     }
 
     fn restore(&self, state: &State) -> Result<(), EngineError> {
         let bytes =
             state.get(BYTES).ok_or_else(|| EngineError::failed("sysbench's state", "bytes is missing in it"))?;
         self.bytes_before.store(*bytes, Relaxed);
+        self.uncounted_before.store(state.get(UNCOUNTED).is_some_and(|uncounted| *uncounted > 0), Relaxed);
         Ok(())
     }
 
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
         let setup = self.share("run", session, at, seed)?;
-        let client = ScriptClient::new(&setup, at.client, Arc::default());
+        let counters = Arc::<Counters>::default();
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner).push(counters.clone());
+        let client = ScriptClient::new(&setup, at.client, counters);
         Ok(Box::new(client.map_err(|error| failed(&error))?))
     }
 

@@ -8,8 +8,8 @@ use rumba_core::worker::block_on;
 use super::asked::Tables;
 
 /// What events do to the number of rows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Change {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
     /// Nothing: what is deleted is inserted again in the same transaction.
     None,
     Grows,
@@ -19,13 +19,23 @@ enum Change {
 }
 
 impl Change {
-    fn of(script: &str, is_transactional: bool) -> Self {
+    pub(super) fn of(script: &str, is_transactional: bool) -> Self {
         match script {
             "oltp_insert" => Change::Grows,
             "oltp_delete" => Change::Shrinks,
             "micro" => Change::Any,
             "oltp_read_write" | "oltp_write_only" if !is_transactional => Change::Any,
             _ => Change::None,
+        }
+    }
+
+    /// By how many rows a statement that writes changes their number; `None` where that is not known.
+    pub(super) fn rows_per_write(self) -> Option<i64> {
+        match self {
+            Change::None => Some(0),
+            Change::Grows => Some(1),
+            Change::Shrinks => Some(-1),
+            Change::Any => None,
         }
     }
 
