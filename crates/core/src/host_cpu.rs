@@ -1,7 +1,7 @@
 //! The host's CPU that a trial used: what its processes are charged with, and what the kernel did for it.
 
 use crate::metric::Metric;
-use crate::record::Spent;
+use crate::spent::Spent;
 
 /// Idle, waiting and stolen time are counted in ticks of 10 ms, and each of them is cut off: so much is nothing.
 pub const HOST_CPU_ROUNDING_S: f64 = 0.03;

@@ -20,9 +20,14 @@ pub const MAIN_SHARE: f64 = 0.05;
 /// The metrics of the load that carry verdicts.
 pub const HEADLINE_LOAD: &[&str] = &["ops_per_s", "wkb_per_row_with_settle", "cpu_us_per_row_with_settle"];
 
-/// The metrics of the loops that carry verdicts, beside the 99th percentiles of the main operations.
+/// The CPU metrics of which one carries the verdict about CPU ([`crate::headline::CpuHeadline`]): the host's, and that of
+/// clients and engine alone.
+pub const HEADLINE_CPU: [&str; 2] = ["host_cpu_us_per_op_with_drain", "cpu_us_per_op_with_drain"];
+
+/// The metrics of the loops that carry verdicts, next to the 99th percentiles of the main operations; of the two of
+/// [`HEADLINE_CPU`], one.
 pub const HEADLINE_RUN: &[&str] =
-    &["ops_per_s", "wkb_per_op_with_drain", "reads_per_op", "cpu_us_per_op_with_drain", "size_bytes"];
+    &["ops_per_s", "wkb_per_op_with_drain", "reads_per_op", HEADLINE_CPU[0], HEADLINE_CPU[1], "size_bytes"];
 
 /// What a ratio says, noise considered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -360,7 +360,8 @@ fn quantity(metric: &str) -> String {
         "ops_per_s" => "operations per second",
         "wkb_per_op_with_drain" => "KB written per operation",
         "reads_per_op" => "reads per operation",
-        "cpu_us_per_op_with_drain" => "CPU per operation",
+        "host_cpu_us_per_op_with_drain" => "CPU of the host per operation",
+        "cpu_us_per_op_with_drain" => "CPU of clients and engine per operation",
         _ => "size on disk",
     }
     .to_owned()
@@ -372,6 +373,7 @@ fn predicate(metric: &str, over: f64, baseline: &str) -> String {
         "ops_per_s" => ("does", "many", "fewer", " operations per second".to_owned()),
         "wkb_per_op_with_drain" => ("writes", "much", "less", " per operation".to_owned()),
         "reads_per_op" => ("makes", "many", "fewer", " reads per operation".to_owned()),
+        "host_cpu_us_per_op_with_drain" => ("uses", "much", "less", " CPU of the host per operation".to_owned()),
         "cpu_us_per_op_with_drain" => ("uses", "much", "less", " CPU per operation".to_owned()),
         _ => match operation(metric) {
             Some(op) => ("takes", "much", "less", format!(" time for 99 of 100 {op}")),

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use rumba_core::comparison::{Figure, Part, Row, Summary};
-use rumba_core::ratio::Change;
+use rumba_core::headline::CpuHeadline;
+use rumba_core::ratio::{Change, HEADLINE_CPU};
 use rumba_core::starts::Scope;
 use serde::Serialize;
 
@@ -30,6 +31,9 @@ pub struct Verdict {
     pub scope: Scope,
     /// Engines left out, each with the reason.
     pub left_out: Vec<String>,
+    /// Why CPU is that of clients and engine and not the host's, of which kernel work is a part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_not_host: Option<String>,
 }
 
 /// A question, whether more is better, and the metrics that answer it in order
@@ -37,7 +41,7 @@ pub struct Verdict {
 const QUESTIONS: [(&str, bool, &[&str]); 4] = [
     ("most operations per second", true, &["ops_per_s"]),
     ("least written per operation", false, &["wkb_per_op_with_drain", "wkb_per_op", "proc_wkb_per_op"]),
-    ("least CPU per operation", false, &["cpu_us_per_op_with_drain", "cpu_us_per_op"]),
+    ("least CPU per operation", false, &[HEADLINE_CPU[0], HEADLINE_CPU[1], "cpu_us_per_op"]),
     ("smallest on disk", false, &["size_bytes"]),
 ];
 
@@ -78,10 +82,19 @@ fn verdict(
     metrics: &'static [&'static str],
 ) -> Option<Verdict> {
     let (fit, mut left_out) = contestants(rows);
+    let cpu = CpuHeadline::of_rows(fit.iter().copied());
     let has = |row: &&Row, metric: &str| figure(row, metric).is_some();
-    let metric =
-        metrics.iter().copied().find(|metric| fit.iter().all(|row| has(row, metric))).or_else(|| {
-            metrics.iter().copied().max_by_key(|metric| fit.iter().filter(|row| has(row, metric)).count())
+    let metric = metrics
+        .iter()
+        .filter(|metric| !(**metric == HEADLINE_CPU[0] && cpu.excludes(metric)))
+        .copied()
+        .find(|metric| fit.iter().all(|row| has(row, metric)))
+        .or_else(|| {
+            metrics
+                .iter()
+                .copied()
+                .filter(|metric| !cpu.excludes(metric))
+                .max_by_key(|metric| fit.iter().filter(|row| has(row, metric)).count())
         })?;
     let mut entries: Vec<(&Row, &Figure, f64)> = Vec::new();
     for row in fit {
@@ -120,6 +133,7 @@ fn verdict(
         seen_once,
         scope,
         left_out,
+        why_not_host: cpu.why_not_host.filter(|_| metrics.contains(&HEADLINE_CPU[0])),
     })
 }
 
@@ -155,7 +169,7 @@ fn with_unit(metric: &str, value: f64) -> String {
     match metric {
         "size_bytes" => SizeUnit::for_largest(value).show_with_unit(value),
         "ops_per_s" => format!("{value:.0}/s"),
-        name if name.starts_with("cpu") => format!("{} µs", significant(value)),
+        name if name.contains("cpu_us") => format!("{} µs", significant(value)),
         _ => format!("{} KB", significant(value)),
     }
 }
@@ -178,15 +192,22 @@ pub fn verdict_line(summary: &Summary) -> String {
             };
             let drain = if verdict.metric.ends_with("_with_drain") { " with the drain" } else { "" };
             let once = if verdict.seen_once { "; seen once" } else { "" };
+            let host = if verdict.metric.starts_with("host_") { ", of the host" } else { "" };
             let scope = if verdict.scope == Scope::ThisLoad { "; for this load" } else { "" };
             let (question, engine, value) = (verdict.question, &verdict.engine, &verdict.value);
-            let _ = writeln!(text, "  {question:width$}  {engine} ({value}{drain}{once}{scope}{close})");
+            let _ = writeln!(text, "  {question:width$}  {engine} ({value}{drain}{host}{once}{scope}{close})");
         }
         let mut left_out: Vec<&String> = of_these.iter().flat_map(|verdict| &verdict.left_out).collect();
         left_out.sort_unstable();
         left_out.dedup();
         for reason in left_out {
             let _ = writeln!(text, "  left out: {reason}");
+        }
+        for reason in of_these.iter().filter_map(|verdict| verdict.why_not_host.as_ref()) {
+            let _ = writeln!(
+                text,
+                "  CPU is that of clients and engine; the host's, with the kernel's work, is not known: {reason}"
+            );
         }
     }
     text

@@ -6,6 +6,7 @@ use rumba_core::comparison::{
     CHARGED, Compared, ComparedRow, Comparison, Figure, Part, PhaseFigures, Row, Side, Summary, Unfinished, Unmatched,
     metrics_by_rule,
 };
+use rumba_core::headline::CpuHeadline;
 use rumba_core::metric::METRICS;
 use rumba_core::ratio::{Change, LEVEL, SAME_MARGIN};
 use rumba_core::record::{Status, TrialPart};
@@ -197,6 +198,7 @@ fn side(results: &Results, own: &Summary, others: &Summary) -> Side {
 
 fn compared_metrics(part: Part, base: &PhaseFigures, other: &PhaseFigures) -> Vec<Compared> {
     let headline = headline_names(part);
+    let cpu = CpuHeadline::of([("the base", base), ("the other", other)]);
     let mut all = Vec::new();
     let mut push = |metric: &str, unit: &str, is_headline: bool, base: &Figure, other: &Figure| {
         if !(base.numbers().is_empty() && other.numbers().is_empty()) {
@@ -207,7 +209,7 @@ fn compared_metrics(part: Part, base: &PhaseFigures, other: &PhaseFigures) -> Ve
     let listed = METRICS.iter().chain(CHARGED).map(|info| (info.name, info.unit));
     for (name, unit) in listed.chain(metrics_by_rule(base).map(|(name, info)| (name, info.unit))) {
         if let (Some(base), Some(other)) = (base.metrics.get(name), other.metrics.get(name)) {
-            push(name, unit, headline.contains(&name), base, other);
+            push(name, unit, headline.contains(&name) && !cpu.excludes(name), base, other);
         }
     }
     for (op, base_p99, other_p99) in p99s(base, other) {

@@ -2,8 +2,11 @@
 
 use rumba_core::counted::{NOT_COUNTED, metrics_of_record, rule_of};
 use rumba_core::engine::DEFERRED_BYTES;
+use rumba_core::host_cpu::host_cpu_s;
 use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, PhaseRecord, Record, Spent};
+
+use crate::search::DISTURBING;
 
 /// Charged metrics by stable name.
 pub type Charged = Vec<(String, Metric)>;
@@ -54,6 +57,7 @@ pub fn charged_run(record: &Record) -> Charged {
     let mut charged = vec![
         ("wkb_per_op_with_drain".to_owned(), over(written, 1.0 / 1024.0)),
         ("cpu_us_per_op_with_drain".to_owned(), over(cpu_s, 1e6)),
+        ("host_cpu_us_per_op_with_drain".to_owned(), host_cpu_us(record, &spans)),
     ];
     let share = |cost: fn(&Spent) -> Metric| match &spans {
         Ok((working, drain)) => drain_percent(working, drain, cost),
@@ -67,6 +71,7 @@ pub fn charged_run(record: &Record) -> Charged {
             Metric::from(bytes / 1024.0).per(operations(working), "operations"),
         ));
     }
+    charged.push(("host_cpu_drain_percent".to_owned(), share(host_cpu_s)));
     charged.extend(metrics_of_record(record).into_iter().filter_map(|metric| {
         let rule = rule_of(&metric)?;
         let counter = rule.counter_of(&metric)?;
@@ -78,6 +83,34 @@ pub fn charged_run(record: &Record) -> Charged {
     }));
     charged.extend(rates(record));
     charged
+}
+
+/// CPU microseconds of the host for an operation, with the drain. The phases follow each other, so their ticks are cut off
+/// once: the parts are summed before they are held against each other.
+fn host_cpu_us(record: &Record, spans: &Result<(Vec<&PhaseRecord>, &PhaseRecord), String>) -> Metric {
+    let (working, drain) = match spans {
+        Ok((working, drain)) => (working, *drain),
+        Err(reason) => return Metric::absent(reason.clone()),
+    };
+    if let Some(why) = disturbance(record) {
+        return Metric::absent(why);
+    }
+    let phases: Vec<&PhaseRecord> = working.iter().copied().chain([drain]).collect();
+    let spent = Spent {
+        cpu_s: total(&phases, cpu_s),
+        host_cpu_s: total(&phases, |spent| spent.host_cpu_s.clone()),
+        harness_cpu_s: total(&phases, |spent| spent.harness_cpu_s.clone()),
+        strangers_cpu_s: total(&phases, |spent| spent.strangers_cpu_s.clone()),
+        ..Spent::default()
+    };
+    host_cpu_s(&spent).map(|seconds| seconds * 1e6).per(operations(working), "operations")
+}
+
+/// Why the host's CPU is not the trial's alone, if it is not: what the kernel did for others cannot be told from what it did
+/// for the trial.
+fn disturbance(record: &Record) -> Option<String> {
+    let warning = record.warnings.iter().find(|warning| DISTURBING.contains(&warning.code.as_str()))?;
+    Some(format!("the host was disturbed: {}", warning.message))
 }
 
 /// The rates that the workload reports, and by how much the database grows with them.

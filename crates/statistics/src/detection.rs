@@ -2,6 +2,7 @@
 
 use rumba_core::comparison::{Figure, Part, Row, Summary};
 use rumba_core::detection::{Detection, DetectionRow, LEAST_PILOT_REPEATS, Needed};
+use rumba_core::headline::CpuHeadline;
 use rumba_core::ratio::LEVEL;
 use rumba_core::results::Results;
 
@@ -36,7 +37,8 @@ fn minutes_of_a_repeat(results: &Results) -> f64 {
 fn of_pair(base: &Row, other: &Row, change: f64, minutes: f64) -> Vec<DetectionRow> {
     let unsound = base.why_not_judged(Part::Run).or_else(|| other.why_not_judged(Part::Run));
     let (Some(base_run), Some(other_run)) = (&base.run, &other.run) else { return Vec::new() };
-    let of_other: Vec<_> = headlines(other_run, Part::Run).collect();
+    let cpu = CpuHeadline::of([(base.engine.as_str(), base_run), (other.engine.as_str(), other_run)]);
+    let of_other: Vec<_> = headlines(other_run, Part::Run, &cpu).collect();
     let row = |metric: String, base_figure: &Figure, other_figure: &Figure| {
         let noise = unsound.clone().map_or_else(|| noise(base_figure, other_figure), Err);
         let (noise, reason) = match noise {
@@ -61,7 +63,7 @@ fn of_pair(base: &Row, other: &Row, change: f64, minutes: f64) -> Vec<DetectionR
             reason,
         }
     };
-    let of_both = headlines(base_run, Part::Run).filter_map(|headline| {
+    let of_both = headlines(base_run, Part::Run, &cpu).filter_map(|headline| {
         let same = of_other.iter().find(|other| other.metric == headline.metric)?;
         Some(row(headline.metric, headline.figure, same.figure))
     });

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use rumba_core::comparison::{Comparison, Figure, Part, Row, Summary, Unfinished};
+use rumba_core::headline::CpuHeadline;
 use rumba_core::history::{Axis, History, Line, Point, Step};
 use rumba_core::metric::Metric;
 use rumba_core::ratio::{Change, LEVEL, Ratio, SAME_MARGIN};
@@ -184,7 +185,9 @@ impl<'a> Order<'a> {
         if part == Part::Load && !self.runs.iter().zip(&rows).any(is_first) {
             return Vec::new();
         }
-        let figures: Vec<Vec<Headline<'_>>> = rows.iter().map(|row| headlines(*row, part)).collect();
+        // Of the two metrics of CPU all runs have the same.
+        let cpu = CpuHeadline::of_rows(rows.iter().flatten().copied());
+        let figures: Vec<Vec<Headline<'_>>> = rows.iter().map(|row| headlines(*row, part, &cpu)).collect();
         let mut names: Vec<(String, String)> = Vec::new();
         for headline in figures.iter().flatten() {
             if !names.iter().any(|(metric, _)| *metric == headline.metric) {
@@ -274,8 +277,9 @@ impl<'a> Order<'a> {
 }
 
 /// The headline metrics of a part of a row that have a figure.
-fn headlines(row: Option<&Row>, part: Part) -> Vec<Headline<'_>> {
-    let all = row.and_then(|row| row.part(part)).into_iter().flat_map(|figures| relative::headlines(figures, part));
+fn headlines<'a>(row: Option<&'a Row>, part: Part, cpu: &CpuHeadline) -> Vec<Headline<'a>> {
+    let figures = row.and_then(|row| row.part(part)).into_iter();
+    let all = figures.flat_map(|figures| relative::headlines(figures, part, cpu));
     all.filter(|headline| !headline.figure.numbers().is_empty()).collect()
 }
 

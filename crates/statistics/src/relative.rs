@@ -1,7 +1,8 @@
 //! The engines of one run against each other.
 
 use rumba_core::comparison::{Figure, OpFigures, Part, PhaseFigures, Relative, RelativeRow, Row, metric_info};
-use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, MAIN_SHARE, Ratio};
+use rumba_core::headline::{CpuHeadline, cpu_of_group};
+use rumba_core::ratio::{Change, HEADLINE_CPU, HEADLINE_LOAD, HEADLINE_RUN, MAIN_SHARE, Ratio};
 use rumba_core::starts::Starts;
 use rumba_core::workload::engine_in_test;
 
@@ -31,7 +32,7 @@ fn to_baseline(rows: &[Row], baseline: &str) -> Relative {
         let name = engine_in_test(baseline, row.test.as_deref());
         let base = rows.iter().find(|base| base.engine == name && base.clients == row.clients)?;
         let unsound = base.why_not_judged(Part::Run).or_else(|| row.why_not_judged(Part::Run));
-        let mut metrics = ratios(base, row)?;
+        let mut metrics = ratios(base, row, &cpu_of_group(rows, row))?;
         let scope = Starts::scope(&[base.starts(Part::Run), row.starts(Part::Run)]);
         metrics.iter_mut().for_each(|ratio| ratio.scope = scope);
         if unsound.is_some() {
@@ -46,13 +47,14 @@ fn to_baseline(rows: &[Row], baseline: &str) -> Relative {
     Relative { baseline: baseline.to_owned(), headline_verdicts: headline_verdicts(tested), rows }
 }
 
-fn ratios(base_row: &Row, other_row: &Row) -> Option<Vec<Ratio>> {
+fn ratios(base_row: &Row, other_row: &Row, cpu: &CpuHeadline) -> Option<Vec<Ratio>> {
     let (base, other) = (base_row.run.as_ref()?, other_row.run.as_ref()?);
     let mut all = Vec::new();
     for &name in HEADLINE_RUN.iter().chain(DETAILS) {
         if let (Some(base), Some(other)) = (base.metrics.get(name), other.metrics.get(name)) {
             let unit = metric_info(name).map_or("", |info| info.unit);
-            all.push(ratio(name, unit, HEADLINE_RUN.contains(&name), base, other));
+            let is_headline = HEADLINE_RUN.contains(&name) && !cpu.excludes(name);
+            all.push(ratio(name, unit, is_headline, base, other));
         }
     }
     for (op, base_p99, other_p99) in p99s(base, other).filter(|(op, ..)| is_main(base, op)) {
@@ -88,10 +90,15 @@ pub struct Headline<'a> {
     pub figure: &'a Figure,
 }
 
-/// The headline metrics that a part has, in the order of a comparison: those of its kind, and of a run the 99th percentiles
-/// of the main operations.
-pub fn headlines(figures: &PhaseFigures, part: Part) -> impl Iterator<Item = Headline<'_>> {
-    let listed = headline_names(part).iter().filter_map(|name| {
+/// The headline metrics that a part has, in the order of a comparison: those of its kind, of the two of CPU the one that the
+/// comparison has, and of a run the 99th percentiles of the main operations.
+pub fn headlines<'a>(
+    figures: &'a PhaseFigures,
+    part: Part,
+    cpu: &CpuHeadline,
+) -> impl Iterator<Item = Headline<'a>> + use<'a> {
+    let excluded = HEADLINE_CPU.into_iter().find(|metric| cpu.excludes(metric));
+    let listed = headline_names(part).iter().filter(move |name| Some(**name) != excluded).filter_map(|name| {
         let unit = metric_info(name)?.unit;
         Some(Headline { metric: (*name).to_owned(), unit, figure: figures.metrics.get(*name)? })
     });
@@ -140,6 +147,56 @@ mod tests {
         assert!(summary.relative("a", "a", 8).is_none());
         let same = summary.relative("a", "b", 8).unwrap().metric("get_node.p99_ms").unwrap();
         assert_eq!((same.change, same.headline), (Change::Same, true));
+    }
+
+    /// An engine that writes through the page cache, whose kernel threads work for 0.66 of what it does itself, against one
+    /// that does all by itself.
+    fn hides_in_the_kernel() -> Vec<Record> {
+        let of = |engine: &'static str, own_s: f64, uncharged_s: f64| {
+            (1..=4).map(move |repeat| {
+                let mut record = record(engine, 8, repeat);
+                for phase in &mut record.phases {
+                    let noise = 1.0 + 0.001 * f64::from(repeat);
+                    let seconds = own_s * noise * phase.seconds;
+                    phase.spent.cpu_s = Metric::Value(seconds);
+                    phase.spent.host_cpu_s = Metric::Value(seconds + uncharged_s * phase.seconds + 0.2);
+                    phase.spent.harness_cpu_s = Metric::Value(0.1);
+                    phase.spent.strangers_cpu_s = Metric::Value(0.1);
+                }
+                record
+            })
+        };
+        of("cached", 1.0, 0.66).chain(of("direct", 1.2, 0.05)).collect()
+    }
+
+    fn cpu_headline(summary: &Summary) -> (String, Change) {
+        let row = summary.relative("cached", "direct", 8).unwrap();
+        let headline = row.metrics.iter().find(|ratio| ratio.headline && ratio.metric.contains("cpu_us")).unwrap();
+        assert_eq!(row.metrics.iter().filter(|ratio| ratio.headline && ratio.metric.contains("cpu_us")).count(), 1);
+        (headline.metric.clone(), headline.change)
+    }
+
+    /// Charged for its processes alone, the engine that hides work in the kernel won.
+    #[test]
+    fn the_cpu_verdict_is_of_the_host_where_every_trial_was_undisturbed() {
+        let mut records = hides_in_the_kernel();
+        let summary = summarise(&results(records.clone()));
+        assert_eq!(cpu_headline(&summary), ("host_cpu_us_per_op_with_drain".to_owned(), Change::Better));
+        let charged = summary.relative("cached", "direct", 8).unwrap().metric("cpu_us_per_op_with_drain").unwrap();
+        assert!(charged.ratio.value().unwrap() > 1.15 && !charged.headline, "the order changes sign: {charged:?}");
+        // One disturbed trial of either side: both sides have the other metric.
+        records[6].warnings.push(rumba_core::warning::Warning::new("stolen-cpu", "3.0% to others", "wait"));
+        let summary = summarise(&results(records.clone()));
+        assert_eq!(cpu_headline(&summary).0, "cpu_us_per_op_with_drain");
+        let why = CpuHeadline::of_rows(&summary.rows).why_not_host.unwrap();
+        assert_eq!(why, "direct: 1 of 4 repeats have none: the host was disturbed: 3.0% to others");
+        // A server on another host has no such figure at all.
+        for record in records.iter_mut().filter(|record| record.plan.engine.name == "cached") {
+            record.phases.iter_mut().for_each(|phase| phase.spent.strangers_cpu_s = Metric::absent("it is elsewhere"));
+        }
+        let summary = summarise(&results(records));
+        assert_eq!(cpu_headline(&summary).0, "cpu_us_per_op_with_drain");
+        assert!(CpuHeadline::of_rows(&summary.rows).why_not_host.unwrap().ends_with("cached: it is elsewhere"));
     }
 
     #[test]

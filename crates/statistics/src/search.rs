@@ -28,7 +28,7 @@ const TWICE: usize = 2;
 /// So many disturbed probes of a rate count for nothing: a host that always disturbs is what there is to measure on.
 const DISTURBED: usize = 2;
 /// The trial's own warnings that somebody took the CPU from it.
-const DISTURBING: [&str; 2] = ["stolen-cpu", "strangers-cpu"];
+pub const DISTURBING: [&str; 2] = ["stolen-cpu", "strangers-cpu"];
 /// A rate is served when no more than this is lacking.
 const SLACK: f64 = 0.05;
 /// Random arrivals are so many deviations fewer than expected in one of 700 probes.

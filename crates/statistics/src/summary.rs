@@ -9,6 +9,7 @@ use rumba_core::comparison::{
 };
 use rumba_core::counted::{NOT_COUNTED, rule_of};
 use rumba_core::engine::checks_assertions;
+use rumba_core::headline::CpuHeadline;
 use rumba_core::metric::{METRICS, Metric, TOO_FEW_SAMPLES};
 use rumba_core::ratio::VerdictCount;
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
@@ -300,7 +301,10 @@ fn run_figures(records: &[&Record], searches: &[Searched]) -> PartOfRow {
 
 /// The headline figures that some repeats have and others lack.
 fn lacking(figures: &PhaseFigures, part: Part) -> impl Iterator<Item = String> {
-    headlines(figures, part).filter_map(|headline| Some(format!("{}: {}", headline.metric, headline.figure.lacking()?)))
+    // That the host's CPU is missing in some repeats leaves the verdict to the other metric of CPU.
+    let cpu = CpuHeadline::of([("", figures)]);
+    headlines(figures, part, &cpu)
+        .filter_map(|headline| Some(format!("{}: {}", headline.metric, headline.figure.lacking()?)))
 }
 
 /// Adds the metrics that span phases. What only some repeats' engines have counted is none in the others that count: of

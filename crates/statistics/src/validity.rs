@@ -26,9 +26,10 @@ pub const DISTURBED_PERCENT: f64 = 2.0;
 pub const DRAIN_PERCENT: f64 = 25.0;
 
 /// Figures that include the drain: with it, without it, and the drain's share.
-const DRAINED: [[&str; 3]; 2] = [
+const DRAINED: [[&str; 3]; 3] = [
     ["wkb_per_op_with_drain", "wkb_per_op", "wkb_drain_percent"],
     ["cpu_us_per_op_with_drain", "cpu_us_per_op", "cpu_drain_percent"],
+    ["host_cpu_us_per_op_with_drain", "host_cpu_us_per_op", "host_cpu_drain_percent"],
 ];
 
 /// Why there is no verdict.

@@ -6,6 +6,7 @@ use rumba_core::comparison::{KeptFigures, OpFigures, PhaseFigures, Row};
 use rumba_core::counted::{Counted, NOT_COUNTED, WAITED, WRITTEN};
 use rumba_core::metric::Metric;
 use rumba_core::rate::Rate;
+use rumba_core::ratio::HEADLINE_CPU;
 use rumba_core::workload::{ResponseLimit, Short};
 
 use crate::format::{SizeUnit, fixed, milliseconds};
@@ -244,6 +245,20 @@ pub fn efficiency(rows: &[Row], pick: Pick) -> Vec<Column> {
         Column::metric("w/t", "writes_per_op", 2, "device writes per operation, after merging"),
         Column::metric("w/s", "writes_per_s", 0, "device writes per second"),
     ];
+    // Results of older versions lack them.
+    let timed = [
+        Column::metric(
+            "await",
+            "device_await_ms",
+            2,
+            "milliseconds that a device read or write took, queueing included",
+        ),
+        Column::metric("aqu-sz", "device_queue_length", 2, "requests in flight at the device on average"),
+        Column::metric("%util", "device_utilisation_percent", 0, "percent of the time with a request in flight"),
+        Column::metric("cs/s", "host_ctx_switches_per_s", 0, "context switches of the whole host per second"),
+    ];
+    let is_known = |column: &Column| rows.iter().filter_map(pick).any(|of| column.median(of).value().is_some());
+    columns.extend(timed.into_iter().filter(is_known));
     // Only where some engine has a budget.
     let budget = |figures: &PhaseFigures| figures.median("iops_used_percent").value().is_some();
     if rows.iter().filter_map(pick).any(budget) {
@@ -272,6 +287,7 @@ pub fn cost(rows: &[Row], pick: Pick) -> Vec<Column> {
             1,
             "CPU microseconds of the whole host per operation: Mcpu/t, write-back, journal, loop devices, interrupts",
         ),
+        Column::metric("hcpu/t+d", "host_cpu_us_per_op_with_drain", 1, "the same over warmup, loops and drain"),
         Column::metric("space", "space_amp", 2, "bytes allocated on disk per byte of keys and payloads"),
         Column::size("rss", "rss_bytes", rss, "resident memory of the engine's process at the end of the loops"),
     ]
@@ -332,7 +348,8 @@ pub fn repeated() -> Vec<Column> {
 }
 
 /// What is compared with the baseline: the metrics that carry verdicts, and of all operations those that are judged.
-pub fn relative(rows: &[Row], is_judged: impl Fn(&Source) -> bool) -> Vec<Column> {
+/// Of the two metrics of CPU those that carry a verdict.
+pub fn relative(rows: &[Row], is_judged: impl Fn(&Source) -> bool, is_headline: impl Fn(&str) -> bool) -> Vec<Column> {
     let ratio = |(head, name)| Column::metric(head, name, 2, "");
     let mut columns = vec![ratio(("tps", "ops_per_s"))];
     let p99 = |(head, op): (String, String)| Column::new(&head, Source::P99(op), Digits::Fixed(2), "");
@@ -341,9 +358,12 @@ pub fn relative(rows: &[Row], is_judged: impl Fn(&Source) -> bool) -> Vec<Column
         [
             ("r/t", "reads_per_op"),
             ("wkb/t+d", "wkb_per_op_with_drain"),
-            ("Mcpu/t+d", "cpu_us_per_op_with_drain"),
+            ("hcpu/t+d", HEADLINE_CPU[0]),
+            ("Mcpu/t+d", HEADLINE_CPU[1]),
             ("size", "size_bytes"),
         ]
+        .into_iter()
+        .filter(|(_, name)| is_headline(name) || !HEADLINE_CPU.contains(name))
         .map(ratio),
     );
     columns

@@ -38,7 +38,11 @@ pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
     if summary.rows.iter().filter(|row| row.run.is_some()).count() < 2 || summary.engines_alone().len() < 2 {
         return String::new();
     }
-    let columns = columns::relative(&summary.rows, |source| is_judged(summary, baseline, source));
+    let columns = columns::relative(
+        &summary.rows,
+        |source| is_judged(summary, baseline, source),
+        |metric| is_headline(summary, baseline, metric),
+    );
     let mut grid = Grid::new(columns.iter().map(|column| column.head.clone()).chain(name_heads(summary)).collect());
     let mut footnotes = Footnotes::default();
     let mut more = 0;
@@ -95,6 +99,13 @@ fn is_judged(summary: &Summary, baseline: &str, source: &Source) -> bool {
     let against = summary.relative.iter().filter(|relative| relative.baseline == baseline);
     let name = source.ratio_name();
     against.flat_map(|relative| &relative.rows).any(|row| row.metric(&name).is_some())
+}
+
+/// Whether a metric carries a verdict of its own for some engine.
+fn is_headline(summary: &Summary, baseline: &str, metric: &str) -> bool {
+    let against = summary.relative.iter().filter(|relative| relative.baseline == baseline);
+    let mut rows = against.flat_map(|relative| &relative.rows);
+    rows.any(|row| row.metric(metric).is_some_and(|ratio| ratio.headline))
 }
 
 /// Why a percentile carries no verdict.
