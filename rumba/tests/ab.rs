@@ -53,7 +53,7 @@ fn size(comparison: &Value) -> (&str, &Value) {
     let rows = comparison["rows"].as_array().unwrap();
     let row = rows.iter().find(|row| row["part"] == "run").unwrap();
     let metrics = row["metrics"].as_array().unwrap();
-    (row["engine"].as_str().unwrap(), metrics.iter().find(|metric| metric["metric"] == "size_bytes").unwrap())
+    (row["engine"].as_str().unwrap(), metrics.iter().find(|metric| metric["metric"] == "data_bytes").unwrap())
 }
 
 /// The engines of the repeats in the order in which they began.
@@ -85,7 +85,7 @@ fn two_files_take_turns_and_their_difference_is_told_at_the_end_and_again() {
     let outline = shown.lines().find(|line| line.starts_with(LOADS)).unwrap();
     assert!(shown.contains("medians of 4 repeats, each from its own load"), "{shown}");
     assert!(!shown.contains("for this load"), "{shown}");
-    let (better, rest) = outline.split_once("size_bytes <0.01").unwrap();
+    let (better, rest) = outline.split_once("data_bytes <0.01").unwrap();
     assert!(better.contains("better ") && !better.contains(';') && !rest.is_empty(), "{outline}");
     assert!(shown.contains("base   nothing-over-disk: base/store  ") && !shown.contains("Not interleaved"), "{shown}");
     let changed = shown.lines().find(|line| line.contains("store: engine")).unwrap();
@@ -102,9 +102,9 @@ fn two_files_take_turns_and_their_difference_is_told_at_the_end_and_again() {
     let in_turns = |part: &str| rows.iter().find(|row| row["part"] == part).unwrap()["in_turns"].as_bool();
     assert_eq!((in_turns("load"), in_turns("run")), (Some(true), Some(true)));
     assert_eq!(json(&place, &["compare", "out", "--json"])["rows"], report["comparison"]["rows"]);
-    let (code, gated) = said(&place, &["compare", "out", "--fail-if", "size_bytes < 0.9"]);
-    assert!(code == 3 && gated.contains("fail-if size_bytes < 0.9: store, 2 clients: IS SO"), "{gated}");
-    assert_eq!(said(&place, &["compare", "out", "--fail-if", "size_bytes > 1.1"]).0, 0);
+    let (code, gated) = said(&place, &["compare", "out", "--fail-if", "data_bytes < 0.9"]);
+    assert!(code == 3 && gated.contains("fail-if data_bytes < 0.9: store, 2 clients: IS SO"), "{gated}");
+    assert_eq!(said(&place, &["compare", "out", "--fail-if", "data_bytes > 1.1"]).0, 0);
     let relative = report["summary"]["relative"].as_array().unwrap();
     assert!(relative.iter().any(|relative| relative["baseline"] == "base/store"));
 

@@ -1,7 +1,7 @@
 // What must be known to trust or compare the figures.
 
 import type { Context } from "./context";
-import type { Trial, Warning } from "./data";
+import type { Trial, Unequal, Warning } from "./data";
 import { h, scrolling, section } from "./dom";
 import { bytes, counted, seconds, significant, whole } from "./format";
 import { marker } from "./look";
@@ -76,14 +76,15 @@ interface Trait {
   parity: boolean;
 }
 
-function traits(trials: Trial[]): Trait[] {
+function traits(trials: Trial[], unequal: Set<Unequal["condition"]>): Trait[] {
   const of = (name: string, get: (trial: Trial) => string, parity = false): Trait => ({ name, values: trials.map(get), parity });
   const rows = [
     of("engine", (trial) => trial.registered),
     of("version", (trial) => trial.version ?? "unknown"),
-    of("durability", (trial) => trial.durability, true),
-    of("cache", (trial) => (trial.cache_bytes === null ? trial.cache : bytes(trial.cache_bytes)), true),
-    of("compression", (trial) => trial.compression ?? "the engine's default"),
+    of("durability", (trial) => trial.durability, unequal.has("durability")),
+    of("cache", (trial) => (trial.cache_bytes === null ? trial.cache : bytes(trial.cache_bytes)), unequal.has("cache")),
+    of("files read", (trial) => trial.reads ?? "unknown", unequal.has("page-cache")),
+    of("compression", (trial) => trial.compression ?? "the engine's default", unequal.has("compression")),
   ];
   const keys = (get: (trial: Trial) => Record<string, string>) => [...new Set(trials.flatMap((trial) => Object.keys(get(trial))))].sort();
   for (const key of keys((trial) => trial.set_by)) rows.push(of(`${key} set by`, (trial) => trial.set_by[key] ?? key));
@@ -117,7 +118,8 @@ function parityTable(context: Context): HTMLElement {
   const heads = trials.map((trial) => h("th", { scope: "col", class: "text" }, h("span", { class: "engine" }, marker(context.look(trial.engine)), trial.engine)));
   // The engine and its version first, then what differs unfairly, then what is compared, then what is the same.
   const rank = (trait: Trait) => (trait.parity && differs(trait) ? 0 : differs(trait) ? 1 : 2);
-  const [engine, version, ...rest] = traits(trials);
+  const unequal = (context.data.summary.relative ?? []).flatMap(({ rows }) => rows).flatMap(({ comparability }) => comparability ?? []);
+  const [engine, version, ...rest] = traits(trials, new Set(unequal.map(({ condition }) => condition)));
   const ordered = [engine, version, ...rest.sort((a, b) => rank(a) - rank(b))].filter((trait) => trait !== undefined);
   const body = ordered.map((trait) => {
     const unfair = trait.parity && differs(trait);

@@ -78,6 +78,13 @@ export interface Ratio {
   lacking?: string;
 }
 
+/** A condition that two engines do not have alike. */
+export interface Unequal {
+  condition: "memory" | "storage" | "cache" | "page-cache" | "durability" | "compression";
+  one: string;
+  other: string;
+}
+
 /** The engines against one of them. */
 /** Several verdicts, each of which is wrong in at most 5% of cases. */
 export interface VerdictCount {
@@ -96,7 +103,7 @@ export function together(count: VerdictCount | undefined): string {
 export interface Relative {
   baseline: string;
   headline_verdicts?: VerdictCount;
-  rows: { engine: string; clients: number; unsound: string | null; metrics: Ratio[] }[];
+  rows: { engine: string; clients: number; unsound: string | null; comparability?: Unequal[]; metrics: Ratio[] }[];
 }
 
 /** Where a metric's level changed within the loops. */
@@ -225,6 +232,8 @@ export interface Trial {
   /** The settings of the engine's own that say these, by the common one in whose place each is. */
   set_by: Record<string, string>;
   compression: string | null;
+  /** How its files are read; absent where that is not known. */
+  reads?: string | null;
   settings: Record<string, string>;
   effective_settings: [string, string][];
   workload_settings: Record<string, string>;

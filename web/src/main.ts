@@ -40,8 +40,8 @@ const COST: Column[] = [
   { head: "of client", metric: "client_cpu_us_per_op", unit: "µs/op", share: true },
   { head: "of host", metric: "host_cpu_us_per_op", unit: "µs/op" },
   { head: "with drain", metric: "host_cpu_us_per_op_with_drain", unit: "µs/op" },
-  { head: "size", metric: "size_bytes", unit: "on disk" },
-  { head: "of it logs", metric: "log_bytes", unit: "on disk", share: true },
+  { head: "data", metric: "data_bytes", unit: "on disk" },
+  { head: "with logs", metric: "size_bytes", unit: "on disk" },
   { head: "resident", metric: "rss_bytes", unit: "of memory" },
 ];
 
@@ -52,8 +52,8 @@ const LOAD: Column[] = [
   { head: "write amp.", metric: "write_amp_with_settle", unit: "with settle" },
   { head: "CPU", metric: "cpu_us_per_op", unit: "µs/row" },
   { head: "with settle", metric: "cpu_us_per_row_with_settle", unit: "µs/row" },
-  { head: "size", metric: "size_bytes", unit: "on disk" },
-  { head: "of it logs", metric: "log_bytes", unit: "on disk", share: true },
+  { head: "data", metric: "data_bytes", unit: "on disk" },
+  { head: "with logs", metric: "size_bytes", unit: "on disk" },
   { head: "resident", metric: "rss_bytes", unit: "of memory" },
   { head: "of server", metric: "server_cpu_us_per_op", unit: "µs/op", share: true },
   { head: "of client", metric: "client_cpu_us_per_op", unit: "µs/op", share: true },

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::charged::CHARGED;
 use crate::claim::Judgement;
+use crate::comparability::Unequal;
 use crate::counted::{Counted, rule_of};
 use crate::course::{Course, Trends};
 use crate::engine::EngineFacts;
@@ -329,6 +330,9 @@ pub struct RelativeRow {
     /// Why nothing is decided though there are figures: a repeat's data failed its verification, or did not come through
     /// it, or no repeat came to its end.
     pub unsound: Option<String>,
+    /// Conditions that the two do not have alike; `one` is this engine and `other` the baseline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comparability: Vec<Unequal>,
     /// What an operation costs and how fast it is.
     pub metrics: Vec<Ratio>,
 }
@@ -506,6 +510,9 @@ pub struct ComparedRow {
     pub in_turns: bool,
     /// Why nothing is decided though there are figures: a repeat's data failed its verification, or did not come through it.
     pub unsound: Option<String>,
+    /// Conditions that the two do not have alike; `one` is the other run's engine and `other` the base's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comparability: Vec<Unequal>,
     /// The metrics that at least one run has.
     pub metrics: Vec<Compared>,
     /// Of loops: what the change of the bytes written came from, where there is one and the engine counts.

@@ -12,13 +12,15 @@ use crate::document::DocumentSession;
 use crate::error::EngineError;
 use crate::kv::{KeySpace, KvSession};
 use crate::limits::{Backing, Limits};
-use crate::memory::MemoryNeed;
+use crate::memory::{AdvisedCache, MemoryNeed};
 use crate::parity::Nature;
 use crate::setting::{SettingError, SettingInfo, Settings};
 use crate::sql::{Dialect, SqlSession};
 use crate::units::show_bytes;
 
 pub use crate::common::Durability;
+pub use crate::facts::EngineFacts;
+pub use crate::most_clients::MostClients;
 
 /// One engine as an experiment asks for it: the settings every engine maps to
 /// its own, and its own by their own names.
@@ -30,6 +32,9 @@ pub struct EngineConfig {
     pub engine: String,
     /// The database's own cache in bytes.
     pub cache: u64,
+    /// Whether `cache` was derived from `limits.memory`: then the memory is what engines have in common.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cache_is_derived: bool,
     /// What a commit promises.
     pub durability: Durability,
     /// Compression by name, `none` if off; `None` takes the engine's default.
@@ -55,6 +60,7 @@ impl EngineConfig {
             name: engine.clone(),
             engine,
             cache: 64 << 20,
+            cache_is_derived: false,
             durability: Durability::default(),
             compression: None,
             library: None,
@@ -226,29 +232,6 @@ pub struct EngineInfo {
     pub settings: &'static [SettingInfo],
 }
 
-/// What a reader of an engine's figures needs to know of it beside its name and
-/// settings; each is told in [`EngineInfo`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct EngineFacts {
-    /// What its sessions speak: a workload without an adapter for it is refused.
-    pub family: Family,
-    /// Whether it is in this program, in a library or in a server: `library` and `server` are for those.
-    pub form: Form,
-    /// Whether written data can be read back.
-    pub keeps_data: bool,
-    /// Whether it has a cache of its own.
-    pub has_cache: bool,
-    /// Whether its clients ask for the durability with each write, so that an existing server keeps it too.
-    #[serde(default)]
-    pub clients_ask_durability: bool,
-    /// Whether `buffered` is a durability of its own. Absent in older results, whose `no-sync` may be either.
-    #[serde(default)]
-    pub has_buffered_level: bool,
-    /// The common settings that its own overrule.
-    #[serde(default, skip_serializing_if = "Overruled::is_none")]
-    pub overruled: Overruled,
-}
-
 /// What an instance is to hold, in the terms of its engine's family.
 #[derive(Clone, Copy, Debug)]
 pub enum Schema<'a> {
@@ -333,33 +316,6 @@ pub enum Place {
     },
 }
 
-/// How many clients can be at work at once, beside the sessions that an instance has for itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MostClients {
-    /// The most that can be connected.
-    pub clients: u32,
-    /// What bounds them.
-    pub why: String,
-    /// What would make room for more.
-    pub remedy: String,
-}
-
-impl MostClients {
-    /// Why so many clients are too many, and what to do; `None` if they are not.
-    pub fn refusal(&self, clients: u32) -> Option<(String, String)> {
-        if clients <= self.clients {
-            return None;
-        }
-        let problem =
-            format!("{clients} clients are more than the {} that there is room for: {}", self.clients, self.why);
-        let remedy = match self.clients {
-            0 => self.remedy.clone(),
-            most => format!("{}, or set {most} or fewer", self.remedy),
-        };
-        Some((problem, remedy))
-    }
-}
-
 /// A storage engine: what it is, what it can be told, how it is opened.
 pub trait Engine: Send + Sync {
     /// What it is and can be told, the same for every configuration.
@@ -370,6 +326,19 @@ pub trait Engine: Send + Sync {
     fn memory_need(&self, config: &EngineConfig) -> Option<MemoryNeed> {
         let _ = config;
         None
+    }
+
+    /// The cache that suits the engine under a limit of memory that it shares with the page cache. `None`: as much as fits,
+    /// which is right for engines that read past the page cache.
+    fn advised_cache(&self, config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
+        let _ = (config, memory_bytes);
+        None
+    }
+
+    /// What the data is compressed with under these settings, `none` if it is not; `None` where that is not known.
+    fn compression(&self, config: &EngineConfig) -> Option<String> {
+        let never = self.info().compressions == ["none"];
+        config.compression.clone().or_else(|| never.then(|| "none".to_owned()))
     }
 
     /// Bytes of the device that it allocates before anything is in them, as servers do for a log of fixed size.
@@ -417,7 +386,19 @@ pub trait Engine: Send + Sync {
         let EngineInfo { family, form, keeps_data, .. } = *self.info();
         let (has_cache, clients_ask_durability) = (self.has_cache(config), self.clients_ask_durability());
         let overruled = self.overruled(config);
-        EngineFacts { family, form, keeps_data, has_cache, clients_ask_durability, has_buffered_level: true, overruled }
+        let (reads, compression) = (self.nature(config).reads, self.compression(config));
+        let has_buffered_level = true;
+        EngineFacts {
+            family,
+            form,
+            keeps_data,
+            has_cache,
+            clients_ask_durability,
+            has_buffered_level,
+            overruled,
+            reads,
+            compression,
+        }
     }
 
     /// What is here of the build that is asked for.

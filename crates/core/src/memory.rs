@@ -23,6 +23,15 @@ pub struct MemoryNeed {
     pub per_client_bytes: u64,
 }
 
+/// A cache that an engine's makers advise where it shares the memory with the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdvisedCache {
+    /// Its size.
+    pub bytes: u64,
+    /// The rule, with whose it is: `a third of it, as RocksDB's makers advise`.
+    pub rule: &'static str,
+}
+
 /// For how much work memory is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryUse {

@@ -1,5 +1,8 @@
 //! What engines do differently by their nature, whatever an experiment has in common for them.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// How an engine, with its settings, works in what its figures depend on; `None` where it does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nature {
@@ -14,7 +17,8 @@ pub struct Nature {
 }
 
 /// How an engine reads its files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Reads {
     /// Past the page cache (O_DIRECT): its own cache is all it has.
     Direct,

@@ -27,7 +27,7 @@ pub const HEADLINE_CPU: [&str; 2] = ["host_cpu_us_per_op_with_drain", "cpu_us_pe
 /// The metrics of the loops that carry verdicts, next to the 99th percentiles of the main operations; of the two of
 /// [`HEADLINE_CPU`], one.
 pub const HEADLINE_RUN: &[&str] =
-    &["ops_per_s", "wkb_per_op_with_drain", "reads_per_op", HEADLINE_CPU[0], HEADLINE_CPU[1], "size_bytes"];
+    &["ops_per_s", "wkb_per_op_with_drain", "reads_per_op", HEADLINE_CPU[0], HEADLINE_CPU[1], "data_bytes"];
 
 /// What a ratio says, noise considered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -104,6 +104,9 @@ const CPU: &[&str] = &[
     "server_cpu_us_per_op",
     "client_cpu_us_per_op",
 ];
+/// What compressed data takes less of.
+const COMPRESSED: &[&str] =
+    &["data_bytes", "size_bytes", "space_amp", "wkb_per_op_with_drain", "wkb_per_op", "reads_per_op", "rkb_per_op"];
 const SPEED: &[&str] = &["ops_per_s", "p99_ms"];
 
 const ASSERTING: &[&str] =
@@ -113,8 +116,16 @@ const ASSERTING: &[&str] =
 const UNPAID: &[&str] = &["wkb_per_op_with_drain", "wkb_per_op", RATE_GROWTH.name, RATE_GROWTH_8H.name];
 
 /// What lies outside of the data directory is in none of them.
-const ELSEWHERE: &[&str] =
-    &["wkb_per_op", "wkb_per_op_with_drain", "rkb_per_op", "reads_per_op", "writes_per_op", "size_bytes", "log_bytes"];
+const ELSEWHERE: &[&str] = &[
+    "wkb_per_op",
+    "wkb_per_op_with_drain",
+    "rkb_per_op",
+    "reads_per_op",
+    "writes_per_op",
+    "data_bytes",
+    "size_bytes",
+    "log_bytes",
+];
 
 /// Every code: the ranking of all warnings, in its order within a rank too. `p99_ms` stands for all response times.
 pub const WARNINGS: &[WarningKind] = &[
@@ -127,6 +138,8 @@ pub const WARNINGS: &[WarningKind] = &[
     row("log-differs", Rank::Misleading, WRITES),
     row("page-cache", Rank::Misleading, READS),
     row("page-cache-differs", Rank::Misleading, READS),
+    row("compression-differs", Rank::Misleading, COMPRESSED),
+    row("memory-unused", Rank::Misleading, READS),
     row("no-cache", Rank::Misleading, &["rss_bytes", "reads_per_op", "rkb_per_op"]),
     row("cache-differs", Rank::Misleading, &["reads_per_op", "rkb_per_op", "rss_bytes"]),
     row("no-transactions", Rank::Misleading, SPEED),

@@ -2,21 +2,25 @@
 //! engine does not say is told as well, since nobody knows whether it differs.
 
 use rumba_core::common::{Durability, Given};
+use rumba_core::comparability::{Condition, Setup, unequal};
 use rumba_core::engine::EngineConfig;
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::warning::Warning;
 
 use crate::registry::Registry;
 
-/// The warnings; none where engines differ in what is to be compared alone.
-pub fn warnings(engines: &[EngineConfig], registry: &Registry) -> Vec<Warning> {
+/// The warnings about engines that work on so many logical bytes; none where engines differ in what is to be compared alone.
+pub fn warnings(engines: &[EngineConfig], data_bytes: u64, registry: &Registry) -> Vec<Warning> {
     let kept = engines.iter().filter_map(|config| {
         let engine = registry.engine(&config.engine)?;
         let (facts, nature) = (engine.facts(config), engine.nature(config));
         let (cache, durability) = (config.given_cache(Some(&facts)), config.given_durability(Some(&facts)));
         let (has_cache, has_transactions) = (facts.has_cache, engine.has_transactions(config));
+        let setup = Setup::new(config, Some(&facts), Some(data_bytes));
+        let compression = facts.compression;
         // What keeps no data promises nothing.
-        facts.keeps_data.then_some(Side { config, nature, cache, durability, has_cache, has_transactions })
+        let side = Side { config, nature, cache, durability, has_cache, has_transactions, compression, setup };
+        facts.keeps_data.then_some(side)
     });
     let sides: Vec<Side> = kept.collect();
     all(&sides).collect()
@@ -24,7 +28,7 @@ pub fn warnings(engines: &[EngineConfig], registry: &Registry) -> Vec<Warning> {
 
 /// Everything that is looked for.
 fn all(sides: &[Side<'_>]) -> impl Iterator<Item = Warning> {
-    [durability, log, no_transactions, isolation, no_cache, cache, reads, unknown]
+    [durability, log, no_transactions, isolation, no_cache, cache, reads, compression, unknown]
         .into_iter()
         .filter_map(move |differs| differs(sides))
 }
@@ -39,6 +43,16 @@ struct Side<'a> {
     durability: Given<Durability>,
     has_cache: bool,
     has_transactions: bool,
+    /// What its data is compressed with.
+    compression: Option<String>,
+    setup: Setup,
+}
+
+/// Whether two of the engines do not have a condition alike.
+fn is_unequal(sides: &[Side<'_>], condition: Condition) -> bool {
+    let of_pair = |one: &Side<'_>, other: &Side<'_>| unequal(&one.setup, &other.setup);
+    let later = |(at, one): (usize, _)| sides[at + 1..].iter().flat_map(move |other| of_pair(one, other));
+    sides.iter().enumerate().flat_map(later).any(|unequal| unequal.condition == condition)
 }
 
 /// `no-sync: a, b; sync: c`, in the order in which they appear; `None` when all that say anything say the same.
@@ -139,7 +153,10 @@ fn isolation(sides: &[Side<'_>]) -> Option<Warning> {
 
 fn no_cache(sides: &[Side<'_>]) -> Option<Warning> {
     let without: Vec<&Side> = sides.iter().filter(|side| !side.has_cache).collect();
-    (!without.is_empty() && without.len() < sides.len()).then(|| {
+    let (page_cache, cached) = (Condition::PageCache, sides.iter().filter(|side| side.has_cache));
+    // Under a limit that the others' caches follow from, all have the same memory.
+    let matters = is_unequal(sides, page_cache) || !cached.clone().all(|side| side.setup.has_budget());
+    (!without.is_empty() && cached.count() > 0 && matters).then(|| {
         Warning::new(
             "no-cache",
             format!("{} has no cache of its own: it uses as much of the page cache as the host gives", names(&without)),
@@ -150,7 +167,7 @@ fn no_cache(sides: &[Side<'_>]) -> Option<Warning> {
 
 fn cache(sides: &[Side<'_>]) -> Option<Warning> {
     let given = || sides.iter().filter(|side| side.has_cache).map(|side| (side, &side.cache));
-    let caches = differing_given(given())?;
+    let caches = differing_given(given()).filter(|_| is_unequal(sides, Condition::Cache))?;
     let remedy = remedy("cache", given());
     Some(Warning::new("cache-differs", format!("the engines' caches differ: {caches}"), remedy))
 }
@@ -160,10 +177,21 @@ fn reads(sides: &[Side<'_>]) -> Option<Warning> {
     let ways = differing(sides, |side| {
         side.nature.reads.filter(|reads| *reads != Reads::Mapped).map(|reads| reads.to_string())
     })?;
+    is_unequal(sides, Condition::PageCache).then(|| {
+        Warning::new(
+            "page-cache-differs",
+            format!("files are read {ways}: what memory is left is a second cache for some and nothing for others"),
+            "set limits.memory and leave cache out (--set cache=auto), which gives all the same memory",
+        )
+    })
+}
+
+fn compression(sides: &[Side<'_>]) -> Option<Warning> {
+    let ways = differing(sides, |side| side.compression.clone())?;
     Some(Warning::new(
-        "page-cache-differs",
-        format!("files are read {ways}: what memory is left is a second cache for some and nothing for others"),
-        "limit the memory to little more than the cache, or set direct I/O alike",
+        "compression-differs",
+        format!("data is compressed differently: {ways}"),
+        "compare sizes and bytes with that in mind, or set compression alike (compression = \"none\" in [common])",
     ))
 }
 
@@ -198,7 +226,6 @@ fn unknown(sides: &[Side<'_>]) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::common::Overruled;
     use rumba_core::engine::{EngineFacts, Family, Form};
     use rumba_core::setting::Value;
 
@@ -215,7 +242,9 @@ mod tests {
     /// An engine whose clients do not ask for the durability.
     fn side(config: &EngineConfig, nature: Nature) -> Side<'_> {
         let (cache, durability) = (config.given_cache(None), config.given_durability(None));
-        Side { config, nature, cache, durability, has_cache: true, has_transactions: true }
+        let facts = EngineFacts { reads: nature.reads, ..EngineFacts::new(Family::KeyValue, Form::BuiltIn) };
+        let setup = Setup::new(config, Some(&facts), None);
+        Side { config, nature, cache, durability, has_cache: true, has_transactions: true, compression: None, setup }
     }
 
     fn codes(sides: &[(&EngineConfig, (&str, bool, Reads))]) -> Vec<String> {
@@ -224,7 +253,10 @@ mod tests {
             // The tests' engines live for as long as the process.
             let config: &'static EngineConfig = Box::leak(Box::new(config.clone()));
             let nature = Nature::new(isolation, *log, *reads);
-            Side { has_cache: *reads != Reads::Mapped, ..side(config, nature) }
+            let has_cache = *reads != Reads::Mapped;
+            let facts = EngineFacts { has_cache, ..EngineFacts::new(Family::KeyValue, Form::BuiltIn) };
+            let facts = EngineFacts { reads: nature.reads, ..facts };
+            Side { has_cache, setup: Setup::new(config, Some(&facts), None), ..side(config, nature) }
         };
         let sides: Vec<Side> = sides.iter().map(of).collect();
         all(&sides).map(|warning| warning.code).collect()
@@ -234,6 +266,38 @@ mod tests {
     fn engines_that_work_alike_are_not_warned_of() {
         let (a, b) = (config("a", Durability::NoSync), config("b", Durability::NoSync));
         assert_eq!(codes(&[(&a, LOGGED), (&b, LOGGED)]), [""; 0]);
+    }
+
+    /// What the limit leaves beside the same cache was a second cache for one of two, and nobody was warned when both had
+    /// caches that follow from the limit.
+    #[test]
+    fn engines_whose_caches_follow_from_the_same_limit_are_warned_of_neither_cache_nor_page_cache() {
+        let budget = |name, cache| {
+            let mut config = EngineConfig { cache, cache_is_derived: true, ..config(name, Durability::NoSync) };
+            config.limits.memory_bytes = Some(1 << 30);
+            config
+        };
+        let (direct, buffered, mapped) = (budget("a", 700 << 20), budget("b", 300 << 20), budget("c", 64 << 20));
+        let mapped = EngineConfig { cache_is_derived: false, ..mapped };
+        let ways = [Reads::Direct, Reads::Buffered, Reads::Mapped].map(|reads| ("REPEATABLE READ", true, reads));
+        assert_eq!(codes(&[(&direct, ways[0]), (&buffered, ways[1]), (&mapped, ways[2])]), [""; 0]);
+        let fixed = EngineConfig { cache_is_derived: false, ..buffered };
+        assert_eq!(codes(&[(&direct, ways[0]), (&fixed, ways[1])]), ["cache-differs", "page-cache-differs"]);
+    }
+
+    /// 286 MB with zstd were compared with 879 MB without compression.
+    #[test]
+    fn a_different_compression_is_warned_of_also_where_it_is_an_engines_default() {
+        let named = |name: &str, compression: &str| EngineConfig {
+            name: name.to_owned(),
+            compression: Some(compression.to_owned()),
+            ..config("rocksdb", Durability::NoSync)
+        };
+        let warned = told(&[named("a", "zstd"), named("b", "none"), named("c", "none")]);
+        assert_eq!(warned[0].0, "data is compressed differently: zstd: a; none: b, c");
+        assert!(told(&[named("a", "zstd"), named("b", "zstd")]).is_empty());
+        let unnamed = EngineConfig { name: "d".to_owned(), ..config("sqlite", Durability::NoSync) };
+        assert_eq!(told(&[named("a", "zstd"), unnamed])[0].0, "data is compressed differently: zstd: a; none: d");
     }
 
     #[test]
@@ -266,7 +330,7 @@ mod tests {
     }
 
     fn told(engines: &[EngineConfig]) -> Vec<(String, String)> {
-        warnings(engines, &registry()).into_iter().map(|warning| (warning.message, warning.remedy)).collect()
+        warnings(engines, 1 << 40, &registry()).into_iter().map(|warning| (warning.message, warning.remedy)).collect()
     }
 
     /// One with a setting of its own, on paper.
@@ -316,15 +380,7 @@ mod tests {
         assert_eq!(unknown(&[side(&own, says()), side(&theirs, says())]).unwrap().message, told);
         let silent = unknown(&[side(&no_sync, says()), side(&theirs, Nature { has_log: None, ..says() })]).unwrap();
         assert!(silent.message.contains("; whether commits go to a log: myrocks; "), "{}", silent.message);
-        let facts = EngineFacts {
-            family: Family::Document,
-            form: Form::Server,
-            keeps_data: true,
-            has_cache: true,
-            clients_ask_durability: true,
-            has_buffered_level: true,
-            overruled: Overruled::default(),
-        };
+        let facts = EngineFacts { clients_ask_durability: true, ..EngineFacts::new(Family::Document, Form::Server) };
         let asked = Side { durability: theirs.given_durability(Some(&facts)), ..side(&theirs, says()) };
         let told = "the engines promise different things at commit: sync: innodb; no-sync: myrocks";
         assert_eq!(durability(&[side(&own, says()), asked]).unwrap().message, told);

@@ -262,7 +262,7 @@ fn reads_directly(engine: &EngineConfig, registry: &Registry) -> bool {
 /// less than they seem to.
 pub fn warnings(experiment: &Experiment, memory_bytes: Option<u64>, registry: &Registry) -> Vec<Warning> {
     let engines = &experiment.engines;
-    let mut warnings = parity::warnings(engines, registry);
+    let mut warnings = parity::warnings(engines, experiment.bound.expected_logical_bytes(), registry);
     warnings.extend(page_cache(experiment, memory_bytes, registry));
     warnings.extend(loads_differ(experiment, registry));
     if let Some(warning) = few_repeats(experiment) {

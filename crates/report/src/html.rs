@@ -99,7 +99,10 @@ struct TrialData<'a> {
     durability: String,
     /// The settings of the engine's own that say these, by the common one in whose place each is.
     set_by: BTreeMap<&'static str, String>,
+    /// What is in force, where that is known, else what was asked for.
     compression: Option<&'a str>,
+    /// How its files are read.
+    reads: Option<String>,
     settings: BTreeMap<&'a str, String>,
     effective_settings: &'a [(String, String)],
     workload_settings: BTreeMap<&'a str, String>,
@@ -247,6 +250,7 @@ fn trial_data(trial: &Trial, points: usize) -> TrialData<'_> {
     let done = record.status == Status::Done;
     let (cache, durability) = (plan.given_cache(), plan.given_durability());
     let set_by = [("cache", cache.by), ("durability", durability.by)];
+    let facts = plan.facts.as_ref();
     TrialData {
         number: plan.number,
         engine: &engine.name,
@@ -262,7 +266,8 @@ fn trial_data(trial: &Trial, points: usize) -> TrialData<'_> {
         cache: cache.told,
         durability: durability.told,
         set_by: set_by.into_iter().filter_map(|(common, by)| Some((common, by?))).collect(),
-        compression: engine.compression.as_deref(),
+        compression: facts.and_then(|facts| facts.compression.as_deref()).or(engine.compression.as_deref()),
+        reads: facts.and_then(|facts| facts.reads).map(|reads| reads.to_string()),
         settings: shown(&engine.settings),
         effective_settings: &record.effective_settings,
         workload_settings: shown(&plan.workload_settings),

@@ -1,6 +1,7 @@
 //! What a reader is told first: what was found and how sure that is, what was not decided, and what to be careful of.
 //! It is made of the verdicts, and never says more than they do.
 
+use rumba_core::comparability::{Unequal, why_not_ranked};
 use rumba_core::comparison::{Figure, Part, Row, Summary};
 use rumba_core::metric::Metric;
 use rumba_core::ratio::{Change, HEADLINE_RUN, Ratio, discoveries};
@@ -43,7 +44,7 @@ impl Opening {
 
 /// What the results say at their largest number of clients, which is what the page shows first.
 pub fn opening(results: &Results, summary: &Summary) -> Opening {
-    let against = Against::of(results, summary);
+    let against = Against::of(summary);
     Opening {
         found: against.as_ref().map_or_else(|| alone(summary), Against::found),
         undecided: against.as_ref().map_or_else(|| spread_alone(summary), Against::undecided),
@@ -61,6 +62,8 @@ struct Against<'a> {
     headlines: Vec<Headline<'a>>,
     /// Those of them that can be told in a sentence.
     judged: Vec<Judged<'a>>,
+    /// Why some engines are not ranked: they did not have the same memory.
+    not_ranked: Option<String>,
     suite: bool,
 }
 
@@ -81,37 +84,47 @@ struct Judged<'a> {
     base: &'a Row,
     ratio: &'a Ratio,
     value: f64,
-    /// Whether both had the same memory, storage, cache and durability: what is found is then the engines' own.
-    alike: bool,
+    /// What both did not have alike; where it is nothing, what is found is the engines' own.
+    unequal: &'a [Unequal],
 }
 
 impl<'a> Against<'a> {
     /// Nothing where there are no two engines to compare.
-    fn of(results: &Results, summary: &'a Summary) -> Option<Self> {
+    fn of(summary: &'a Summary) -> Option<Self> {
         let clients = summary.clients().last().copied()?;
         let baseline = default_baseline(summary)?;
         let relative = summary.relative.iter().find(|relative| relative.baseline == baseline)?;
-        let (mut headlines, mut judged) = (Vec::new(), Vec::new());
+        let (mut headlines, mut judged, mut not_ranked) = (Vec::new(), Vec::new(), None);
         for against in relative.rows.iter().filter(|row| row.clients == clients) {
             let Some(row) = summary.row(&against.engine, clients).filter(|row| !keeps_nothing(row)) else { continue };
             let Some(base) = summary.row_of_baseline(baseline, row) else { continue };
             let is_sound = against.unsound.is_none();
-            let alike = had_alike(results, &row.engine, &base.engine);
+            let unequal = &*against.comparability;
             let of_engine = against.metrics.iter().filter(|ratio| ratio.headline);
             let of_engine =
                 of_engine.map(|ratio| Headline { row, base, ratio, is_sound }).filter(Headline::has_a_figure);
             for headline in of_engine {
+                if let Some(why) = why_not_ranked(unequal, &headline.ratio.metric) {
+                    not_ranked
+                        .get_or_insert_with(|| format!("{} and {} are not ranked: {why}", row.engine, base.engine));
+                    continue;
+                }
                 headlines.push(headline);
-                judged.extend(headline.told().map(|value| Judged { row, base, ratio: headline.ratio, value, alike }));
+                judged.extend(headline.told().map(|value| Judged { row, base, ratio: headline.ratio, value, unequal }));
             }
         }
-        let suite = judged.iter().any(|judged| judged.row.test.is_some());
-        (!judged.is_empty()).then_some(Self { summary, baseline, clients, headlines, judged, suite })
+        let suite =
+            judged.iter().any(|judged: &Judged| judged.row.test.is_some() && judged.ratio.metric == "ops_per_s");
+        let says = !judged.is_empty() || not_ranked.is_some();
+        says.then_some(Self { summary, baseline, clients, headlines, judged, not_ranked, suite })
     }
 
     fn found(&self) -> String {
         let of = |changes: &[Change]| self.strongest(changes);
         let repeats = self.repeats();
+        if let Some(why) = self.not_ranked.as_ref().filter(|_| self.judged.is_empty()) {
+            return format!("{why}. Leave cache out under limits.memory: then both have the same memory.");
+        }
         if self.suite {
             return self.found_in_suite();
         }
@@ -167,7 +180,7 @@ impl<'a> Against<'a> {
         let far = |judged: &&Judged<'a>| judged.value.ln().abs();
         let among = || self.judged.iter().filter(|judged| changes.contains(&judged.ratio.change));
         let is_whole = |judged: &Judged<'_>| operation(&judged.ratio.metric).is_none();
-        let rank = |judged: &Judged<'_>| (is_whole(judged), judged.alike);
+        let rank = |judged: &Judged<'_>| (is_whole(judged), judged.unequal.is_empty());
         let farthest = |a: &&Judged<'a>, b: &&Judged<'a>| rank(a).cmp(&rank(b)).then(far(a).total_cmp(&far(b)));
         let first = *among().max_by(farthest)?;
         let is_other =
@@ -180,9 +193,15 @@ impl<'a> Against<'a> {
 
     fn sentence(&self, first: Judged<'_>, second: Option<Judged<'_>>) -> String {
         let engine = &first.row.engine;
-        let mut text = format!("{engine} {}", predicate(&first.ratio.metric, first.value, self.baseline));
+        let told = |judged: Judged<'_>, baseline: &str| {
+            let metric = &judged.ratio.metric;
+            let said = judged.unequal.iter().find(|unequal| unequal.is_said_of(metric));
+            let said = said.map(|unequal| format!(" (with {})", unequal.against())).unwrap_or_default();
+            predicate(metric, judged.value, baseline) + &said
+        };
+        let mut text = format!("{engine} {}", told(first, self.baseline));
         if let Some(second) = second {
-            text += &format!(" and {}", predicate(&second.ratio.metric, second.value, "it"));
+            text += &format!(" and {}", told(second, "it"));
         }
         format!("{text}, with {}", self.with_clients())
     }
@@ -211,6 +230,9 @@ impl<'a> Against<'a> {
     }
 
     fn undecided(&self) -> String {
+        if self.judged.is_empty() && self.not_ranked.is_some() {
+            return "Nothing can be decided between engines that did not have the same memory.".to_owned();
+        }
         let is_open = |headline: &&Headline| matches!(headline.ratio.change, Change::Undecided | Change::Void);
         let open: Vec<&Headline> = self.headlines.iter().filter(is_open).collect();
         let Some(first) = open.iter().copied().min_by_key(|headline| headline.place()) else { return self.decided() };
@@ -330,16 +352,6 @@ fn figure<'a>(row: &'a Row, metric: &str) -> Option<&'a Figure> {
 /// The type of operation whose 99th percentile a metric is.
 fn operation(metric: &str) -> Option<&str> {
     metric.strip_suffix(".p99_ms")
-}
-
-/// Whether two engines were given the same of the host and promise the same, as far as it is known.
-fn had_alike(results: &Results, engine: &str, other: &str) -> bool {
-    let had = |name: &str| {
-        let trial = loops_of(results).find(|trial| trial.record.plan.engine.name == name)?;
-        let plan = &trial.record.plan;
-        Some((&plan.engine.limits, plan.given_cache(), plan.given_durability()))
-    };
-    had(engine) == had(other)
 }
 
 /// The trials that run the mix: one that only loads may be spared the limits.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use rumba_core::comparability::why_not_ranked;
 use rumba_core::comparison::{Figure, Part, Row, Summary};
 use rumba_core::headline::CpuHeadline;
 use rumba_core::ratio::{Change, HEADLINE_CPU};
@@ -42,7 +43,7 @@ const QUESTIONS: [(&str, bool, &[&str]); 4] = [
     ("most operations per second", true, &["ops_per_s"]),
     ("least written per operation", false, &["wkb_per_op_with_drain", "wkb_per_op", "proc_wkb_per_op"]),
     ("least CPU per operation", false, &[HEADLINE_CPU[0], HEADLINE_CPU[1], "cpu_us_per_op"]),
-    ("smallest on disk", false, &["size_bytes"]),
+    ("smallest on disk, without logs", false, &["data_bytes"]),
 ];
 
 /// Whether the row is of an engine that stores nothing: it measures the harness and takes part in no contest.
@@ -96,13 +97,14 @@ fn verdict(
                 .filter(|metric| !cpu.excludes(metric))
                 .max_by_key(|metric| fit.iter().filter(|row| has(row, metric)).count())
         })?;
-    let mut entries: Vec<(&Row, &Figure, f64)> = Vec::new();
+    let mut entries: Vec<Entry<'_>> = Vec::new();
     for row in fit {
         match figure(row, metric).and_then(|figure| Some((figure, figure.median.value()?))) {
             Some((figure, median)) => entries.push((row, figure, median)),
             None => left_out.push(format!("{} has no {metric}", row.engine)),
         }
     }
+    let mut entries = comparable(summary, entries, metric, &mut left_out);
     if entries.len() < 2 {
         return None;
     }
@@ -111,6 +113,7 @@ fn verdict(
     if entries.iter().all(|(.., median)| *median < RESOLUTION) {
         return None;
     }
+    let against = compression_against(summary, best, &entries[1..], metric);
     let near = |other: f64| (other - median).abs() <= median.abs() * 0.01;
     let tested = |row: &Row| summary.relative(&best.engine, &row.engine, clients)?.metric(metric);
     let change = |row: &Row| Some(tested(row)?.change);
@@ -128,13 +131,52 @@ fn verdict(
         question,
         metric,
         engine: best.engine.clone(),
-        value: with_unit(metric, median),
+        value: with_unit(metric, median) + &against.map(|words| format!(" ({words})")).unwrap_or_default(),
         close: close.map(|(row, ..)| row.engine.clone()).collect(),
         seen_once,
         scope,
         left_out,
         why_not_host: cpu.why_not_host.filter(|_| metrics.contains(&HEADLINE_CPU[0])),
     })
+}
+
+type Entry<'a> = (&'a Row, &'a Figure, f64);
+
+/// The most entries that may be ranked with each other: those of engines that had the same memory. Among several choices
+/// as large it is that of the first engine. Why the others are left out is added.
+fn comparable<'a>(
+    summary: &Summary,
+    entries: Vec<Entry<'a>>,
+    metric: &str,
+    left_out: &mut Vec<String>,
+) -> Vec<Entry<'a>> {
+    let why_not = |one: &Row, other: &Row| {
+        let against = summary.relative(&one.engine, &other.engine, other.clients)?;
+        why_not_ranked(&against.comparability, metric)
+    };
+    let size = |(one, ..): &Entry<'a>| entries.iter().filter(|(other, ..)| why_not(one, other).is_none()).count();
+    // The first of the largest: `max_by_key` takes the last.
+    let Some((chosen, ..)) = entries.iter().rev().max_by_key(|entry| size(entry)).copied() else { return entries };
+    let (kept, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|(row, ..)| why_not(chosen, row).is_none());
+    left_out.extend(others.iter().filter_map(|(row, ..)| {
+        Some(format!("{} is not ranked with {}: {}", row.engine, chosen.engine, why_not(chosen, row)?))
+    }));
+    kept
+}
+
+/// `zstd against none`, where the winner is compressed otherwise than others and the metric depends on that.
+fn compression_against(summary: &Summary, best: &Row, others: &[Entry<'_>], metric: &str) -> Option<String> {
+    let mut words: Option<(String, Vec<String>)> = None;
+    for (row, ..) in others {
+        let Some(against) = summary.relative(&row.engine, &best.engine, best.clients) else { continue };
+        for unequal in against.comparability.iter().filter(|unequal| unequal.is_said_of(metric)) {
+            let (_, all) = words.get_or_insert_with(|| (unequal.one.clone(), Vec::new()));
+            if !all.contains(&unequal.other) {
+                all.push(unequal.other.clone());
+            }
+        }
+    }
+    words.map(|(own, others)| format!("{own} against {}", others.join(", ")))
 }
 
 /// The rows that may win, and why the others may not.
@@ -167,7 +209,7 @@ fn figure<'a>(row: &'a Row, metric: &str) -> Option<&'a Figure> {
 
 fn with_unit(metric: &str, value: f64) -> String {
     match metric {
-        "size_bytes" => SizeUnit::for_largest(value).show_with_unit(value),
+        "data_bytes" => SizeUnit::for_largest(value).show_with_unit(value),
         "ops_per_s" => format!("{value:.0}/s"),
         name if name.contains("cpu_us") => format!("{} µs", significant(value)),
         _ => format!("{} KB", significant(value)),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rumba_core::comparability::{Unequal, unequal};
 use rumba_core::comparison::{
     CHARGED, Compared, ComparedRow, Comparison, Figure, Part, PhaseFigures, Row, Side, Summary, Unfinished, Unmatched,
     metrics_by_rule,
@@ -17,7 +18,7 @@ use rumba_core::units::counted;
 use crate::alike::{called_as, engines};
 use crate::conditions::condition_changes;
 use crate::ratios::{discover, headline_verdicts, ratio};
-use crate::relative::{headline_names, is_main, p99s};
+use crate::relative::{headline_names, is_main, p99s, setup};
 use crate::summary::summarise;
 use crate::validity::withhold;
 use crate::written::written_change;
@@ -46,8 +47,9 @@ pub(crate) fn compare_summed(
             match match_row.and_then(|match_row| Some((match_row, match_row.part(part)?))) {
                 Some((match_row, figures_of_other)) => {
                     let in_turns = took_turns((base, figures), (other, figures_of_other));
+                    let comparability = comparability((base, &row.engine), (other, &match_row.engine));
                     let row = compared_row(row, match_row, part, figures, figures_of_other);
-                    rows.push(ComparedRow { all_clients, in_turns, ..row });
+                    rows.push(ComparedRow { all_clients, in_turns, comparability, ..row });
                 }
                 None => unmatched.push(Unmatched {
                     engine: row.engine.clone(),
@@ -157,6 +159,13 @@ fn in_turns(mut trials: Vec<Start>) -> bool {
     2 * turns >= trials.len() && 4 * base_first >= pairs && 4 * base_first <= 3 * pairs
 }
 
+/// What an engine does not have alike in both runs.
+fn comparability(base: (&Results, &str), other: (&Results, &str)) -> Vec<Unequal> {
+    let [base, other] =
+        [base, other].map(|(results, engine)| setup(results.trials.iter().map(|trial| &trial.record), engine));
+    other.zip(base).map_or_else(Vec::new, |(other, base)| unequal(&other, &base))
+}
+
 fn compared_row(row: &Row, match_row: &Row, part: Part, base: &PhaseFigures, other: &PhaseFigures) -> ComparedRow {
     let mut metrics = compared_metrics(part, base, other);
     metrics.iter_mut().for_each(|compared| withhold(&mut compared.ratio, row, match_row, part));
@@ -179,6 +188,7 @@ fn compared_row(row: &Row, match_row: &Row, part: Part, base: &PhaseFigures, oth
         base_starts,
         other_starts,
         in_turns: false,
+        comparability: Vec::new(),
         written: written_change(part, &metrics).filter(|_| unsound.is_none()),
         unsound,
         metrics,

@@ -3,7 +3,7 @@
 use rumba_core::counted::{NOT_COUNTED, metrics_of_record, rule_of};
 use rumba_core::engine::DEFERRED_BYTES;
 use rumba_core::host_cpu::host_cpu_s;
-use rumba_core::metric::Metric;
+use rumba_core::metric::{Metric, without_logs};
 use rumba_core::record::{PhaseKind, PhaseRecord, Record, Spent};
 
 use crate::search::DISTURBING;
@@ -146,14 +146,10 @@ fn growth(record: &Record, op: &str) -> Metric {
     let Some(settled) = before_work(record).filter(is_settled) else {
         return Metric::absent("the record lacks the settle before the warmup, and with it the size of the data then");
     };
-    let grown = less(&data_bytes(drain), &data_bytes(settled));
+    let data = |phase: &PhaseRecord| without_logs(&phase.metrics.size_bytes, &phase.metrics.log_bytes);
+    let grown = less(&data(drain), &data(settled));
     let counts = working.iter().filter_map(|phase| phase.op_types.get(op)).map(|op| op.count as f64);
     grown.per(counts.sum(), "operations of this type")
-}
-
-/// What the data takes on disk at the end of a phase, without logs.
-fn data_bytes(phase: &PhaseRecord) -> Metric {
-    less(&phase.metrics.size_bytes, &phase.metrics.log_bytes)
 }
 
 /// The difference; absent as soon as one of both is.

@@ -231,16 +231,8 @@ mod tests {
         let changed = |server: &str, clients_ask_durability: bool| {
             let of = |durability: Durability| {
                 run(&["a"], |record| {
-                    let (family, form) = (Family::KeyValue, Form::Server);
-                    record.plan.facts = Some(EngineFacts {
-                        family,
-                        form,
-                        keeps_data: true,
-                        has_cache: true,
-                        clients_ask_durability,
-                        has_buffered_level: true,
-                        overruled: Overruled::default(),
-                    });
+                    let facts = EngineFacts::new(Family::KeyValue, Form::Server);
+                    record.plan.facts = Some(EngineFacts { clients_ask_durability, ..facts });
                     (record.plan.engine.server, record.plan.engine.durability) = (Some(server.to_owned()), durability);
                 })
             };
@@ -258,15 +250,9 @@ mod tests {
         let of = |common: u64, own: Option<u64>| {
             run(&["a"], |record| {
                 let cache = own.map(|bytes| Own::new("pool", Some(bytes)));
-                record.plan.facts = Some(EngineFacts {
-                    family: Family::KeyValue,
-                    form: Form::BuiltIn,
-                    keeps_data: true,
-                    has_cache: true,
-                    clients_ask_durability: false,
-                    has_buffered_level: true,
-                    overruled: Overruled { cache, durability: None },
-                });
+                let overruled = Overruled { cache, durability: None };
+                let facts = EngineFacts::new(Family::KeyValue, Form::BuiltIn);
+                record.plan.facts = Some(EngineFacts { overruled, ..facts });
                 record.plan.engine.cache = common;
                 let set = own.map(|bytes| ("pool".to_owned(), Value::Int(bytes as i64)));
                 record.plan.engine.settings = set.into_iter().collect();

@@ -406,6 +406,7 @@ mod tests {
             other_starts: Starts::default(),
             in_turns: false,
             unsound: None,
+            comparability: Vec::new(),
             metrics: vec![Compared { ratio, base: of(base), other: of(other) }],
             written: None,
         }

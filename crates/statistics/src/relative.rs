@@ -1,8 +1,12 @@
 //! The engines of one run against each other.
 
+use std::collections::BTreeMap;
+
+use rumba_core::comparability::{Setup, unequal};
 use rumba_core::comparison::{Figure, OpFigures, Part, PhaseFigures, Relative, RelativeRow, Row, metric_info};
 use rumba_core::headline::{CpuHeadline, cpu_of_group};
 use rumba_core::ratio::{Change, HEADLINE_CPU, HEADLINE_LOAD, HEADLINE_RUN, MAIN_SHARE, Ratio};
+use rumba_core::record::{Record, TrialPart};
 use rumba_core::starts::Starts;
 use rumba_core::workload::engine_in_test;
 
@@ -10,10 +14,17 @@ use crate::ratios::{discover, headline_verdicts, ratio};
 use crate::validity::withhold;
 
 /// What is set against the baseline beside the headlines.
-const DETAILS: &[&str] = &["rkb_per_op", "wkb_per_op", "proc_wkb_per_op", "cpu_us_per_op", "rss_bytes"];
+const DETAILS: &[&str] = &["rkb_per_op", "wkb_per_op", "proc_wkb_per_op", "cpu_us_per_op", "rss_bytes", "size_bytes"];
+
+/// What an engine, with its test, was given in its trials. Those that run the mix say it: one that only loads may be spared
+/// the limits.
+pub fn setup<'a>(records: impl IntoIterator<Item = &'a Record>, engine: &str) -> Option<Setup> {
+    let mut of_engine = records.into_iter().filter(|record| record.plan.engine.name == engine);
+    of_engine.find(|record| record.plan.part != TrialPart::Load).map(Setup::of_record)
+}
 
 /// Every engine against every other in the same test, with each as the baseline.
-pub fn relative(rows: &[Row]) -> Vec<Relative> {
+pub fn relative(rows: &[Row], records: &[&Record]) -> Vec<Relative> {
     let mut baselines: Vec<&str> = Vec::new();
     for row in rows {
         if !baselines.contains(&row.engine_alone()) {
@@ -23,10 +34,14 @@ pub fn relative(rows: &[Row]) -> Vec<Relative> {
     if baselines.len() < 2 {
         return Vec::new();
     }
-    baselines.into_iter().map(|baseline| to_baseline(rows, baseline)).collect()
+    let setups = rows.iter().filter_map(|row| Some((&*row.engine, setup(records.iter().copied(), &row.engine)?)));
+    let setups: Setups = setups.collect();
+    baselines.into_iter().map(|baseline| to_baseline(rows, baseline, &setups)).collect()
 }
 
-fn to_baseline(rows: &[Row], baseline: &str) -> Relative {
+type Setups<'a> = BTreeMap<&'a str, Setup>;
+
+fn to_baseline(rows: &[Row], baseline: &str, setups: &Setups<'_>) -> Relative {
     let others = rows.iter().filter(|row| row.engine_alone() != baseline);
     let row = |row: &Row| {
         let name = engine_in_test(baseline, row.test.as_deref());
@@ -40,7 +55,9 @@ fn to_baseline(rows: &[Row], baseline: &str) -> Relative {
                 (ratio.change, ratio.more_repeats) = (Change::Undecided, None);
             }
         }
-        Some(RelativeRow { engine: row.engine.clone(), clients: row.clients, unsound, metrics })
+        let both = setups.get(&*row.engine).zip(setups.get(&*base.engine));
+        let comparability = both.map_or_else(Vec::new, |(own, base)| unequal(own, base));
+        Some(RelativeRow { engine: row.engine.clone(), clients: row.clients, unsound, comparability, metrics })
     };
     let rows: Vec<RelativeRow> = others.filter_map(row).collect();
     let tested = rows.iter().filter(|row| row.unsound.is_none()).flat_map(|row| &row.metrics);
@@ -117,7 +134,10 @@ pub fn is_main(figures: &PhaseFigures, op: &str) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use rumba_core::metric::Metric;
-    use rumba_core::record::Record;
+
+    use rumba_core::comparability::Unequal;
+    use rumba_core::engine::{EngineFacts, Family, Form};
+    use rumba_core::parity::Reads;
 
     use crate::testing::{break_data, record, results};
     use crate::{Summary, summarise};
@@ -197,6 +217,34 @@ mod tests {
         let summary = summarise(&results(records));
         assert_eq!(cpu_headline(&summary).0, "cpu_us_per_op_with_drain");
         assert!(CpuHeadline::of_rows(&summary.rows).why_not_host.unwrap().ends_with("cached: it is elsewhere"));
+    }
+
+    /// The same cache in the same limit was taken for the same memory.
+    #[test]
+    fn a_ratio_says_which_conditions_its_engines_do_not_have_alike() {
+        let mut records = records();
+        for record in &mut records {
+            let is_b = record.plan.engine.name == "b";
+            record.plan.engine.limits.memory_bytes = Some(1 << 30);
+            record.plan.facts = Some(EngineFacts {
+                reads: Some(if is_b { Reads::Buffered } else { Reads::Direct }),
+                compression: Some(if is_b { "zstd" } else { "none" }.to_owned()),
+                ..EngineFacts::new(Family::KeyValue, Form::Server)
+            });
+        }
+        let words = |records: &[Record]| {
+            let summary = summarise(&results(records.to_vec()));
+            let row = summary.relative("a", "b", 8).unwrap().comparability.clone();
+            row.iter().map(Unequal::words).collect::<Vec<_>>()
+        };
+        let compression = "compression: zstd against none";
+        let path = "files read: through the page cache against past the page cache";
+        assert_eq!(words(&records), [path, compression]);
+        for record in &mut records {
+            record.plan.engine.cache_is_derived = true;
+            record.plan.engine.cache = if record.plan.engine.name == "b" { 256 << 20 } else { 800 << 20 };
+        }
+        assert_eq!(words(&records), [compression], "both were given the memory");
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub fn summarise(results: &Results) -> Summary {
     Summary {
         claim_verdicts: VerdictCount::of(claims.iter().filter(|judged| judged.test.is_some()).count()),
         claims,
-        relative: relative(&rows),
+        relative: relative(&rows, &records),
         trends,
         rows,
         unfinished: all.iter().filter_map(|record| unfinished(record)).collect(),

@@ -26,7 +26,7 @@ use rumba_core::engine::{
     require_database,
 };
 use rumba_core::error::EngineError;
-use rumba_core::memory::MemoryNeed;
+use rumba_core::memory::{AdvisedCache, MemoryNeed};
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::SettingError;
 
@@ -68,6 +68,15 @@ impl Engine for FractalTree {
         let is_direct = config.settings.bool("direct_io") == Some(true);
         let reads = if is_direct { Reads::Direct } else { Reads::Buffered };
         Nature::new("REPEATABLE READ", config.durability != Durability::None, reads)
+    }
+
+    fn advised_cache(&self, config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
+        let is_buffered = self.nature(config).reads == Some(Reads::Buffered);
+        is_buffered.then_some(AdvisedCache { bytes: memory_bytes / 2, rule: "half of it, TokuDB's default" })
+    }
+
+    fn compression(&self, config: &EngineConfig) -> Option<String> {
+        Some(config.compression.clone().unwrap_or_else(|| options::DEFAULT.to_owned()))
     }
 
     fn availability(&self, asked: Asked<'_>) -> Availability {

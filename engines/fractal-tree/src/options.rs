@@ -13,7 +13,7 @@ const METHODS: [(&str, i32); 5] = [("none", 0), ("snappy", 7), ("zlib", 8), ("qu
 pub const COMPRESSIONS: &[&str] = &[METHODS[0].0, METHODS[1].0, METHODS[2].0, METHODS[3].0, METHODS[4].0];
 
 /// What is taken where an experiment does not say: the default of TokuDB.
-const DEFAULT: &str = "zlib";
+pub const DEFAULT: &str = "zlib";
 
 /// The least that a cache can be: the library needs room for some nodes of which each may be as large as a page.
 const LEAST_CACHE: u64 = 1 << 20;

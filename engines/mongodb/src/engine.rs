@@ -8,6 +8,7 @@ use rumba_core::engine::{
     Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Instance, Schema, is_dsn, require_database,
 };
 use rumba_core::error::EngineError;
+use rumba_core::memory::AdvisedCache;
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::SettingError;
 use rumba_protocol_mongodb::{Admin, MongoCounts, SessionOptions};
@@ -61,6 +62,10 @@ impl Server {
 /// Whether the server maps its files into memory: MMAPv1 does.
 fn is_mapped(options: &Options) -> bool {
     options.arguments.get("storageEngine").is_some_and(|engine| engine == "mmapv1")
+}
+
+fn is_wired_tiger(options: &Options) -> bool {
+    options.arguments.get("storageEngine").is_none_or(|engine| engine == "wiredTiger")
 }
 
 fn setting(error: SettingError) -> EngineError {
@@ -170,6 +175,26 @@ impl Engine for MongoEngine {
             has_log: Some(config.durability != Durability::None),
             reads: Some(if is_mapped(&options) { Reads::Mapped } else { Reads::Buffered }),
         }
+    }
+
+    /// What WiredTiger takes there by default. MongoRocks has no such rule, and MMAPv1 no cache.
+    fn advised_cache(&self, config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
+        let rule = "half of what is beyond 1 GiB and 256 MiB at least, its default";
+        let bytes = (memory_bytes.saturating_sub(1 << 30) / 2).max(256 << 20);
+        let options = Options::read(self.brand, config).unwrap_or_default();
+        (self.brand == Brand::MongoDb && is_wired_tiger(&options)).then_some(AdvisedCache { bytes, rule })
+    }
+
+    fn compression(&self, config: &EngineConfig) -> Option<String> {
+        let options = Options::read(self.brand, config).unwrap_or_default();
+        let default = match self.brand {
+            _ if config.is_existing() => None,
+            Brand::MongoDb if is_mapped(&options) => Some("none"),
+            Brand::MongoDb if is_wired_tiger(&options) => Some("snappy"),
+            // What MongoRocks and SecantusDB compress with by default depends on their version.
+            _ => None,
+        };
+        config.compression.clone().or(default.map(str::to_owned))
     }
 
     /// `no-sync` is kept as `buffered`: without `j` the log is written every 100 ms, and with it the log is synced too.

@@ -1,8 +1,10 @@
 //! Compression by name: what it means for tables and for the server.
 
+use rumba_core::engine::EngineConfig;
 use rumba_core::setting::SettingError;
 
 use crate::counters::Kind;
+use crate::options::spelled;
 use crate::plan::Asked;
 use rumba_server_kit::version::Version;
 
@@ -28,6 +30,45 @@ pub struct Compressed {
     pub plugins: Vec<String>,
     /// Options of MyRocks' column families.
     pub families: Vec<(String, String)>,
+}
+
+/// What data is compressed with: `none` if it is not; `None` where a server that others run decides it.
+pub fn in_force(kind: &Kind, config: &EngineConfig) -> Option<String> {
+    let set = |name: &str| {
+        let mut all = config.settings.0.iter();
+        all.find(|(setting, _)| spelled(setting).ends_with(name)).map(|(_, value)| value.to_string())
+    };
+    let named = || config.compression.clone();
+    match kind {
+        Kind::InnoDb if set("page_compressed").is_some_and(|level| level != "0") => {
+            Some(format!("page-{}", set("compression_algorithm").unwrap_or_else(|| "zlib".to_owned())))
+        }
+        Kind::InnoDb if set("row_format").is_some_and(|format| format.eq_ignore_ascii_case("compressed")) => {
+            Some("zlib".to_owned())
+        }
+        Kind::InnoDb => named().or_else(|| Some("none".to_owned())),
+        Kind::RocksDb => {
+            let written =
+                ["override_cf_options", "default_cf_options"].into_iter().find_map(|name| of_families(&set(name)?));
+            // RocksDB's own default, of the builds that have it.
+            let default = || (!config.is_existing()).then(|| "snappy".to_owned());
+            written.or_else(named).or_else(default)
+        }
+        Kind::Other(name) if name.eq_ignore_ascii_case("tokudb") => named().or_else(|| Some("zlib".to_owned())),
+        Kind::Other(_) => named(),
+    }
+}
+
+/// The compression of the bottommost level, which holds most of the data, in options of column families: `zstd`.
+fn of_families(options: &str) -> Option<String> {
+    let value = |name: &str| {
+        let parts = options.split(['{', ';', '}']).filter_map(|part| part.trim().split_once('='));
+        let found = parts.filter(|(own, _)| *own == name).map(|(_, value)| value.rsplit(':').next().unwrap_or(value));
+        found.last().filter(|word| *word != "kDisableCompressionOption")
+    };
+    let word = ["bottommost_compression", "compression_per_level", "compression"].into_iter().find_map(value)?;
+    let plain = word.trim_start_matches('k').trim_end_matches("Compression").trim_end_matches("NotFinal");
+    Some(if plain == "No" { "none".to_owned() } else { plain.to_ascii_lowercase() })
 }
 
 /// What the experiment's compression comes to. `software` is that of a server
@@ -184,4 +225,36 @@ fn myrocks(
     out.families.push(("compression_per_level".into(), levels));
     out.families.push(("bottommost_compression".into(), word.into()));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_core::setting::Value;
+
+    use super::*;
+
+    fn of(kind: &Kind, compression: Option<&str>, settings: &[(&str, &str)]) -> Option<String> {
+        let settings = settings.iter().map(|(name, value)| (*name, Value::Text((*value).to_owned()))).collect();
+        let compression = compression.map(str::to_owned);
+        in_force(kind, &EngineConfig { compression, settings, ..EngineConfig::new("engine") })
+    }
+
+    /// Sizes with zstd were compared with sizes without compression, and nothing said so.
+    #[test]
+    fn the_compression_in_force_is_known_also_where_the_experiment_names_none() {
+        let is = |found: Option<String>, name: &str| assert_eq!(found.as_deref(), Some(name));
+        is(of(&Kind::InnoDb, None, &[]), "none");
+        is(of(&Kind::InnoDb, Some("zlib"), &[]), "zlib");
+        is(of(&Kind::InnoDb, None, &[("row_format", "compressed")]), "zlib");
+        is(of(&Kind::RocksDb, None, &[]), "snappy");
+        is(of(&Kind::RocksDb, Some("zstd"), &[]), "zstd");
+        let options = "compression=kNoCompression;block_based_table_factory={block_size=4096}";
+        is(of(&Kind::RocksDb, None, &[("rocksdb_default_cf_options", options)]), "none");
+        let single = "default={bottommost_compression=kZSTDNotFinalCompression}";
+        is(of(&Kind::RocksDb, Some("lz4"), &[("rocksdb_override_cf_options", single)]), "zstd");
+        let levels = "compression_per_level=kNoCompression:kLZ4Compression";
+        is(of(&Kind::RocksDb, None, &[("default_cf_options", levels)]), "lz4");
+        is(of(&Kind::of("TokuDB"), None, &[]), "zlib");
+        assert_eq!(of(&Kind::of("Aria"), None, &[]), None);
+    }
 }

@@ -9,7 +9,7 @@ use rumba_core::engine::{
     is_dsn, require_database,
 };
 use rumba_core::error::EngineError;
-use rumba_core::memory::MemoryNeed;
+use rumba_core::memory::{AdvisedCache, MemoryNeed};
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::{Kind as SettingKind, SettingError, SettingInfo};
 use rumba_core::sql::Dialect;
@@ -386,6 +386,18 @@ impl Engine for MySqlEngine {
             has_log: has_log.then_some(true),
             reads: is_direct.map(|is_direct| if is_direct { Reads::Direct } else { Reads::Buffered }),
         }
+    }
+
+    /// InnoDB takes what fits, as its manual advises; MyRocks too, unless it shares the memory with the page cache.
+    fn advised_cache(&self, config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
+        let is_buffered = self.nature(config).reads == Some(Reads::Buffered);
+        let is_rocks = matches!(self.kind(config), Some(Kind::RocksDb));
+        let rule = "a third of it, as RocksDB's makers advise";
+        (is_rocks && is_buffered).then_some(AdvisedCache { bytes: memory_bytes / 3, rule })
+    }
+
+    fn compression(&self, config: &EngineConfig) -> Option<String> {
+        compression::in_force(&self.kind(config)?, config)
     }
 
     fn overruled(&self, config: &EngineConfig) -> Overruled {

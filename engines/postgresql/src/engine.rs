@@ -9,7 +9,7 @@ use rumba_core::engine::{
     require_database,
 };
 use rumba_core::error::EngineError;
-use rumba_core::memory::MemoryNeed;
+use rumba_core::memory::{AdvisedCache, MemoryNeed};
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::SettingError;
 use rumba_core::sql::Dialect;
@@ -269,6 +269,15 @@ impl Engine for PostgreSql {
         };
         let is_synced = |level| matches!(level, Durability::Sync | Durability::Buffered);
         Nature { isolation, has_log: level.map(is_synced), reads: Some(Reads::Buffered) }
+    }
+
+    fn advised_cache(&self, _config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
+        Some(AdvisedCache { bytes: memory_bytes / 4, rule: "a quarter of it, as PostgreSQL's manual advises" })
+    }
+
+    /// Pages are never compressed: a named compression is that of the log and of long values.
+    fn compression(&self, config: &EngineConfig) -> Option<String> {
+        config.compression.clone().or_else(|| (!config.is_existing()).then(|| "none".to_owned()))
     }
 
     fn overruled(&self, config: &EngineConfig) -> Overruled {

@@ -26,11 +26,31 @@ pub const COMPRESSIONS: [(&str, &str); 6] = [
     ("zstd", "kZSTD"),
 ];
 
+/// What RocksDB compresses with where nothing is set.
+const DEFAULT_COMPRESSION: &str = "snappy";
+
 /// The published layout: nothing for L0 to L2, lz4 below (the last entry holds
 /// for all deeper levels), and the named one at the bottommost.
 const LAYERED: &str = "kNoCompression:kNoCompression:kNoCompression:kLZ4Compression";
 
 const MIB: u64 = 1 << 20;
+
+/// What the bottommost level is compressed with: by the option that is set for it, else by `compression`, else by RocksDB's
+/// own default.
+pub fn compression_of(config: &EngineConfig) -> String {
+    let set = |name: &str| config.settings.get(name).map(ToString::to_string);
+    let own = set("bottommost_compression").filter(|word| word != "kDisableCompressionOption");
+    let levels = || set("compression_per_level").and_then(|levels| Some(levels.rsplit(':').next()?.to_owned()));
+    let word = own.or_else(|| {
+        // The layout that goes with `compression` names the bottommost level, which comes before all levels.
+        let is_layered = config.compression.as_deref().is_some_and(|name| name != "none");
+        if is_layered { None } else { levels().or_else(|| set("compression")) }
+    });
+    match word {
+        Some(word) => COMPRESSIONS.iter().find(|(_, own)| *own == word).map_or(word, |(name, _)| (*name).to_owned()),
+        None => config.compression.clone().unwrap_or_else(|| DEFAULT_COMPRESSION.to_owned()),
+    }
+}
 
 /// Everything that is decided before RocksDB is opened.
 pub struct Plan {
@@ -327,5 +347,26 @@ fn remedy(shape: Shape) -> &'static str {
         Shape::Whole => "expected a whole number, or a size such as \"8MiB\"",
         Shape::Fraction => "expected a number",
         Shape::Text => "expected one value as RocksDB spells it: \"kZSTD\", or \"{level=3;strategy=0}\"",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sizes with zstd were compared with sizes without compression, and nothing said so.
+    #[test]
+    fn the_compression_in_force_is_known_also_where_the_experiment_names_none() {
+        let of = |name: Option<&str>, settings: &[(&str, &str)]| {
+            let settings = settings.iter().map(|(name, value)| (*name, Value::Text((*value).to_owned()))).collect();
+            let compression = name.map(str::to_owned);
+            compression_of(&EngineConfig { compression, settings, ..EngineConfig::new("rocksdb") })
+        };
+        assert_eq!(of(None, &[]), "snappy");
+        assert_eq!(of(Some("none"), &[]), "none");
+        assert_eq!(of(Some("zstd"), &[("compression", "kLZ4Compression")]), "zstd");
+        assert_eq!(of(None, &[("compression", "kLZ4Compression")]), "lz4");
+        assert_eq!(of(Some("zstd"), &[("bottommost_compression", "kNoCompression")]), "none");
+        assert_eq!(of(None, &[("compression_per_level", "kNoCompression:kZSTD")]), "zstd");
     }
 }

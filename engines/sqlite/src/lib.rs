@@ -22,7 +22,7 @@ use rumba_core::engine::{
     Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
 use rumba_core::error::EngineError;
-use rumba_core::memory::MemoryNeed;
+use rumba_core::memory::{AdvisedCache, MemoryNeed};
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::SettingError;
 use rumba_core::sql::{Dialect, SqlSession};
@@ -64,6 +64,11 @@ impl Engine for Sqlite {
         let journal = settings.text("journal_mode").unwrap_or_default();
         let has_log = !journal.eq_ignore_ascii_case("off") && !journal.eq_ignore_ascii_case("memory");
         Nature::new("SERIALIZABLE", has_log, Reads::Buffered)
+    }
+
+    /// SQLite's makers leave most caching to the operating system: their default is 2 MB for a connection.
+    fn advised_cache(&self, _config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
+        Some(AdvisedCache { bytes: memory_bytes / 4, rule: "a quarter of it, shared by all connections" })
     }
 
     fn overruled(&self, config: &EngineConfig) -> Overruled {

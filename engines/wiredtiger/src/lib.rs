@@ -27,7 +27,7 @@ use rumba_core::engine::{
     Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
 use rumba_core::error::EngineError;
-use rumba_core::memory::MemoryNeed;
+use rumba_core::memory::{AdvisedCache, MemoryNeed};
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::SettingError;
 
@@ -64,6 +64,18 @@ impl Engine for WiredTiger {
         let has_log = config.settings.bool("log.enabled").unwrap_or(config.durability != Durability::None);
         let is_direct = config.settings.text("direct_io").is_some_and(|files| files.contains("data"));
         Nature::new("SNAPSHOT", has_log, if is_direct { Reads::Direct } else { Reads::Buffered })
+    }
+
+    /// MongoDB's rule for its WiredTiger, with a lower bound that suits small limits.
+    fn advised_cache(&self, config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
+        let rule = "half of what is beyond 1 GiB, MongoDB's rule, and a quarter of it at least";
+        let bytes = (memory_bytes.saturating_sub(1 << 30) / 2).max(memory_bytes / 4);
+        let is_buffered = self.nature(config).reads == Some(Reads::Buffered);
+        is_buffered.then_some(AdvisedCache { bytes, rule })
+    }
+
+    fn compression(&self, config: &EngineConfig) -> Option<String> {
+        Some(config.compression.clone().unwrap_or_else(|| "none".to_owned()))
     }
 
     fn availability(&self, asked: Asked<'_>) -> Availability {

@@ -63,8 +63,9 @@ impl Admitted {
         let (engines, unlimited) = enforced(&experiment.engines, data_base, allowed)?;
         let few = plan::few_repeats(&experiment);
         let same = experiment.same_engines.iter().cloned();
-        let notices =
-            experiment.left_out.iter().cloned().chain(few).chain(same).chain(tight.iter().map(placed)).collect();
+        let unused = experiment.unused_memory.iter().cloned();
+        let told_first = experiment.left_out.iter().cloned().chain(few).chain(same);
+        let notices = told_first.chain(tight.iter().map(placed)).chain(unused).collect();
         let tight = tight.iter().map(|shortage| told(&shortage.mistake, shortage.mistake.problem.clone()));
         let known = unlimited.into_iter().chain(tight).collect();
         let data_base = data_base.to_owned();
@@ -114,7 +115,7 @@ impl Admitted {
         conditions.insert("data, logical".to_owned(), show_bytes(rows as f64));
         conditions.extend(plan::data_over_cache(&experiment, memory, registry));
         let mut warnings = facts.warnings();
-        warnings.extend(experiment.left_out.iter().cloned().chain(known));
+        warnings.extend(experiment.left_out.iter().chain(&experiment.unused_memory).cloned().chain(known));
         warnings.extend(plan::warnings(&experiment, memory, registry));
         // A run may go on from another working directory.
         let data_base = std::path::absolute(&data_base).unwrap_or(data_base);

@@ -57,7 +57,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     let Engines { fitted, left_out, entries } = engines(table, root, &asked)?;
     clients::refuse_too_few(table, &run, least.as_ref())?;
     clients::refuse_too_many(table, &run, &fitted, &*bound, registry)?;
-    let (shortages, memory_needs) = memory::of_all(&fitted);
+    let memory::Budgets { shortages, unused: unused_memory, needs: memory_needs } = memory::Budgets::of(&fitted);
     let engines: Vec<EngineConfig> = fitted.into_iter().map(|fitted| fitted.config).collect();
     let absent = names_in_claims(left_out.iter().map(|(name, _)| name), &tests);
     let excused = |engine: &str| !wanted.is_empty() || absent.iter().any(|name| engine_name::is_called(name, engine));
@@ -81,6 +81,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
         same_engines: if run.aa { Vec::new() } else { same_engine::warnings(&engines, registry) },
         never_decided,
         shortages,
+        unused_memory,
         memory_needs,
         engines,
         run,

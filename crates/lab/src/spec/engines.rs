@@ -233,7 +233,11 @@ fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_
     let mut config = EngineConfig {
         name,
         engine: plain.engine,
-        cache: table.get("cache").map_or(Ok(plain.cache), |node| take::bytes("cache", node, data_bytes))?,
+        cache: match table.get("cache").filter(|node| !memory::is_auto(node)) {
+            Some(node) => take::bytes("cache", node, data_bytes)?,
+            None => plain.cache,
+        },
+        cache_is_derived: plain.cache_is_derived,
         durability: table.get("durability").map_or(Ok(plain.durability), durability)?,
         compression: table.get("compression").map(|node| compression(engine, node)).transpose()?,
         library: table.get("library").map(|node| library(engine, node)).transpose()?,

@@ -2,9 +2,13 @@
 //! with it where the experiment names none.
 
 use rumba_core::common::Given;
+use rumba_core::comparability::PAGE_CACHE_SHARE;
 use rumba_core::engine::{Engine, EngineConfig};
 use rumba_core::memory::{MemoryNeed, MemoryUse};
+use rumba_core::parity::Reads;
+use rumba_core::setting::Value;
 use rumba_core::units::{counted, show_bytes};
+use rumba_core::warning::Warning;
 
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table, Tree};
@@ -33,6 +37,17 @@ pub struct Fit {
     /// The settings that follow from the sizes of data and memory, and why.
     pub by_data: Option<String>,
     shortage: Option<Shortage>,
+    unused: Option<Warning>,
+}
+
+/// What the limits of memory of all engines come to.
+pub struct Budgets {
+    /// Limits that are too small, or hardly enough.
+    pub shortages: Vec<Shortage>,
+    /// Limits that engines leave unused.
+    pub unused: Vec<Warning>,
+    /// The engines' needs, and the settings that follow from the size of the data, as conditions.
+    pub needs: Vec<(String, String)>,
 }
 
 /// A `limits.memory` that is less than an engine needs, or hardly more.
@@ -44,42 +59,102 @@ pub struct Shortage {
     pub is_impossible: bool,
 }
 
-/// The shortages of all engines; their needs, and the settings that follow from the size of the data, as conditions.
-pub fn of_all(fitted: &[Fitted]) -> (Vec<Shortage>, Vec<(String, String)>) {
-    let needs = fitted
-        .iter()
-        .filter_map(|Fitted { config, fit }| Some((format!("memory needed, {}", config.name), fit.need.clone()?)));
-    let by_data = fitted.iter().filter_map(|Fitted { config, fit }| {
-        Some((format!("set by data size, {}", config.name), fit.by_data.clone()?))
-    });
-    (fitted.iter().filter_map(|fitted| fitted.fit.shortage.clone()).collect(), needs.chain(by_data).collect())
+impl Budgets {
+    /// Of these engines.
+    pub fn of(fitted: &[Fitted]) -> Self {
+        let need =
+            |Fitted { config, fit }: &Fitted| Some((format!("memory needed, {}", config.name), fit.need.clone()?));
+        let by_data = |Fitted { config, fit }: &Fitted| {
+            Some((format!("set by data size, {}", config.name), fit.by_data.clone()?))
+        };
+        Self {
+            shortages: fitted.iter().filter_map(|fitted| fitted.fit.shortage.clone()).collect(),
+            unused: fitted.iter().filter_map(|fitted| fitted.fit.unused.clone()).collect(),
+            needs: fitted.iter().filter_map(need).chain(fitted.iter().filter_map(by_data)).collect(),
+        }
+    }
 }
 
-/// Derives the cache of an engine with limited memory whose experiment names
-/// none, and compares what it needs with what it has, where the size of its cache is known: a setting of its own may say it
-/// in other terms. An existing server is under no limit, and given no cache.
+/// The value of `cache` that has it derived from `limits.memory`.
+pub const AUTO: &str = "auto";
+
+/// Whether a `cache` is to be derived.
+pub fn is_auto(node: &Node) -> bool {
+    matches!(&node.tree, Tree::Scalar(Value::Text(text)) if text.trim() == AUTO)
+}
+
+/// Derives the cache of an engine with limited memory whose experiment names none or `"auto"`, and compares what the engine
+/// needs with what it has. That is possible only where the size of its cache is known: one of its own settings may give it in
+/// other terms. An existing server is under no limit and is given no cache.
 pub fn fit(engine: &dyn Engine, config: &mut EngineConfig, table: &Table, work: MemoryUse) -> Fit {
     let Some(memory) = config.limits.memory_bytes.filter(|_| !config.is_existing()) else { return Fit::default() };
     let need = engine.memory_need(config);
-    let derived = table.get("cache").is_none() && engine.has_cache(config);
-    if derived {
-        config.cache = derive(need.as_ref(), memory, work);
+    let mut rule = "as much as fits";
+    config.cache_is_derived = table.get("cache").is_none_or(is_auto) && engine.has_cache(config);
+    if config.cache_is_derived {
+        (config.cache, rule) = derive(engine, config, need.as_ref(), memory, work);
     }
-    let cache = config.given_cache(Some(&engine.facts(config)));
-    let (Some(need), Some(bytes)) = (need, cache.value) else { return Fit::default() };
-    let whose = match derived && cache.by.is_none() {
-        true => format!("a cache of {cache}, derived from limits.memory"),
+    let facts = engine.facts(config);
+    let cache = config.given_cache(Some(&facts));
+    let Some(bytes) = cache.value else { return Fit::default() };
+    let is_direct = facts.has_cache && facts.reads == Some(Reads::Direct);
+    let unused = is_direct.then(|| unused(need.as_ref(), config, &cache, bytes, memory, work)).flatten();
+    let Some(need) = need else { return Fit { unused, ..Fit::default() } };
+    let whose = match config.cache_is_derived && cache.by.is_none() {
+        true => format!("a cache of {cache}, derived from limits.memory ({rule})"),
         false => format!("its cache of {cache}"),
     };
     let words = words(&need, bytes, &whose, memory, work);
-    Fit { shortage: shortage(&need, config, table, &cache, work), need: Some(words), by_data: None }
+    Fit { shortage: shortage(&need, config, table, &cache, work), need: Some(words), unused, by_data: None }
 }
 
-/// The largest cache with which the need leaves a fifth of the memory; half of
-/// it where the need is not known.
-fn derive(need: Option<&MemoryNeed>, memory: u64, work: MemoryUse) -> u64 {
-    let cache = need.map_or(memory / 2 / MIB * MIB, |need| need.largest_cache((memory as f64 / ROOM) as u64, work));
-    cache.max(LEAST_CACHE)
+/// The cache that its makers advise for an engine that shares the memory with the page cache. For all others, and as its
+/// upper bound: the largest with which the need leaves a fifth of the memory, or half of the memory where the need is not
+/// known. With the rule that decided.
+fn derive(
+    engine: &dyn Engine,
+    config: &EngineConfig,
+    need: Option<&MemoryNeed>,
+    memory: u64,
+    work: MemoryUse,
+) -> (u64, &'static str) {
+    let (fitting, rule) = match need {
+        Some(need) => (need.largest_cache((memory as f64 / ROOM) as u64, work), "as much as fits"),
+        None => (memory / 2 / MIB * MIB, "half of it, because its need was not measured"),
+    };
+    match engine.advised_cache(config, memory) {
+        Some(advised) if advised.bytes < fitting => ((advised.bytes / MIB * MIB).max(LEAST_CACHE), advised.rule),
+        _ => (fitting.max(LEAST_CACHE), rule),
+    }
+}
+
+/// Warns of memory that an engine which reads past the page cache cannot use.
+fn unused(
+    need: Option<&MemoryNeed>,
+    config: &EngineConfig,
+    cache: &Given<u64>,
+    bytes: u64,
+    memory: u64,
+    work: MemoryUse,
+) -> Option<Warning> {
+    let used = need.map_or(bytes, |need| need.bytes(bytes, work));
+    let left = memory.saturating_sub(used);
+    if (left as f64) <= PAGE_CACHE_SHARE * memory as f64 {
+        return None;
+    }
+    let show = |bytes: u64| show_bytes(bytes as f64);
+    let remedy = match (&cache.by, config.cache_is_derived) {
+        (Some(setting), _) => format!("leave out {setting} and set cache = \"{AUTO}\""),
+        (None, false) => format!("set cache = \"{AUTO}\" (--set cache={AUTO}), which fills the limit"),
+        (None, true) => "set cache to a size, because the engine's need was not measured".to_owned(),
+    };
+    let message = format!(
+        "{} leaves {} of limits.memory = {} unused: it reads past the page cache, and its cache is {cache}",
+        config.name,
+        show(left),
+        show(memory)
+    );
+    Some(Warning::new("memory-unused", message, remedy))
 }
 
 fn words(need: &MemoryNeed, cache: u64, whose: &str, memory: u64, work: MemoryUse) -> String {

@@ -77,6 +77,8 @@ pub struct Experiment {
     pub never_decided: Option<SpecError>,
     /// Warnings of engines that differ in their names alone.
     pub same_engines: Vec<Warning>,
+    /// A warning of each engine that leaves much of `limits.memory` unused.
+    pub unused_memory: Vec<Warning>,
     /// What its engines were measured to need of memory, as conditions by name.
     pub memory_needs: Vec<(String, String)>,
     /// Clients, times and repeats, the same for all engines.

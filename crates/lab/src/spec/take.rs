@@ -91,12 +91,19 @@ pub fn bytes(key: &str, node: &Node, data_bytes: u64) -> Result<u64, SpecError> 
     match value {
         Value::Int(number) if *number > 0 => Ok(*number as u64),
         Value::Text(text) => match text.trim().strip_prefix("data") {
-            Some(factor) => of_data(factor, data_bytes).ok_or_else(|| wrong(key, node, SIZE)),
-            None => parse_bytes(text)
-                .map_err(|why| SpecError::new(&node.origin, format!("{key}: {why}"), format!("{key} takes {SIZE}"))),
+            Some(factor) => of_data(factor, data_bytes).ok_or_else(|| wrong(key, node, &sizes(key))),
+            None => parse_bytes(text).map_err(|why| {
+                SpecError::new(&node.origin, format!("{key}: {why}"), format!("{key} takes {}", sizes(key)))
+            }),
         },
-        _ => Err(wrong(key, node, SIZE)),
+        _ => Err(wrong(key, node, &sizes(key))),
     }
+}
+
+/// What a size may be; a cache may also be derived.
+fn sizes(key: &str) -> String {
+    let auto = if key == "cache" { ", or \"auto\"" } else { "" };
+    format!("{SIZE}{auto}")
 }
 
 const SIZE: &str = "a size such as \"64MiB\", or one that grows with the data such as \"data/8\" or \"data*3\"";

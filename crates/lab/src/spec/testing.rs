@@ -10,7 +10,7 @@ use rumba_core::engine::{
     Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, Schema, Session,
 };
 use rumba_core::error::EngineError;
-use rumba_core::memory::MemoryNeed;
+use rumba_core::memory::{AdvisedCache, MemoryNeed};
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
 use rumba_core::sql::Dialect;
@@ -54,6 +54,13 @@ impl Engine for Paper {
     fn nature(&self, config: &EngineConfig) -> Nature {
         let is_direct = config.settings.bool("use_direct_reads") == Some(true);
         Nature { reads: is_direct.then_some(Reads::Direct), ..Nature::default() }
+    }
+    fn compression(&self, config: &EngineConfig) -> Option<String> {
+        config.compression.clone().or_else(|| (self.info.name == "sqlite").then(|| "none".to_owned()))
+    }
+    fn advised_cache(&self, config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
+        let is_buffered = config.settings.bool("use_direct_reads") != Some(true) && self.info.name == "sqlite";
+        is_buffered.then_some(AdvisedCache { bytes: memory_bytes / 4, rule: "a quarter, as paper advises" })
     }
     /// Both are taken as they are written, in whichever terms.
     fn overruled(&self, config: &EngineConfig) -> Overruled {

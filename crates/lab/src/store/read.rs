@@ -219,7 +219,9 @@ fn read_record_or_plan(results: &Path, name: &str, started: &str, missing: &mut 
 /// The record of the trial with a directory of this name.
 pub(super) fn read_record(results: &Path, name: &str, missing: &mut Vec<String>) -> io::Result<Record> {
     let text = text_of(results, &of_trial(name, "record.json"), &format!("{name}: record.json"), missing)?;
-    Ok(serde_json::from_str(&text)?)
+    let mut record: Record = serde_json::from_str(&text)?;
+    record.phases.iter_mut().for_each(|phase| phase.metrics.complete());
+    Ok(record)
 }
 
 /// A file of a trial, from the directory of the results.

@@ -2,7 +2,7 @@
 
 use rumba_core::host_cpu::host_cpu_s;
 use rumba_core::limits::StorageLimit;
-use rumba_core::metric::{Metric, Metrics};
+use rumba_core::metric::{Metric, Metrics, without_logs};
 use rumba_core::record::{PhaseKind, Spent};
 
 use crate::meter::DiskSize;
@@ -25,6 +25,8 @@ pub fn metrics(
     let requests = spent.device_reads.plus(&spent.device_writes);
     let request_s = spent.device_read_s.plus(&spent.device_write_s);
     let size_bytes = Metric::from(size.clone().map(|size| size.total as f64));
+    let log_bytes = Metric::from(size.map(|size| size.logs as f64));
+    let data_bytes = without_logs(&size_bytes, &log_bytes);
     Metrics {
         ops_per_s: match has_operations(phase) {
             // None was served in all that time: an engine that stood still is no engine that was not asked.
@@ -72,9 +74,8 @@ pub fn metrics(
         host_cpu_percent: per_s(&spent.host_cpu_s, online_cpus() / 100.0),
         stolen_cpu_percent: per_s(&spent.steal_s, online_cpus() / 100.0),
         others_cpu_percent: per_s(&spent.strangers_cpu_s, online_cpus() / 100.0),
-        log_bytes: Metric::from(size.map(|size| size.logs as f64)),
         space_amp: match logical_bytes.value() {
-            Some(logical) => size_bytes.per(logical, "logical bytes"),
+            Some(logical) => data_bytes.per(logical, "logical bytes"),
             None => logical_bytes.clone(),
         },
         write_amp: if phase == PhaseKind::Load {
@@ -85,7 +86,9 @@ pub fn metrics(
         } else {
             Metric::absent("defined for the load, whose logical bytes are known")
         },
+        data_bytes,
         size_bytes,
+        log_bytes,
         logical_bytes,
         rss_bytes: spent.rss_bytes.clone(),
         client_rss_bytes: spent.client_rss_bytes.clone(),

@@ -146,7 +146,8 @@ pub fn load(rows: &[Row], pick: Pick) -> Vec<Column> {
     ];
     columns.extend(cpu_apart(rows, pick, "row"));
     columns.extend([
-        Column::size("size", "size_bytes", size, "allocated on disk at the end of the load, logs included"),
+        Column::size("data", "data_bytes", size, "allocated on disk at the end of the load, without logs"),
+        Column::size("size", "size_bytes", size, "the same with logs"),
         Column::size("rss", "rss_bytes", rss, "resident memory of the engine's process at the end of the load"),
         Column::metric("wMB/s", "write_mb_s", 1, "MB written to the device per second"),
         Column::metric("cpu", "host_cpu_percent", 1, "CPU used by the whole host, percent of all its cores"),
@@ -237,8 +238,9 @@ pub fn efficiency(rows: &[Row], pick: Pick) -> Vec<Column> {
         Column::metric("r/t", "reads_per_op", 2, "device reads per operation"),
         Column::metric("rkb/t", "rkb_per_op", 2, "KB read from the device per operation"),
         Column::metric("wkb/t", "wkb_per_op", 2, "KB written to the device per operation, before the debt is paid"),
-        Column::size("size", "size_bytes", size, "allocated on disk at the end of the loops, logs included"),
-        Column::size("log", "log_bytes", size, "what of it is logs, which some engines allocate ahead"),
+        Column::size("data", "data_bytes", size, "allocated on disk at the end of the loops, without logs"),
+        Column::size("size", "size_bytes", size, "the same with logs"),
+        Column::size("log", "log_bytes", size, "logs alone, which some engines allocate ahead"),
         Column::metric("r/s", "reads_per_s", 0, "device reads per second"),
         Column::metric("rMB/s", "read_mb_s", 1, "MB read from the device per second"),
         Column::metric("wMB/s", "write_mb_s", 1, "MB written to the device per second"),
@@ -288,7 +290,7 @@ pub fn cost(rows: &[Row], pick: Pick) -> Vec<Column> {
             "CPU microseconds of the whole host per operation: Mcpu/t, write-back, journal, loop devices, interrupts",
         ),
         Column::metric("hcpu/t+d", "host_cpu_us_per_op_with_drain", 1, "the same over warmup, loops and drain"),
-        Column::metric("space", "space_amp", 2, "bytes allocated on disk per byte of keys and payloads"),
+        Column::metric("space", "space_amp", 2, "bytes allocated on disk without logs per byte of keys and payloads"),
         Column::size("rss", "rss_bytes", rss, "resident memory of the engine's process at the end of the loops"),
     ]
 }
@@ -341,7 +343,7 @@ pub fn repeated() -> Vec<Column> {
         ("rkb/t", "rkb_per_op"),
         ("wkb/t+d", "wkb_per_op_with_drain"),
         ("Mcpu/t", "cpu_us_per_op"),
-        ("size", "size_bytes"),
+        ("data", "data_bytes"),
     ]
     .map(|(head, name)| Column::metric(head, name, 2, ""))
     .into()
@@ -360,7 +362,7 @@ pub fn relative(rows: &[Row], is_judged: impl Fn(&Source) -> bool, is_headline: 
             ("wkb/t+d", "wkb_per_op_with_drain"),
             ("hcpu/t+d", HEADLINE_CPU[0]),
             ("Mcpu/t+d", HEADLINE_CPU[1]),
-            ("size", "size_bytes"),
+            ("data", "data_bytes"),
         ]
         .into_iter()
         .filter(|(_, name)| is_headline(name) || !HEADLINE_CPU.contains(name))

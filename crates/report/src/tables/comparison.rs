@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use rumba_core::comparability::Unequal;
 use rumba_core::comparison::{Compared, ComparedRow, Comparison, Part, Side};
 use rumba_core::metric::Metric;
 use rumba_core::ratio::{Change, Ratio};
@@ -22,6 +23,10 @@ pub fn comparison_table(comparison: &Comparison, details: bool) -> String {
     let mut text = String::new();
     for row in &comparison.rows {
         text.push_str(&outline(row));
+        if !row.comparability.is_empty() {
+            let words: Vec<String> = row.comparability.iter().map(Unequal::words).collect();
+            let _ = writeln!(text, "  other and base differ in {}", words.join("; "));
+        }
         row.written.iter().for_each(|change| text.push_str(&format!("  {}\n", written(change))));
     }
     if comparison.rows.is_empty() {
@@ -72,7 +77,7 @@ fn legend(comparison: &Comparison, details: bool) -> String {
 }
 
 /// What changed of an engine: `rocksdb, 8 clients, loops, 4 and 4 repeats from one load of each: better ops_per_s 1.20
-/// (1.18–1.22); same size_bytes`. Verdicts over runs that did not take turns begin by saying so.
+/// (1.18–1.22); same data_bytes`. Verdicts over runs that did not take turns begin by saying so.
 pub fn outline(row: &ComparedRow) -> String {
     let who = format!("{}, {}, {}{}", row.engine, clients(row), part_word(row.part), starts(row));
     if let Some(why) = &row.unsound {

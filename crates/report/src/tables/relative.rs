@@ -1,5 +1,6 @@
 //! The engines of one run over one of them, with intervals and verdicts.
 
+use rumba_core::comparability::Unequal;
 use rumba_core::comparison::{PhaseFigures, Summary};
 use rumba_core::metric::Metric;
 use rumba_core::ratio::{Change, MAIN_SHARE, Ratio};
@@ -83,8 +84,8 @@ pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
     let against = summary.relative.iter().find(|relative| relative.baseline == baseline);
     let together = against.and_then(|against| against.headline_verdicts.sentence());
     let together = together.map(|sentence| format!("  {sentence}\n")).unwrap_or_default();
-    let undecided = left_undecided(summary, baseline) + &withheld(summary, baseline);
-    format!("\n{title}\n{}{}{LEGEND}{this_load}{together}{more}{undecided}", grid.render(), footnotes.render())
+    let notes = left_undecided(summary, baseline) + &withheld(summary, baseline) + &not_alike(summary, baseline);
+    format!("\n{title}\n{}{}{LEGEND}{this_load}{together}{more}{notes}", grid.render(), footnotes.render())
 }
 
 /// Whether some verdict over the baseline is decided for this load only.
@@ -144,6 +145,26 @@ fn left_undecided(summary: &Summary, baseline: &str) -> String {
         }
     }
     reasons.into_iter().map(|why| format!("  undecided because {why}\n")).collect()
+}
+
+/// What engines do not have alike with the baseline, a line for each kind of difference.
+fn not_alike(summary: &Summary, baseline: &str) -> String {
+    let against = summary.relative.iter().find(|relative| relative.baseline == baseline);
+    let mut told: Vec<(String, Vec<&str>)> = Vec::new();
+    for against in against.into_iter().flat_map(|relative| &relative.rows) {
+        let Some(row) = summary.row(&against.engine, against.clients) else { continue };
+        for words in against.comparability.iter().map(Unequal::words) {
+            match told.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, engines)) if engines.contains(&row.engine_alone()) => {}
+                Some((_, engines)) => engines.push(row.engine_alone()),
+                None => told.push((words, vec![row.engine_alone()])),
+            }
+        }
+    }
+    let line = |(words, engines): (String, Vec<&str>)| {
+        format!("  not alike with {baseline}, {words}: {}\n", engines.join(", "))
+    };
+    told.into_iter().map(line).collect()
 }
 
 fn interval(tested: &Ratio) -> String {

@@ -4,8 +4,9 @@ use crate::support::compare::summarise;
 use crate::support::ladder::suite;
 use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, Plan, Shape, results, sample};
 use rumba_core::common::{Overruled, Own};
-use rumba_core::engine::EngineFacts;
+use rumba_core::engine::{EngineConfig, EngineFacts};
 use rumba_core::metric::Metric;
+use rumba_core::parity::Reads;
 use rumba_core::ratio::Change;
 use rumba_core::record::{PhaseKind, Status};
 use rumba_core::results::Results;
@@ -256,6 +257,70 @@ fn what_a_setting_of_an_engines_own_asks_for_is_told_with_its_name_in_place_of_w
     let page = html(&results, &summarise(&results));
     assert!(page.contains(r#""set_by":{"cache":"pool","durability":"flush"}"#), "where each comes from");
     assert!(page.contains(r#""cache_bytes":1073741824,"cache":"1.00 GiB""#), "what is in force");
+}
+
+/// The trials' facts and limits as a function of the engine's name sets them.
+fn set_up(results: &mut Results, of: impl Fn(&str, &mut EngineConfig, &mut EngineFacts)) {
+    for plan in results.trials.iter_mut().map(|trial| &mut trial.record.plan) {
+        let name = plan.engine.name.clone();
+        of(&name, &mut plan.engine, plan.facts.as_mut().unwrap());
+    }
+}
+
+/// One had 80 MiB of cache, and the other the same and 400 MiB of page cache: the page called it the winner.
+#[test]
+fn engines_that_had_the_same_cache_and_not_the_same_memory_are_ranked_by_size_alone() {
+    let mut results = results(&[BTREE, LSM, COPY_ON_WRITE], FOUR);
+    let fixed = |name: &str, engine: &mut EngineConfig, facts: &mut EngineFacts| {
+        facts.reads = Some(if name == BTREE.name { Reads::Direct } else { Reads::Buffered });
+        (engine.limits.memory_bytes, engine.cache) = (Some(480 << 20), 80 << 20);
+    };
+    set_up(&mut results, fixed);
+    let Opening { found, .. } = told(&results);
+    assert!(found.contains(" room on disk as wiredtiger.snappy, with 16 clients ("), "{found}");
+    let lines = rumba_report::verdict_line(&summarise(&results));
+    let why = "left out: wiredtiger.snappy is not ranked with rocksdb.none: files read: past the page cache against \
+               through the page cache";
+    assert!(lines.contains(why), "{lines}");
+    assert!(lines.contains("most operations per second  "), "the other two are ranked: {lines}");
+    set_up(&mut results, |name, engine, facts| {
+        fixed(name, engine, facts);
+        (engine.cache_is_derived, engine.cache) = (true, if name == BTREE.name { 300 << 20 } else { 160 << 20 });
+    });
+    let Opening { found, .. } = told(&results);
+    assert!(found.starts_with("rocksdb.none writes "), "an equal budget is fair: {found}");
+    assert!(!rumba_report::verdict_line(&summarise(&results)).contains("not ranked"));
+}
+
+#[test]
+fn two_engines_that_may_not_be_ranked_at_all_are_said_not_to_be() {
+    let mut results = results(&[BTREE, LSM], FOUR);
+    set_up(&mut results, |name, _, facts| {
+        facts.reads = Some(if name == BTREE.name { Reads::Direct } else { Reads::Buffered });
+    });
+    let without_sizes = results.trials.iter_mut().flat_map(|trial| &mut trial.record.phases);
+    without_sizes.for_each(|phase| phase.metrics.data_bytes = Metric::absent("elsewhere"));
+    let Opening { found, undecided, .. } = told(&results);
+    assert!(found.starts_with("rocksdb.none and wiredtiger.snappy are not ranked: files read: "), "{found}");
+    assert_eq!(undecided, "Nothing can be decided between engines that did not have the same memory.");
+}
+
+/// "286 MB instead of 879, sure" compared zstd with none.
+#[test]
+fn a_sentence_about_sizes_or_bytes_names_a_different_compression() {
+    let mut results = results(&[BTREE, LSM], FOUR);
+    set_up(&mut results, |name, _, facts| {
+        facts.compression = Some(if name == BTREE.name { "snappy" } else { "none" }.to_owned());
+    });
+    let Opening { found, .. } = told(&results);
+    let told = " times less per operation than wiredtiger.snappy (with none against snappy) and does ";
+    assert!(found.contains(told), "{found}");
+    assert!(found.contains(" operations per second than it, with"), "throughput is none of it: {found}");
+    let lines = rumba_report::verdict_line(&summarise(&results));
+    let size = lines.lines().find(|line| line.contains("smallest on disk, without logs")).unwrap();
+    assert!(size.contains("none against snappy") || size.contains("snappy against none"), "{size}");
+    let rate = lines.lines().find(|line| line.contains("most operations per second")).unwrap();
+    assert!(!rate.contains("against"), "{rate}");
 }
 
 /// What the experiment has was told, and engines were taken to promise the same or not by it.

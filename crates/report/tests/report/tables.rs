@@ -414,7 +414,7 @@ fn the_null_engine_and_broken_data_win_nothing() {
     results.trials[1].record.phases.last_mut().unwrap().checks[0].wrong = 7;
     let text = printed(&results);
     let verdict = text.split("\nLoad").next().unwrap();
-    assert!(verdict.contains("most operations per second   rocksdb.none"), "{verdict}");
+    assert!(verdict.contains("most operations per second      rocksdb.none"), "{verdict}");
     assert!(verdict.contains("left out: null keeps no data"), "{verdict}");
     assert!(verdict.contains("left out: rocksdb.broken failed its verification"), "{verdict}");
     assert!(text.contains("Relative to rocksdb.none"), "neither null nor broken data is anybody's measure");

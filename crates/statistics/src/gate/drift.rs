@@ -3,6 +3,7 @@
 use std::fmt;
 
 use rumba_core::comparison::ComparedRow;
+use rumba_core::metric::SIZES;
 
 /// How far the host alone is allowed to have moved a ratio, percent: what a gate says of runs that did not take turns
 /// has to hold beyond it, either way.
@@ -16,9 +17,6 @@ use rumba_core::comparison::ComparedRow;
 pub struct Drift {
     percent: f64,
 }
-
-/// Sizes are allowed nothing: the default is of throughput's noise, which is not theirs.
-const SIZES: [&str; 4] = ["size_bytes", "log_bytes", "logical_bytes", "space_amp"];
 
 impl Default for Drift {
     fn default() -> Self {
@@ -39,6 +37,7 @@ impl Drift {
 
     /// The allowance of a metric between the two sides of a row; none where their trials took turns.
     pub(super) fn between(self, row: &ComparedRow, metric: &str) -> Option<Self> {
+        // Sizes are allowed nothing: the default is throughput's noise, which is not theirs.
         (!row.in_turns && !SIZES.contains(&metric)).then_some(self)
     }
 

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use rumba_core::acid::{Promise, Recovery};
 use rumba_core::claim::{Claim, Verdict};
-use rumba_core::common::{Durability, Overruled};
+use rumba_core::common::Durability;
 use rumba_core::engine::{EngineFacts, Family, Form, Gauge};
 use rumba_core::ratio::Change;
 use rumba_core::record::Suspension;
@@ -125,15 +125,7 @@ fn a_promise_that_was_broken_is_found_and_not_cut_off() {
 }
 
 fn facts() -> EngineFacts {
-    EngineFacts {
-        family: Family::KeyValue,
-        form: Form::BuiltIn,
-        keeps_data: true,
-        has_cache: true,
-        clients_ask_durability: false,
-        has_buffered_level: true,
-        overruled: Overruled::default(),
-    }
+    EngineFacts::new(Family::KeyValue, Form::BuiltIn)
 }
 
 #[test]

@@ -83,6 +83,71 @@ fn a_cache_that_is_not_given_follows_from_the_limit() {
     assert_eq!(with(&text, &[]).unwrap().engines[0].cache >> 20, 64, "without a limit there is nothing to follow");
 }
 
+/// A larger limit left a fixed cache as it was, and there was no word that resets it.
+#[test]
+fn auto_derives_a_cache_that_the_file_or_common_fixes() {
+    let text = |cache: &str| LIMITED.replace("MEMORY", "400MiB") + cache;
+    let cache = |text: &str, set: &[&str]| {
+        let engine = with(text, set).unwrap().engines.remove(0);
+        (engine.cache >> 20, engine.cache_is_derived)
+    };
+    assert_eq!(cache(&text("cache = \"auto\"\n"), &[]), (133, true));
+    let common = text("[common]\ncache = \"64MiB\"\n");
+    assert_eq!(cache(&common, &[]), (64, false));
+    assert_eq!(cache(&common, &["cache=auto"]), (133, true));
+    assert_eq!(cache(&common, &["memory=800MiB"]), (64, false), "what is given stays");
+    assert_eq!(cache(&common, &["memory=800MiB", "cache=auto"]), (346, true));
+    let own = text("cache = \"64MiB\"\n");
+    assert_eq!(cache(&own, &["cache=auto"]), (64, false), "an engine's own cache comes before the common one");
+    assert_eq!(cache(&own, &["rocksdb.cache=auto"]), (133, true));
+    let both = text("cache = \"auto\"\n[common]\ncache = \"64MiB\"\n");
+    assert_eq!(cache(&both, &[]), (133, true));
+    let unlimited = text("cache = \"auto\"\n").replace("memory = \"400MiB\"", "");
+    assert_eq!(cache(&unlimited, &[]), (64, false), "there is nothing to derive it from");
+    let error = with(&text("cache = \"automatic\"\n"), &[]).unwrap_err();
+    assert_eq!(error.place().as_deref(), Some("e.toml:10:9"));
+    assert!(error.remedy.contains("\"auto\""), "{error:?}");
+}
+
+#[test]
+fn an_engine_that_reads_through_the_page_cache_gets_the_cache_that_its_makers_advise() {
+    let sqlite = LIMITED.replace("MEMORY", "400MiB").replace("rocksdb", "sqlite");
+    let engine = |set: &[&str]| with(&sqlite, set).unwrap().engines.remove(0);
+    assert_eq!(engine(&[]).cache >> 20, 100, "a quarter; the rest is page cache");
+    assert_eq!(engine(&["sqlite.use_direct_reads=true"]).cache >> 20, 200, "half where the need is not known");
+    let direct = with(&sqlite.replace("sqlite", "rocksdb"), &["rocksdb.use_direct_reads=true"]).unwrap();
+    assert!(direct.memory_needs[0].1.contains("derived from limits.memory (as much as fits)"), "{direct:?}");
+}
+
+/// InnoDB had 80 MiB of cache in a group of 480 MiB, of which nothing else could be used.
+#[test]
+fn memory_that_an_engine_with_direct_reads_cannot_use_is_warned_of() {
+    let warned = |set: &[&str]| {
+        let unused = limited("400MiB", set).unused_memory;
+        unused.into_iter().map(|warning| (warning.code, warning.message, warning.remedy)).next()
+    };
+    let direct = "rocksdb.use_direct_reads=true";
+    let (code, message, remedy) = warned(&[direct, "cache=40MiB"]).unwrap();
+    assert_eq!(code, "memory-unused");
+    let told = "rocksdb leaves 220.0 MiB of limits.memory = 400.0 MiB unused: it reads past the page cache, and its cache is \
+                40.0 MiB";
+    assert_eq!(message, told);
+    assert!(remedy.contains("cache = \"auto\""), "{remedy}");
+    assert_eq!(warned(&[direct]), None, "a derived cache fills it");
+    assert_eq!(warned(&["cache=40MiB"]), None, "the page cache uses the rest");
+    let own = warned(&[direct, "rocksdb.own_cache=40MiB"]).unwrap().2;
+    assert!(own.starts_with("leave out own_cache"), "{own}");
+    let text = LIMITED.replace("MEMORY", "400MiB").replace("rocksdb", "plain");
+    let unmeasured = with(&text, &["plain.use_direct_reads=true"]).unwrap().unused_memory;
+    assert!(unmeasured[0].remedy.starts_with("set cache to a size"), "{unmeasured:?}");
+    let admitted = Admitted::new(
+        limited("400MiB", &[direct, "cache=40MiB"]),
+        std::path::Path::new("/tmp"),
+        Allowed { unlimited: true, ..Allowed::default() },
+    );
+    assert!(admitted.unwrap().notices().iter().any(|notice| notice.code == "memory-unused"));
+}
+
 /// Of a server's storage engines one may have none. Its record told a cache that it was never given, and where misses of
 /// that were served from.
 #[test]
@@ -97,6 +162,9 @@ fn an_engine_that_has_no_cache_with_its_settings_is_not_said_to_have_one() {
     let conditions = crate::plan::data_over_cache(&experiment, None, &registry());
     assert_eq!(conditions[1], ("data over cache, mapped".to_owned(), "it has no cache of its own".to_owned()));
     let warnings = crate::plan::warnings(&experiment, None, &registry());
+    assert!(warnings.iter().all(|warning| warning.code != "no-cache"), "the other's cache follows from the same limit");
+    let fixed = with(&(LIMITED.replace("MEMORY", "400MiB") + mapped), &["cache=64MiB"]).unwrap();
+    let warnings = crate::plan::warnings(&fixed, None, &registry());
     let told = warnings.iter().find(|warning| warning.code == "no-cache").unwrap();
     assert!(told.message.starts_with("mapped has no cache of its own"), "{}", told.message);
     assert!(warnings.iter().all(|warning| warning.code != "cache-differs"), "{warnings:?}");

@@ -8,11 +8,10 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rumba_core::check::Check;
 use rumba_core::claim::Claim;
-use rumba_core::common::Overruled;
 use rumba_core::comparison::Comparison;
 use rumba_core::engine::{Durability, EngineConfig, EngineFacts, Family, Form, Gauge};
 use rumba_core::looks::EngineCourse;
-use rumba_core::metric::{Metric, Metrics};
+use rumba_core::metric::{Metric, Metrics, without_logs};
 use rumba_core::record::{
     Interval, OpStats, Percentiles, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPlan,
 };
@@ -267,14 +266,11 @@ const SHORT: [(&str, Short); 4] = [
 ];
 
 fn facts(s: &Shape) -> EngineFacts {
+    let form = if s.server.is_some() { Form::Server } else { Form::BuiltIn };
     EngineFacts {
-        family: Family::KeyValue,
-        form: if s.server.is_some() { Form::Server } else { Form::BuiltIn },
         keeps_data: s.engine != "null",
         has_cache: s.engine != "lmdb",
-        clients_ask_durability: false,
-        has_buffered_level: true,
-        overruled: Overruled::default(),
+        ..EngineFacts::new(Family::KeyValue, form)
     }
 }
 
@@ -428,7 +424,8 @@ fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> Ph
     metrics.size_bytes = Metric::from(s.size * if kind == PhaseKind::Load { 0.94 } else { 1.0 });
     metrics.log_bytes = Metric::from(64.0 * MIB);
     metrics.logical_bytes = Metric::from(LOGICAL);
-    metrics.space_amp = metrics.size_bytes.map(|size| size / LOGICAL);
+    metrics.data_bytes = without_logs(&metrics.size_bytes, &metrics.log_bytes);
+    metrics.space_amp = metrics.data_bytes.map(|size| size / LOGICAL);
     if kind == PhaseKind::Load {
         metrics.write_amp = Metric::from(written / LOGICAL);
     } else {
