@@ -7,13 +7,34 @@ rumba_testkit::main!();
 
 mod common;
 
+use std::process::Command;
+
 use common::{Place, text};
 use serde_json::Value;
 
-/// Runs LinkBench over libraries, each an engine, and gives the trials that ran.
+const EXPERIMENT: &str = r#"
+name = "releases"
+[workload.linkbench]
+maxid1 = 2000
+[run]
+load_clients = 2
+clients = [2]
+warmup = "200ms"
+loops = 1
+loop = "500ms"
+[[engine]]
+name = "rocksdb"
+"#;
+
+/// Runs LinkBench over libraries, each an engine.
+fn run_over(place: &Place, libraries: &[&str]) -> Command {
+    std::fs::write(place.path("releases.toml"), format!("{EXPERIMENT}library = {libraries:?}\n")).unwrap();
+    place.rumba(&["run", "releases.toml", "--out", "out"])
+}
+
+/// The trials of such a run.
 fn trials_over(place: &Place, libraries: &[&str]) -> Vec<Value> {
-    let set = format!("library={}", libraries.join(","));
-    let output = place.short_run("rocksdb", &["--set", &set]).output().unwrap();
+    let output = run_over(place, libraries).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();
     report["trials"].as_array().unwrap().iter().filter(|trial| trial["part"] != "load").cloned().collect()
@@ -55,8 +76,7 @@ fn the_installed_release_runs_by_default_and_the_system_s_when_it_is_named() {
 #[test]
 fn a_release_that_is_not_installed_is_refused_with_the_command_that_installs_it() {
     let place = Place::new();
-    let mut run = place.short_run("rocksdb", &["--set", "library=rocksdb@10.4"]);
-    let output = run.env("RUMBA_CACHE", place.path("cache")).output().unwrap();
+    let output = run_over(&place, &["rocksdb@10.4"]).env("RUMBA_CACHE", place.path("cache")).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert!(text(&output).contains("rumba engines install rocksdb@10.4"), "{}", text(&output));
 }

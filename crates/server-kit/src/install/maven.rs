@@ -51,17 +51,12 @@ impl Artifact {
         say("its checksum is the one in the catalogue; unpacking");
         let mut unpack = self.mvn(draft, &["dependency:unpack"]);
         unpack.arg(format!("-Dmdep.unpack.includes={member}")).arg(format!("-DoutputDirectory={}", draft.display()));
-        run(&mut unpack)?;
+        // Its notes of what it has unpacked, which go with the repository.
+        let repository = draft.join(REPOSITORY);
+        run(unpack.arg(format!("-DmarkersDirectory={}", repository.display())))?;
         let (from, to) = (draft.join(member), draft.join(&self.file));
         fs::rename(&from, &to).map_err(|error| failed(&from, &error))?;
-        // What Maven says about how it unpacked.
-        for beside in [REPOSITORY, "META-INF", "dependency-maven-plugin-markers"] {
-            let beside = draft.join(beside);
-            if beside.exists() {
-                fs::remove_dir_all(&beside).map_err(|error| failed(&beside, &error))?;
-            }
-        }
-        Ok(())
+        fs::remove_dir_all(&repository).map_err(|error| failed(&repository, &error))
     }
 
     /// Maven with a repository of its own in the draft, so that the jar which was verified is the one that is unpacked.
