@@ -5,8 +5,9 @@
 //! A table stands below a comment that says what it shows, a figure in a
 //! sentence between two comments; `tests` is a row for each test of a suite,
 //! whose engines are those of that test. `since` says what a run had otherwise
-//! than its experiment's file, experiments/NAME.toml, has it today; every run
-//! that docs/experiments.md quotes has such a block there:
+//! than its experiment's file, experiments/NAME.toml, has it today, and which rules
+//! of a fair comparison it predates; every run that docs/experiments.md quotes has
+//! such a block there:
 //!
 //! ```text
 //! <!-- measured: storage-tiers
@@ -36,6 +37,7 @@ mod changed_claims;
 mod expression;
 mod figures;
 mod page;
+mod predates;
 mod since;
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::figures::Committed;
 use super::page::{END, replaced};
+use super::predates;
 
 /// This many differences are told; the rest is counted.
 const TOLD: usize = 6;
@@ -68,10 +69,11 @@ pub fn told(name: &str, figures: &mut Committed, experiments: &Path) -> Result<O
         .map_err(|error| format!("{}: {error}; while a run of it is quoted, its file stays", file.display()))?;
     let run = table(as_run, &format!("docs/experiments/{name}.json, `experiment_toml`"))?;
     let differences = Differences::of(&run, &table(&today, &file.display().to_string())?).told();
-    if differences.is_empty() {
-        return Ok(Some(String::new()));
+    let mut sentences = String::new();
+    if !differences.is_empty() {
+        sentences = format!("The run kept as `{name}` differs from today's `experiments/{experiment}.toml`: {differences}.\n");
     }
-    Ok(Some(format!("The run kept as `{name}` differs from today's `experiments/{experiment}.toml`: {differences}.\n")))
+    Ok(Some(sentences + &predates::sentence(document).unwrap_or_default()))
 }
 
 fn table(text: &str, of: &str) -> Result<Table, String> {
