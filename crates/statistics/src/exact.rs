@@ -23,7 +23,7 @@
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::welch::Welch;
+use crate::welch::{ROUNDING, Welch};
 
 /// All deals are looked at up to this many: two sides of nine repeats have 48,620.
 const ENUMERATED: f64 = 50_000.0;
@@ -31,8 +31,6 @@ const ENUMERATED: f64 = 50_000.0;
 const DRAWN: usize = 10_000;
 /// Fixed, so that the same results always give the same report.
 const SEED: u64 = 0x72_75_6d_62_61;
-/// Sums of the same figures in another order differ by about this.
-pub const ROUNDING: f64 = 1e-9;
 
 /// A test at every value of its parameter.
 #[derive(Clone, Debug, PartialEq)]

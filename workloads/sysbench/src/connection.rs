@@ -11,23 +11,12 @@ use crate::bulk::Bulk;
 use crate::counters::Counter;
 use crate::host::{Level, Remedy};
 use crate::interpreter::Client;
+pub(crate) use crate::outcome::Outcome;
 use crate::places::Places;
 use crate::row_load::RowLoad;
 use crate::rows::{RawRows, RowRoom, Rows};
 use crate::statement::{self, BoundStatement, ParamHead};
 use crate::told::Told;
-
-/// What a call came to, as `api.lua` knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(i32)]
-pub(crate) enum Outcome {
-    /// Done; there are no rows.
-    Done = 0,
-    /// There is a set of rows, be it empty.
-    Rows = 1,
-    /// It failed, and the connection says with what.
-    Failed = -1,
-}
 
 /// `sql_error_t` of api.lua.
 const NONE: c_int = 0;

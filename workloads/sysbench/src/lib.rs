@@ -21,6 +21,7 @@ mod interpreter;
 mod marks;
 pub mod memory;
 pub mod options;
+mod outcome;
 mod places;
 pub mod random;
 pub mod remedy;

@@ -71,7 +71,8 @@ pub fn told(name: &str, figures: &mut Committed, experiments: &Path) -> Result<O
     let differences = Differences::of(&run, &table(&today, &file.display().to_string())?).told();
     let mut sentences = String::new();
     if !differences.is_empty() {
-        sentences = format!("The run kept as `{name}` differs from today's `experiments/{experiment}.toml`: {differences}.\n");
+        sentences =
+            format!("The run kept as `{name}` differs from today's `experiments/{experiment}.toml`: {differences}.\n");
     }
     Ok(Some(sentences + &predates::sentence(document).unwrap_or_default()))
 }
