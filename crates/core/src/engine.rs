@@ -15,11 +15,11 @@ use crate::limits::{Backing, Limits};
 use crate::memory::{AdvisedCache, MemoryNeed};
 use crate::parity::Nature;
 use crate::setting::{SettingError, SettingInfo, Settings};
-use crate::sql::{Dialect, SqlSession};
+use crate::sql::SqlSession;
 use crate::units::show_bytes;
 
 pub use crate::common::Durability;
-pub use crate::facts::EngineFacts;
+pub use crate::facts::{EngineFacts, Family, Form};
 pub use crate::most_clients::MostClients;
 
 /// One engine as an experiment asks for it: the settings every engine maps to
@@ -156,41 +156,6 @@ pub struct Missing {
     pub what: String,
     /// One command, as it is pasted into a shell.
     pub install: String,
-}
-
-/// The family of sessions that an engine hands out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Family {
-    /// Ordered keys and values with transactions.
-    KeyValue,
-    /// Prepared SQL statements of one dialect.
-    Sql(Dialect),
-    /// Documents in collections, found by their fields.
-    Document,
-}
-
-/// As an error says it: `SQL of SQLite`.
-impl std::fmt::Display for Family {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Family::KeyValue => f.write_str("keys and values"),
-            Family::Sql(dialect) => write!(f, "SQL of {dialect}"),
-            Family::Document => f.write_str("documents"),
-        }
-    }
-}
-
-/// How an engine is had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Form {
-    /// It is part of this program.
-    BuiltIn,
-    /// A shared library, loaded at run time: `library` may name it.
-    Library,
-    /// A server with processes of its own: `server` may name it.
-    Server,
 }
 
 /// What rumba neither holds nor installs, so that whoever wants it has to bring it: a library of which there is no package.

@@ -4,11 +4,46 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::common::Overruled;
-use crate::engine::{Family, Form};
 use crate::parity::Reads;
+use crate::sql::Dialect;
+
+/// The family of sessions that an engine hands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// Ordered keys and values with transactions.
+    KeyValue,
+    /// Prepared SQL statements of one dialect.
+    Sql(Dialect),
+    /// Documents in collections, found by their fields.
+    Document,
+}
+
+/// As an error says it: `SQL of SQLite`.
+impl std::fmt::Display for Family {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Family::KeyValue => f.write_str("keys and values"),
+            Family::Sql(dialect) => write!(f, "SQL of {dialect}"),
+            Family::Document => f.write_str("documents"),
+        }
+    }
+}
+
+/// How an engine is had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// It is part of this program.
+    BuiltIn,
+    /// A shared library, loaded at run time: `library` may name it.
+    Library,
+    /// A server with processes of its own: `server` may name it.
+    Server,
+}
 
 /// What a reader of an engine's figures needs to know of it beside its name and
-/// settings; each is told in [`crate::engine::EngineInfo`].
+/// settings; each is told in `EngineInfo`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineFacts {
     /// What its sessions speak: a workload without an adapter for it is refused.
