@@ -237,7 +237,7 @@ metrics! {
     /// Microseconds of device time per operation: those in which the device had at least one request in flight.
     device_busy_us_per_op: "µs/op", Less, Time;
     /// Microseconds per operation that device reads and writes took, all together: their number times `device_await_ms`.
-    device_wait_us_per_op: "µs/op", Less, Time;
+    device_request_us_per_op: "µs/op", Less, Time;
     /// CPU used by the whole host over the phase, percent of all cores.
     host_cpu_percent: "%", Neither, Cpu;
     /// CPU that a hypervisor took from this host over the phase (steal), percent of all cores.

@@ -94,7 +94,7 @@ const DEVICE: &[&str] = &[
     "device_queue_length",
     "device_utilisation_percent",
     "device_busy_us_per_op",
-    "device_wait_us_per_op",
+    "device_request_us_per_op",
 ];
 const CPU: &[&str] = &[
     "cpu_us_per_op",

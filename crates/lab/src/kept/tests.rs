@@ -114,7 +114,7 @@ fn a_copy_whose_blocks_the_filesystem_shares_is_refused_and_another_load_would_n
     let refused = contents.copy_unless(large, &data, &target, &GO).unwrap_err();
     assert!(matches!(&refused, CopyError::Shared { path } if path.starts_with(&target)), "{refused}");
     let told = refused.to_string();
-    assert!(told.contains("shares blocks of") && told.contains("repeats_from = \"load\""), "{told}");
+    assert!(told.contains("shares blocks of") && told.contains("set run.data_dir"), "{told}");
     assert!(!refused.asks_for_another_load());
 }
 

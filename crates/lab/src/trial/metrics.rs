@@ -64,7 +64,7 @@ pub fn metrics(
         device_queue_length: per_s(&spent.device_queue_s, 1.0),
         device_utilisation_percent: per_s(&spent.device_busy_s, 1e-2),
         device_busy_us_per_op: per_op(&spent.device_busy_s, 1e-6),
-        device_wait_us_per_op: per_op(&request_s, 1e-6),
+        device_request_us_per_op: per_op(&request_s, 1e-6),
         host_ctx_switches_per_s: per_s(&spent.host_ctx_switches, 1.0),
         read_mb_s: per_s(&spent.device_read_bytes, MB),
         write_mb_s: per_s(&spent.device_write_bytes, MB),
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(phase.device_queue_length, Metric::Value(0.9));
         assert_eq!(phase.device_utilisation_percent, Metric::Value(25.0));
         assert_eq!(phase.device_busy_us_per_op.value().map(f64::round), Some(5_000.0));
-        assert_eq!(phase.device_wait_us_per_op.value().map(f64::round), Some(16_000.0));
+        assert_eq!(phase.device_request_us_per_op.value().map(f64::round), Some(16_000.0));
         assert_eq!(phase.host_ctx_switches_per_s, Metric::Value(2000.0));
         let no_reads = of(&Spent { device_reads: Metric::Value(0.0), device_read_s: Metric::Value(0.0), ..spent });
         assert_eq!(no_reads.device_read_await_ms, Metric::absent("no device reads"));

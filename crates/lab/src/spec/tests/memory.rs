@@ -137,8 +137,8 @@ fn memory_that_an_engine_with_direct_reads_cannot_use_is_warned_of() {
     assert_eq!(warned(&["cache=40MiB"]), None, "the page cache uses the rest");
     let own = warned(&[direct, "rocksdb.own_cache=40MiB"]).unwrap().2;
     assert!(own.starts_with("leave out own_cache"), "{own}");
-    let text = LIMITED.replace("MEMORY", "400MiB").replace("rocksdb", "plain");
-    let unmeasured = with(&text, &["plain.use_direct_reads=true"]).unwrap().unused_memory;
+    let text = LIMITED.replace("MEMORY", "400MiB").replace("rocksdb", "myrocks");
+    let unmeasured = with(&text, &["myrocks.use_direct_reads=true"]).unwrap().unused_memory;
     assert!(unmeasured[0].remedy.starts_with("set cache to a size"), "{unmeasured:?}");
     let admitted = Admitted::new(
         limited("400MiB", &[direct, "cache=40MiB"]),
