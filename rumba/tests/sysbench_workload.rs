@@ -249,6 +249,7 @@ holds = 'ops_per_s("full/point-pk") > ops_per_s("full/insert")'
     std::fs::write(place.path("suite.toml"), file).unwrap();
     let output = place.rumba(&["run", "suite.toml", "--out", "out", "--quiet"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
+    place.undisturbed("out");
     let report = place.report();
     let trials = report["trials"].as_array().unwrap();
     let names: Vec<&str> = trials.iter().map(|trial| trial["engine"].as_str().unwrap()).collect();
