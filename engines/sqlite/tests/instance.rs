@@ -282,7 +282,8 @@ fn logs_are_told_from_data() {
 
 #[test]
 fn what_was_committed_is_there_after_closing_at_every_durability() {
-    for (name, durability) in Durability::NAMES {
+    let offered = Durability::NAMES.into_iter().filter(|(_, level)| *level != Durability::Buffered);
+    for (name, durability) in offered {
         for journal_mode in ["wal", "delete", "truncate", "persist"] {
             let dir = tempfile::tempdir().unwrap();
             let config = config(durability, &[("journal_mode", text(journal_mode)), ("page_size", text("8k"))]);
