@@ -105,7 +105,7 @@ impl Cell {
 
     /// The same draws for every cell with as many repeats.
     pub fn random(self) -> Xoshiro256PlusPlus {
-        Xoshiro256PlusPlus::seed_from_u64(SEED ^ (self.repeats[0] + 100 * (self.repeats[1] - self.repeats[0])) as u64)
+        Xoshiro256PlusPlus::seed_from_u64(SEED ^ (self.repeats[0] + 100 * self.repeats[1]) as u64)
     }
 
     /// The figures of both engines.
