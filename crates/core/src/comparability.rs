@@ -17,7 +17,7 @@ use crate::warning;
 /// unused is warned of.
 pub const PAGE_CACHE_SHARE: f64 = 0.3;
 /// A cache of so many times the logical data holds all of it: trees leave room in their pages, and have indexes.
-const HOLDS_DATA: f64 = 2.0;
+pub const HOLDS_DATA: f64 = 2.0;
 
 /// What an engine was given, and how it uses that.
 #[derive(Clone, Debug)]

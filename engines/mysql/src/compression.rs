@@ -63,8 +63,9 @@ pub fn in_force(kind: &Kind, config: &EngineConfig) -> Option<String> {
 fn of_families(options: &str) -> Option<String> {
     let value = |name: &str| {
         let parts = options.split(['{', ';', '}']).filter_map(|part| part.trim().split_once('='));
-        let found = parts.filter(|(own, _)| *own == name).map(|(_, value)| value.rsplit(':').next().unwrap_or(value));
-        found.last().filter(|word| *word != "kDisableCompressionOption")
+        let mut found =
+            parts.filter(|(own, _)| *own == name).map(|(_, value)| value.rsplit(':').next().unwrap_or(value));
+        found.next_back().filter(|word| *word != "kDisableCompressionOption")
     };
     let word = ["bottommost_compression", "compression_per_level", "compression"].into_iter().find_map(value)?;
     let plain = word.trim_start_matches('k').trim_end_matches("Compression").trim_end_matches("NotFinal");

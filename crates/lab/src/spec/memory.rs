@@ -2,7 +2,7 @@
 //! with it where the experiment names none.
 
 use rumba_core::common::Given;
-use rumba_core::comparability::PAGE_CACHE_SHARE;
+use rumba_core::comparability::{HOLDS_DATA, PAGE_CACHE_SHARE};
 use rumba_core::engine::{Engine, EngineConfig};
 use rumba_core::memory::{MemoryNeed, MemoryUse};
 use rumba_core::parity::Reads;
@@ -139,7 +139,9 @@ fn unused(
 ) -> Option<Warning> {
     let used = need.map_or(bytes, |need| need.bytes(bytes, work));
     let left = memory.saturating_sub(used);
-    if (left as f64) <= PAGE_CACHE_SHARE * memory as f64 {
+    // Beyond a cache that holds all data nothing could use the memory.
+    let holds_data = bytes as f64 >= HOLDS_DATA * work.data_bytes as f64;
+    if holds_data || (left as f64) <= PAGE_CACHE_SHARE * memory as f64 {
         return None;
     }
     let show = |bytes: u64| show_bytes(bytes as f64);

@@ -134,6 +134,8 @@ fn memory_that_an_engine_with_direct_reads_cannot_use_is_warned_of() {
     assert_eq!(message, told);
     assert!(remedy.contains("cache = \"auto\""), "{remedy}");
     assert_eq!(warned(&[direct]), None, "a derived cache fills it");
+    let roomy = limited("5GiB", &[direct, "cache=2GiB"]);
+    assert!(roomy.unused_memory.is_empty(), "a cache that holds the data needs no more");
     assert_eq!(warned(&["cache=40MiB"]), None, "the page cache uses the rest");
     let own = warned(&[direct, "rocksdb.own_cache=40MiB"]).unwrap().2;
     assert!(own.starts_with("leave out own_cache"), "{own}");
