@@ -132,9 +132,19 @@ fn so_is_one_whose_results_were_removed_as_far_as_they_could_be() {
 fn so_is_a_kill_in_the_middle_of_storage_tiers_with_its_server() {
     let place = Place::new();
     let small = ["reproduce", "storage-tiers", "--out", "out", "--quiet", "--set", "maxid1=50000", "--set"];
-    let sizes = ["repeats=1", "--set", "cache=32MiB", "--set", "memory=512MiB", "--set", "storage.size=2GiB"];
+    let sizes = [
+        "repeats=1",
+        "--set",
+        "cache=32MiB",
+        "--set",
+        "memory=512MiB",
+        "--set",
+        "storage.size=2GiB",
+        "--set",
+        "age=1s",
+    ];
     let run = place.rumba(&[&small[..], &sizes[..]].concat());
-    killed_and_cleaned(&place, run, "001-innodb.fast-ssd-c16-r1", |_| {});
+    killed_and_cleaned(&place, run, "003-innodb.fast-ssd-c16-r1", |_| {});
     let alive = std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
         let command = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&command).contains(place.path("out").to_str().unwrap())

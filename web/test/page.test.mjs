@@ -18,7 +18,7 @@ test("it draws every section without an error and fetches nothing", { skip }, as
   for (const id of ["cost", "rum", "timeline", "spectrum", "latency", "load", "conditions", "problems"]) {
     assert.equal(await tab.locator(`section#${id}`).count(), 1, id);
   }
-  await charts(tab, 6);
+  await charts(tab, 10);
   assert.deepEqual(problems, []);
 });
 
@@ -80,7 +80,7 @@ test("it says what the repeats started from, and how often verdicts err", { skip
   const { tab } = await open();
   assert.match(await tab.locator("header .ran").textContent(), / · 4 repeats, each from its own load$/);
   const rates = await tab.locator("#cost .rates").textContent();
-  assert.match(rates, /^What is said of operations, reads, KB\/op with drain, µs\/op with drain and size is wrong in at most 5 of 100 cases each/);
+  assert.match(rates, /^What is said of operations, reads, KB\/op with drain, µs\/op with drain and data is wrong in at most 5 of 100 cases each/);
   assert.match(rates, /All other columns bear a false discovery rate of 5% together/);
 });
 
@@ -120,7 +120,7 @@ test("a logarithmic axis ends whatever the smallest figure is", { skip }, async 
   const problems = [];
   tab.on("pageerror", (error) => problems.push(error.message));
   await tab.setContent(changed);
-  await charts(tab, 6);
+  await charts(tab, 10);
   assert.deepEqual(problems, []);
 });
 
@@ -156,7 +156,7 @@ test("the operation and the kind of time can be chosen", { skip }, async () => {
   await tab.locator("#timeline .switch button", { hasText: "Load" }).click();
   const hash = new URL(tab.url()).hash;
   for (const chosen of ["op=get_node", "time=service", "part=load"]) assert.ok(hash.includes(chosen), hash);
-  await charts(tab, 5);
+  await charts(tab, 9);
   assert.deepEqual(problems, []);
 });
 

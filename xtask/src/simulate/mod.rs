@@ -91,12 +91,13 @@ impl Simulated {
 
     /// The tables of engines that are alike, two-sided and one-sided.
     fn alike(&mut self) {
+        type Share = fn(&Shares) -> f64;
         let (many, few) = (draws(2), draws(10));
         let of_repeats = |repeats: usize| -> Vec<Shares> {
             COLUMNS.iter().map(|column| (column.cell)(repeats).shares(draws(repeats))).collect()
         };
         let rows = REPEATS.map(|repeats| (repeats, of_repeats(repeats)));
-        let kinds: [(&str, fn(&Shares) -> f64); 2] = [
+        let kinds: [(&str, Share); 2] = [
             ("how often the verdict of one metric is better or worse", |shares| shares.two_sided),
             ("how often a claim holds that the second engine's figure is larger", |shares| shares.one_sided),
         ];

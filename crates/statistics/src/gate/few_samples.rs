@@ -84,9 +84,11 @@ mod tests {
     use crate::testing::{record, results, taking_turns};
     use crate::{Gate, compare};
 
-    /// Seven repeats, each with its operations per second and the percentiles of its reads.
-    fn run(repeats: [(f64, fn(&mut OpStats)); 7]) -> Results {
-        let record = |(repeat, (rate, change)): (u32, (f64, fn(&mut OpStats)))| -> Record {
+    /// Operations per second, and what changes the percentiles of its reads.
+    type Repeat = (f64, fn(&mut OpStats));
+
+    fn run(repeats: [Repeat; 7]) -> Results {
+        let record = |(repeat, (rate, change)): (u32, Repeat)| -> Record {
             let mut record = record("a", 8, repeat);
             for phase in &mut record.phases {
                 phase.metrics.ops_per_s = (rate * (1.0 + f64::from(repeat) / 1e3)).into();
@@ -124,7 +126,7 @@ mod tests {
         op.response.p95_ms = rumba_core::metric::Metric::absent(FEW);
     }
 
-    fn found(other: [(f64, fn(&mut OpStats)); 7], gate: &str) -> (Found, String) {
+    fn found(other: [Repeat; 7], gate: &str) -> (Found, String) {
         let (base, other) = taking_turns(run([(100.0, fast); 7]), run(other));
         let gated = Gate::parse(gate).unwrap().judge(&compare(&base, &other)).unwrap();
         let of_loops = gated.into_iter().find(|gated| !gated.reason.starts_with("of the load")).unwrap();
@@ -132,8 +134,8 @@ mod tests {
     }
 
     /// Throughput is the same here, so that the percentile alone is worse.
-    fn as_slow(last: fn(&mut OpStats), rate: f64) -> [(f64, fn(&mut OpStats)); 7] {
-        let mut repeats: [(f64, fn(&mut OpStats)); 7] = [(100.0, slow); 7];
+    fn as_slow(last: fn(&mut OpStats), rate: f64) -> [Repeat; 7] {
+        let mut repeats: [Repeat; 7] = [(100.0, slow); 7];
         repeats[6] = (rate, last);
         repeats
     }
