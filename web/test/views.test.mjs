@@ -294,7 +294,7 @@ test("a ladder of an hour opens at once", { skip: noHour }, async (t) => {
   await tab.waitForFunction(() => document.querySelectorAll("#cost .figures tbody tr")[3].className === "baseline");
   const chosen_ms = Date.now() - began;
   t.diagnostic(`${(size / 1e6).toFixed(2)} MB, drawn ${(drawn_ms / 1000).toFixed(2)} s after it was asked for, another baseline after ${(chosen_ms / 1000).toFixed(2)} s`);
-  assert.ok(size <= 8e6, `${size} bytes`);
+  assert.ok(size <= 9e6, `${size} bytes`);
   // The goal is 1.5 s; a machine that does other work beside it is given three times as long.
   assert.ok(drawn_ms < 4_500, `${drawn_ms} ms`);
   assert.deepEqual(problems, []);
