@@ -10,7 +10,7 @@ pub fn verdicts(_: &Bench) -> Result<Vec<Line>, Failure> {
     let command = "cargo run --release -p xtask -- simulate".to_owned();
     Ok(vec![
         Line {
-            what: "false verdicts of engines that are alike, the worst cell of 2 to 10 repeats".to_owned(),
+            what: "false verdicts of engines that are alike, the worst cell of 2 to 8 repeats".to_owned(),
             goal: "at most 5%, and three standard errors of the simulation".to_owned(),
             measured: format!("{:.1}%", 100.0 * simulated.worst),
             met: Some(simulated.keeps_level()),
