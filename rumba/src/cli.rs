@@ -114,6 +114,8 @@ Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy
     --set rocksdb.write_buffer_size=4MiB,8MiB
 --detect plans by sensitivity: a short pilot says what it takes to find a difference.
   rumba run experiment.toml --detect 5%
+--until-decided adds repeats until every headline is decided.
+  rumba run experiment.toml --until-decided --at-most 12
 
 Exit codes: 0 done; 1 a trial failed, broke its data or was suspended, or a search found no rate;
 2 a mistake in the command or the experiment, or --check without a claim, or with one that so few
@@ -125,7 +127,7 @@ pub struct RunArgs {
     #[arg(required_unless_present = "resume")]
     pub experiment: Option<String>,
     /// Go on with an interrupted run: finished trials stay, the others run
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "engine", "against", "set", "verify", "out", "dry_run"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "engine", "against", "set", "verify", "out", "dry_run", "until_decided"])]
     pub resume: Option<PathBuf>,
     /// With --resume: run the failed trials again, too
     #[arg(long, requires = "resume")]
@@ -135,7 +137,7 @@ pub struct RunArgs {
     pub against: Vec<String>,
     /// Run a pilot of 3 repeats (or --set repeats=N), then print how many repeats and minutes it takes to detect such a
     /// difference in nine of ten cases
-    #[arg(long, value_name = "PERCENT", value_parser = difference, conflicts_with_all = ["resume", "dry_run", "check"])]
+    #[arg(long, value_name = "PERCENT", value_parser = difference, conflicts_with_all = ["resume", "dry_run", "check", "until_decided"])]
     pub detect: Option<f64>,
     /// How it is run
     #[command(flatten)]
@@ -207,6 +209,13 @@ pub struct RunOptions {
     /// Run although limits.memory is too small for what an engine was measured to need
     #[arg(long)]
     pub allow_tight_memory: bool,
+    /// Add repeats until every headline is decided against the first engine, or for `ab` against the base. Verdicts are
+    /// looked at after each repeat from the fifth on, and corrected for that: each is wrong in at most 5 of 100 runs
+    #[arg(long)]
+    pub until_decided: bool,
+    /// With --until-decided: end after this many repeats, decided or not
+    #[arg(long, value_name = "N", requires = "until_decided", default_value_t = 20)]
+    pub at_most: u32,
     /// End with exit code 3 unless every claim of the experiment holds; with 2 where it has none
     #[arg(long)]
     pub check: bool,

@@ -21,6 +21,7 @@ function behind({ verdict, seen, test, more_repeats }: Judgement): string | null
   if (verdict === "void") return "the same engine with itself";
   if (verdict === "seen-once") return seen === null ? null : seen ? "it was so" : "it was not so";
   if (verdict === "undecided" && more_repeats !== null) return `${counted(more_repeats, "more repeat")} would probably decide`;
+  if (verdict === "undecided" && test !== null) return "too noisy to decide here";
   return test;
 }
 

@@ -109,7 +109,7 @@ function conclusion(judged: Ratio | undefined): HTMLElement | false {
   if (judged === undefined) return false;
   const [low, high] = [value(judged.low), value(judged.high)];
   const interval = low !== null && high !== null && `${ratio(low)}–${ratio(high)}`;
-  const more = judged.more_repeats === null ? "" : `; ${counted(judged.more_repeats, "more repeat")} would probably decide`;
+  const more = judged.more_repeats === null ? "; too noisy to decide here" : `; ${counted(judged.more_repeats, "more repeat")} would probably decide`;
   const scope = judged.scope === "this-load" ? " for this load" : "";
   const decided = `95% interval of the ratio: decided${scope}`;
   const [words, title] = {

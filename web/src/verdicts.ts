@@ -41,9 +41,9 @@ const named = (head: string, ...content: Parameters<typeof h>[2][]) => h("td", {
 /** How many more repeats would decide it, or why none would. */
 function moreRepeats({ change, lacking, more_repeats: more }: Ratio): string {
   if (lacking !== undefined) return lacking;
-  if (change === "seen-once") return "not known";
+  if (change === "seen-once") return "unknown";
   if (change !== "undecided") return "–";
-  return more === null ? "no number would" : String(more);
+  return more === null ? "too noisy" : String(more);
 }
 
 function line(context: Context, base: Row, row: Row, judged: Ratio, first: boolean, lines: number): HTMLElement {

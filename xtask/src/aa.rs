@@ -112,7 +112,7 @@ fn kind_of(part: Part, metric: &str) -> &'static str {
     match metric {
         _ if part == Part::Load => "load",
         "ops_per_s" => "throughput",
-        "size_bytes" => "size",
+        "data_bytes" => "size",
         name if name.starts_with("wkb_") => "written",
         name if name.starts_with("reads_") => "reads",
         name if name.ends_with(".p99_ms") => "p99",
@@ -361,7 +361,7 @@ mod tests {
             ("wkb_per_op_with_drain", "written"),
             ("reads_per_op", "reads"),
             ("cpu_us_per_op_with_drain", "CPU"),
-            ("size_bytes", "size"),
+            ("data_bytes", "size"),
             ("get_node.p99_ms", "p99"),
         ];
         for (metric, kind) in run {

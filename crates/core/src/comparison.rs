@@ -176,6 +176,13 @@ pub struct Row {
     /// How many loads the repeats of the run started from. With fewer loads than repeats a verdict holds for this load only.
     #[serde(default)]
     pub loads: u32,
+    /// The most repeats that the run could have had, if it was to end once every headline is decided; else 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub at_most_repeats: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Another engine of the run that differs in its name alone.
@@ -265,7 +272,7 @@ impl Row {
             Part::Run => (&self.run, Some(self.loads)),
         };
         let repeats = phase.as_ref().map_or(0, |phase| phase.repeats.len() as u32);
-        Starts { repeats, loads: loads.unwrap_or(repeats) }
+        Starts { repeats, loads: loads.unwrap_or(repeats), at_most: self.at_most_repeats }
     }
 
     /// Whether a proof found something that is not so: it weighs more than one that was cut off.

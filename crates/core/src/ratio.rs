@@ -49,6 +49,12 @@ pub enum Change {
     Void,
 }
 
+impl Change {
+    /// Each, in the order in which a reader wants to know of them.
+    pub const ALL: [Self; 7] =
+        [Self::Worse, Self::Better, Self::Differs, Self::Same, Self::Undecided, Self::SeenOnce, Self::Void];
+}
+
 /// A figure over another with its exact interval and verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
@@ -74,13 +80,22 @@ pub struct Ratio {
     /// The two-sided p-value of the test that both are alike: the larger of those of the permutation test and of Welch's.
     /// Absent with one repeat.
     pub p: Option<f64>,
-    /// How many more repeats of each side would probably decide it, at the noise
-    /// seen; `None` when it is decided, or when the noise is not known.
+    /// How many more repeats of each side would probably decide it, at the noise seen. `None` when it is decided, when the
+    /// noise is unknown, and when it would take more than [`MOST_MORE_REPEATS`]: the figures are then too noisy.
     pub more_repeats: Option<u32>,
     /// Why no verdict is given although both sides have the figure: some repeats lack it, the host was disturbed, a build
     /// checks assertions, the drain is most of the figure, or both sides are the same engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacking: Option<String>,
+}
+
+/// An estimate above this is not worth following: nobody repeats a benchmark so often, and it rests on few repeats itself.
+pub const MOST_MORE_REPEATS: u32 = 20;
+
+/// `3 more repeats of each would probably decide`; `None` where the noise is too large for that.
+pub fn more_repeats(more: Option<u32>) -> Option<String> {
+    let more = more?;
+    Some(format!("{more} more {} of each would probably decide", if more == 1 { "repeat" } else { "repeats" }))
 }
 
 /// Several verdicts, each of which is wrong in at most 5% of cases.
@@ -128,6 +143,13 @@ pub fn discoveries(of: impl Iterator<Item = f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_repeats_are_counted_in_words() {
+        assert_eq!(more_repeats(Some(1)).as_deref(), Some("1 more repeat of each would probably decide"));
+        assert_eq!(more_repeats(Some(20)).as_deref(), Some("20 more repeats of each would probably decide"));
+        assert_eq!(more_repeats(None), None);
+    }
 
     #[test]
     fn many_verdicts_say_how_often_one_of_them_is_wrong() {

@@ -401,6 +401,9 @@ pub struct RunPlan {
     /// Engines with the same build and effective settings are compared nevertheless: an A/A run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aa: bool,
+    /// The run ends once every headline is decided, after this many repeats at the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most_repeats: Option<u32>,
     /// The highest rate is searched for that keeps a response time; `rate` is then what this trial probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,

@@ -10,7 +10,22 @@ pub struct Starts {
     pub repeats: u32,
     /// How many loads: one with many starts says nothing of how another would have come out. 0 where it is not known.
     pub loads: u32,
+    /// The most repeats that a run could have had which ends once every headline is decided; 0 where their number was
+    /// fixed.
+    #[serde(default, skip_serializing_if = "is_fixed")]
+    pub at_most: u32,
 }
+
+fn is_fixed(at_most: &u32) -> bool {
+    *at_most == 0
+}
+
+/// The first number of repeats after which a run that ends once everything is decided looks at its verdicts. Of four
+/// repeats only complete separation decides.
+pub const FIRST_LOOK: u32 = 5;
+
+/// How fast the correction grows with the logarithm of the number of looks; by simulation, see docs/method.md.
+const PER_LOG_OF_LOOKS: f64 = 3.1;
 
 /// What a verdict holds for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +56,14 @@ impl Starts {
         if sides.iter().any(shares_load) { Scope::ThisLoad } else { Scope::Loads }
     }
 
+    /// What a p-value over figures of these sides is multiplied by. A run that looks after every repeat and stops when it
+    /// likes what it sees would err far more often than in 5% of cases; with this factor it errs in at most 5%, whenever it
+    /// stops. 1 where the number of repeats was fixed.
+    pub fn looks_factor(sides: &[Self]) -> f64 {
+        let at_most = sides.iter().map(|side| side.at_most).max().unwrap_or(0);
+        1.0 + PER_LOG_OF_LOOKS * f64::from(at_most.max(FIRST_LOOK)).ln() - PER_LOG_OF_LOOKS * f64::from(FIRST_LOOK).ln()
+    }
+
     /// Behind the number of repeats of each side, what they started from: ` from one load`, `, each from its own load`.
     /// Empty where no side has a second repeat, or where the loads are not known: nothing is generalised then.
     pub fn words(sides: &[Self]) -> String {
@@ -64,7 +87,7 @@ mod tests {
     use super::{Scope, Starts};
 
     fn words(sides: &[(u32, u32)]) -> String {
-        Starts::words(&sides.iter().map(|&(repeats, loads)| Starts { repeats, loads }).collect::<Vec<_>>())
+        Starts::words(&sides.iter().map(|&(repeats, loads)| Starts { repeats, loads, at_most: 0 }).collect::<Vec<_>>())
     }
 
     #[test]
@@ -77,9 +100,23 @@ mod tests {
     }
 
     #[test]
+    fn p_values_of_a_run_that_may_stop_early_are_multiplied() {
+        let factor = |at_most: &[u32]| {
+            Starts::looks_factor(
+                &at_most.iter().map(|&at_most| Starts { at_most, ..Starts::default() }).collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!((factor(&[0, 0]), factor(&[5, 5])), (1.0, 1.0));
+        assert!((factor(&[20, 20]) - 5.3).abs() < 0.01, "{}", factor(&[20, 20]));
+        assert_eq!(factor(&[0, 20]), factor(&[20, 20]), "one such side is enough");
+    }
+
+    #[test]
     fn a_verdict_over_starts_of_one_load_holds_for_this_load_only() {
         let scope = |sides: &[(u32, u32)]| {
-            Starts::scope(&sides.iter().map(|&(repeats, loads)| Starts { repeats, loads }).collect::<Vec<_>>())
+            Starts::scope(
+                &sides.iter().map(|&(repeats, loads)| Starts { repeats, loads, at_most: 0 }).collect::<Vec<_>>(),
+            )
         };
         assert_eq!(scope(&[(4, 4), (4, 4)]), Scope::Loads);
         assert_eq!(scope(&[(4, 1), (4, 4)]), Scope::ThisLoad, "one such side is enough");

@@ -20,6 +20,7 @@ use rumba_core::condition;
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, Record, RunPlan, Status, TrialPart, TrialPlan};
 use rumba_core::search::Probe;
+use rumba_core::starts::FIRST_LOOK;
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 use rumba_core::workload::State;
@@ -80,6 +81,9 @@ pub struct Conduct<'a> {
     pub stops: &'a AtomicUsize,
     /// Whether it is sampled where the CPU goes.
     pub profiles: bool,
+    /// Whether the trials that have ended decide every headline, and none of them is of this repeat. It is asked before
+    /// the repeats of a run that ends then.
+    pub is_decided: &'a dyn Fn(u32) -> bool,
 }
 
 /// How the trials of an experiment ended.
@@ -142,12 +146,26 @@ impl Conduct<'_> {
                 outcome.not_begun = trials.len() - number;
                 break;
             }
+            if self.ends_before(number) {
+                self.results.ends_with(trial.repeat - 1).map_err(io("noting that every headline is decided"))?;
+                kept_loads.release(|_| false)?;
+                break;
+            }
             self.with_probes(trial, &mut kept_loads, watch, &mut outcome)?;
             // A load that was just made has its trials before it.
             kept_loads.release(|load| trials[number + 1..].iter().any(|next| next.loaded_by == Some(load)))?;
         }
         outcome.interrupted |= self.stops.load(Relaxed) > 0;
         Ok(outcome)
+    }
+
+    /// Whether a trial begins a repeat that is not needed, because the repeats before it decide every headline.
+    fn ends_before(&self, number: usize) -> bool {
+        let trials = self.prepared.trials();
+        let trial = &trials[number];
+        let may_end = trial.run.at_most_repeats.is_some() && trial.repeat > FIRST_LOOK;
+        let begins = number.checked_sub(1).is_none_or(|before| trials[before].repeat != trial.repeat);
+        may_end && begins && (self.is_decided)(trial.repeat)
     }
 
     /// Runs a trial and, if it is the first of a search, those that follow from what it and they found.

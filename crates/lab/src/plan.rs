@@ -181,6 +181,7 @@ fn trial(
             backlog_s: run.backlog_s,
             seed: run.seed,
             aa: run.aa,
+            at_most_repeats: run.until_decided.then_some(run.repeats),
             verify: run.verify,
             crash_s: run.crash_s,
             starts: run.starts,

@@ -231,6 +231,7 @@ impl Place {
             harness: &Harness::default(),
             stops: &AtomicUsize::new(0),
             profiles: false,
+            is_decided: &|_| false,
         };
         let outcome = conduct.run(KeptLoads::default(), &mut Deaf).unwrap();
         assert_eq!((outcome.failed, outcome.done), (1, 0));

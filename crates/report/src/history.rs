@@ -171,15 +171,7 @@ fn last(history: &History) -> Vec<String> {
     let mut lines = Vec::new();
     for rows in history.lines.chunk_by(|one, other| whose(one) == whose(other)) {
         let mut parts = Vec::new();
-        for change in [
-            Change::Worse,
-            Change::Better,
-            Change::Differs,
-            Change::Same,
-            Change::Undecided,
-            Change::SeenOnce,
-            Change::Void,
-        ] {
+        for change in Change::ALL {
             let of_change = rows.iter().filter(|line| change_of(line) == Some(change));
             let named: Vec<String> = of_change.map(named).collect();
             if !named.is_empty() {

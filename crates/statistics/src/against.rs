@@ -167,12 +167,10 @@ fn comparability(base: (&Results, &str), other: (&Results, &str)) -> Vec<Unequal
 }
 
 fn compared_row(row: &Row, match_row: &Row, part: Part, base: &PhaseFigures, other: &PhaseFigures) -> ComparedRow {
-    let mut metrics = compared_metrics(part, base, other);
+    let (base_starts, other_starts) = (row.starts(part), match_row.starts(part));
+    let mut metrics = compared_metrics(part, base, other, [base_starts, other_starts]);
     metrics.iter_mut().for_each(|compared| withhold(&mut compared.ratio, row, match_row, part));
     discover(metrics.iter_mut().map(|compared| &mut compared.ratio));
-    let (base_starts, other_starts) = (row.starts(part), match_row.starts(part));
-    let scope = Starts::scope(&[base_starts, other_starts]);
-    metrics.iter_mut().for_each(|compared| compared.ratio.scope = scope);
     let unsound = row.why_not_judged(part).map(|why| format!("in the base, {why}"));
     let unsound = unsound.or_else(|| match_row.why_not_judged(part).map(|why| format!("in the other, {why}")));
     if unsound.is_some() {
@@ -206,13 +204,13 @@ fn side(results: &Results, own: &Summary, others: &Summary) -> Side {
     }
 }
 
-fn compared_metrics(part: Part, base: &PhaseFigures, other: &PhaseFigures) -> Vec<Compared> {
+fn compared_metrics(part: Part, base: &PhaseFigures, other: &PhaseFigures, starts: [Starts; 2]) -> Vec<Compared> {
     let headline = headline_names(part);
     let cpu = CpuHeadline::of([("the base", base), ("the other", other)]);
     let mut all = Vec::new();
     let mut push = |metric: &str, unit: &str, is_headline: bool, base: &Figure, other: &Figure| {
         if !(base.numbers().is_empty() && other.numbers().is_empty()) {
-            let ratio = ratio(metric, unit, is_headline, base, other);
+            let ratio = ratio(metric, unit, is_headline, (base, other), starts);
             all.push(Compared { ratio, base: base.clone(), other: other.clone() });
         }
     };

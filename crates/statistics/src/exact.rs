@@ -23,6 +23,9 @@
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+#[cfg(doc)]
+use rumba_core::starts::Starts;
+
 use crate::welch::{ROUNDING, Welch};
 
 /// All deals are looked at up to this many: two sides of nine repeats have 48,620.
@@ -41,12 +44,19 @@ pub struct Inverted {
     always: usize,
     /// The test that has to reject as well; none of one sample.
     welch: Option<Welch>,
+    /// What p-values are multiplied by, and levels divided by.
+    factor: f64,
 }
 
 impl Inverted {
     /// The test of the difference of the means, `other - base`.
     pub fn two_samples(base: &[f64], other: &[f64]) -> Self {
         Self { welch: Some(Welch::of(base, other)), ..Self::dealt(base, other) }
+    }
+
+    /// The same test of figures that were looked at several times ([`Starts::looks_factor`]).
+    pub fn at_looks(self, factor: f64) -> Self {
+        Self { factor, ..self }
     }
 
     fn dealt(base: &[f64], other: &[f64]) -> Self {
@@ -62,7 +72,7 @@ impl Inverted {
                 steps.extend(from.iter().map(|taken| (given - taken) / count as f64));
             }
         }
-        Self { steps, always: 1, welch: None }
+        Self { steps, always: 1, welch: None, factor: 1.0 }
     }
 
     /// The test of the mean of differences that lie symmetrically around it.
@@ -79,13 +89,13 @@ impl Inverted {
         let sums = subset_sums(differences, differences.len());
         let means =
             |(count, sums): (usize, &Vec<f64>)| -> Vec<f64> { sums.iter().map(|sum| sum / count as f64).collect() };
-        Self { steps: sums.iter().enumerate().skip(1).flat_map(means).collect(), always: 1, welch: None }
+        Self { steps: sums.iter().enumerate().skip(1).flat_map(means).collect(), always: 1, welch: None, factor: 1.0 }
     }
 
     fn drawn(mut draw: impl FnMut(&mut Xoshiro256PlusPlus) -> Option<f64>) -> Self {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
         let steps: Vec<f64> = (0..DRAWN).filter_map(|_| draw(&mut random)).collect();
-        Self { always: 1 + DRAWN - steps.len(), steps, welch: None }
+        Self { always: 1 + DRAWN - steps.len(), steps, welch: None, factor: 1.0 }
     }
 
     fn deals(&self) -> f64 {
@@ -101,6 +111,7 @@ impl Inverted {
 
     /// The smallest value that the test against larger ones does not reject at this level.
     pub fn low(&mut self, alpha: f64) -> Option<f64> {
+        let alpha = alpha / self.factor;
         let rank = self.outside(alpha)?;
         let low = *self.steps.select_nth_unstable_by(rank, f64::total_cmp).1;
         Some(self.welch.as_ref().map_or(low, |welch| low.min(welch.low(alpha))))
@@ -108,6 +119,7 @@ impl Inverted {
 
     /// The largest value that the test against smaller ones does not reject at this level.
     pub fn high(&mut self, alpha: f64) -> Option<f64> {
+        let alpha = alpha / self.factor;
         let rank = self.steps.len() - 1 - self.outside(alpha)?;
         let high = *self.steps.select_nth_unstable_by(rank, f64::total_cmp).1;
         Some(self.welch.as_ref().map_or(high, |welch| high.max(welch.high(alpha))))
@@ -121,13 +133,15 @@ impl Inverted {
     /// The one-sided p-value of this value and all smaller ones.
     pub fn p_of_no_more(&self, value: f64) -> f64 {
         let p = self.share(|step| step <= value + ROUNDING);
-        self.welch.as_ref().map_or(p, |welch| p.max(welch.p_of_no_more(value)))
+        let p = self.welch.as_ref().map_or(p, |welch| p.max(welch.p_of_no_more(value)));
+        (self.factor * p).min(1.0)
     }
 
     /// The one-sided p-value of this value and all larger ones.
     pub fn p_of_no_less(&self, value: f64) -> f64 {
         let p = self.share(|step| step >= value - ROUNDING);
-        self.welch.as_ref().map_or(p, |welch| p.max(welch.p_of_no_less(value)))
+        let p = self.welch.as_ref().map_or(p, |welch| p.max(welch.p_of_no_less(value)));
+        (self.factor * p).min(1.0)
     }
 
     /// The share of the deals that reach the difference seen where those with such a step do.

@@ -14,7 +14,6 @@ use rumba_core::metric::Metric;
 use rumba_core::ratio::{Change, LEVEL, Ratio, SAME_MARGIN};
 use rumba_core::record::Status;
 use rumba_core::results::Results;
-use rumba_core::starts::Starts;
 
 use crate::against::compare_summed;
 use crate::alike::{called_as, engines};
@@ -229,9 +228,9 @@ impl<'a> Order<'a> {
             let figure = figure.filter(|figure| !figure.numbers().is_empty());
             let unsound = row.and_then(|row| row.why_not_judged(part));
             let against = before.zip(figure).map(|(base, other)| {
-                let mut tested = ratio(metric, unit, true, base.1, other);
+                let starts = [Some(base.0), *row].map(|row| row.map(|row| row.starts(part)).unwrap_or_default());
+                let mut tested = ratio(metric, unit, true, (base.1, other), starts);
                 if let Some(row) = row {
-                    tested.scope = Starts::scope(&[base.0.starts(part), row.starts(part)]);
                     withhold(&mut tested, base.0, row, part);
                 }
                 match unsound.is_some() {

@@ -1,5 +1,7 @@
 //! How many repeats would decide what these could not.
 
+use rumba_core::ratio::MOST_MORE_REPEATS;
+
 /// No plan is longer: with so much noise, the noise is the finding.
 const MOST: f64 = 1000.0;
 /// The chance with which that many repeats decide, if what was seen is true.
@@ -32,6 +34,12 @@ pub fn repeats(of: &Undecided) -> Option<u32> {
     let wanted = (z + normal_quantile(POWER)) * of.noise / of.distance;
     let count = if of.noise == 0.0 { 0.0 } else { of.samples * wanted * wanted + z * z / 2.0 };
     (count <= MOST).then(|| (count.ceil() as u32).max(of.least))
+}
+
+/// How many more than those there are would decide; `None` beyond [`MOST_MORE_REPEATS`], where the noise is the finding.
+pub fn more_repeats(of: &Undecided, have: usize) -> Option<u32> {
+    let more = repeats(of)?.saturating_sub(have as u32).max(1);
+    (more <= MOST_MORE_REPEATS).then_some(more)
 }
 
 /// The standard deviation of repeats around the mean of their own side, both
@@ -118,7 +126,7 @@ mod tests {
             };
             let found = (0..DRAWS).filter(|_| {
                 let (base, other) = (side(noise[0], 0.0), side(noise[1], 0.05));
-                crate::test(&base, &other, Better::More).change == Change::Better
+                crate::test(&base, &other, Better::More, 1.0).change == Change::Better
             });
             let share = found.count() as f64 / f64::from(DRAWS);
             assert!((0.87..0.97).contains(&share), "{count} repeats over noise {noise:?}: {share}");

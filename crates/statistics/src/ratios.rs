@@ -3,18 +3,24 @@
 use rumba_core::comparison::{Figure, metric_info};
 use rumba_core::metric::{Better, Metric};
 use rumba_core::ratio::{Change, LEVEL, Ratio, SAME_MARGIN, VerdictCount, discoveries};
-use rumba_core::starts::Scope;
+use rumba_core::starts::Starts;
 
 use crate::exact::{Inverted, mean};
-use crate::planning::{Undecided, pooled_deviation, repeats};
+use crate::planning::{Undecided, more_repeats, pooled_deviation};
 
 /// Differences of sums of the same figures in another order are no differences.
 const ROUNDING: f64 = 1e-9;
 /// With fewer repeats of each side a two-sided test at 5% rejects nothing.
 pub const LEAST_REPEATS: u32 = 4;
 
-/// The ratio of two figures, with the verdict of this metric alone.
-pub fn ratio(metric: &str, unit: &str, headline: bool, base: &Figure, other: &Figure) -> Ratio {
+/// The ratio of two figures, whose repeats started from these, with the verdict of this metric alone.
+pub fn ratio(
+    metric: &str,
+    unit: &str,
+    headline: bool,
+    (base, other): (&Figure, &Figure),
+    starts: [Starts; 2],
+) -> Ratio {
     let medians = match (base.median.value(), other.median.value()) {
         (Some(base), Some(other)) if base > 0.0 && other >= 0.0 => Metric::from(other / base),
         (Some(0.0), Some(_)) => Metric::absent("the base is zero"),
@@ -30,7 +36,7 @@ pub fn ratio(metric: &str, unit: &str, headline: bool, base: &Figure, other: &Fi
     let lacking = lacking.or_else(|| other_lacks.map(|why| format!("of the other, {why}")));
     let tested = match &lacking {
         Some(why) if absent.is_none() => Tested::undecided(why),
-        _ => test(&base.numbers(), &other.numbers(), better),
+        _ => test(&base.numbers(), &other.numbers(), better, Starts::looks_factor(&starts)),
     };
     let end = |end: Result<f64, String>| Metric::from(absent.clone().map_or(end, Err));
     Ratio {
@@ -41,7 +47,7 @@ pub fn ratio(metric: &str, unit: &str, headline: bool, base: &Figure, other: &Fi
         low: end(tested.low),
         high: end(tested.high),
         change: tested.change,
-        scope: Scope::default(),
+        scope: Starts::scope(&starts),
         p: tested.p,
         more_repeats: tested.more_repeats,
         lacking: lacking.filter(|_| absent.is_none()),
@@ -69,8 +75,9 @@ impl Tested {
     }
 }
 
-/// Tests repeats of the other against repeats of the base.
-pub fn test(base: &[f64], other: &[f64], better: Better) -> Tested {
+/// Tests repeats of the other against repeats of the base; `looks` is [`Starts::looks_factor`], 1 where the number of
+/// repeats was fixed.
+pub fn test(base: &[f64], other: &[f64], better: Better, looks: f64) -> Tested {
     if base.len() < 2 || other.len() < 2 {
         let seen = !base.is_empty() && !other.is_empty();
         let change = if seen { Change::SeenOnce } else { Change::Undecided };
@@ -78,14 +85,14 @@ pub fn test(base: &[f64], other: &[f64], better: Better) -> Tested {
         return Tested { low: Err(why.clone()), high: Err(why), change, p: None, more_repeats: None };
     }
     if base.iter().chain(other).any(|number| *number <= 0.0) {
-        return of_differences(base, other, better);
+        return of_differences(base, other, better, looks);
     }
     let (base, other) = comparable(base, other);
-    let mut test = Inverted::two_samples(&base, &other);
+    let mut test = Inverted::two_samples(&base, &other).at_looks(looks);
     let alpha = (1.0 - LEVEL) / 2.0;
     let (low, high) = (test.low(alpha).map(f64::exp), test.high(alpha).map(f64::exp));
     let change = change(better, low, high);
-    let more_repeats = if change == Change::Undecided { more(&base, &other, alpha, SAME_MARGIN) } else { None };
+    let more_repeats = if change == Change::Undecided { more(&base, &other, alpha / looks, SAME_MARGIN) } else { None };
     let end = |end: Option<f64>| end.ok_or_else(|| unbounded(base.len(), other.len()));
     Tested { low: end(low), high: end(high), change, p: Some(test.p(0.0)), more_repeats }
 }
@@ -106,16 +113,16 @@ fn comparable(base: &[f64], other: &[f64]) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// The two-sided p-value that the other's figures are the base's times no more than this factor, and divided by no more.
-/// With a factor of 1 it is that of [`test`]. Where a figure is zero or less the differences are tested, as there: of a
+/// With a factor of 1 it is that of [`test`] with as many `looks`. Where a figure is zero or less the differences are tested, as there: of a
 /// base of zero no factor makes something.
-pub fn p_beyond(base: &[f64], other: &[f64], factor: f64) -> f64 {
+pub fn p_beyond(base: &[f64], other: &[f64], factor: f64, looks: f64) -> f64 {
     let in_logs = base.iter().chain(other).all(|number| *number > 0.0);
     let value = |number: f64| if in_logs { number.ln() } else { number };
     let other: Vec<f64> = other.iter().map(|number| value(*number)).collect();
     let against = |end: fn(f64, f64) -> f64| {
         // Below zero it is the quotient that is the larger one.
         let moved = base.iter().map(|number| value(end(number * factor, number / factor)));
-        Inverted::two_samples(&moved.collect::<Vec<f64>>(), &other)
+        Inverted::two_samples(&moved.collect::<Vec<f64>>(), &other).at_looks(looks)
     };
     let (more, less) = (against(f64::max).p_of_no_more(0.0), against(f64::min).p_of_no_less(0.0));
     (2.0 * more.min(less)).min(1.0)
@@ -126,8 +133,8 @@ fn unbounded(base: usize, other: usize) -> String {
 }
 
 /// A figure of zero or less has no logarithm and no ratio: the differences are tested.
-fn of_differences(base: &[f64], other: &[f64], better: Better) -> Tested {
-    let mut test = Inverted::two_samples(base, other);
+fn of_differences(base: &[f64], other: &[f64], better: Better, looks: f64) -> Tested {
+    let mut test = Inverted::two_samples(base, other).at_looks(looks);
     let alpha = (1.0 - LEVEL) / 2.0;
     let change = match (test.low(alpha), test.high(alpha)) {
         (Some(low), Some(high)) if low == 0.0 && high == 0.0 => Change::Same,
@@ -137,7 +144,7 @@ fn of_differences(base: &[f64], other: &[f64], better: Better) -> Tested {
     };
     let why = "a repeat is zero or less, so there is no interval of the ratio: the differences were tested".to_owned();
     // Differences have no margin within which they are the same: only equal figures without noise are.
-    let more_repeats = if change == Change::Undecided { more(base, other, alpha, 0.0) } else { None };
+    let more_repeats = if change == Change::Undecided { more(base, other, alpha / looks, 0.0) } else { None };
     Tested { low: Err(why.clone()), high: Err(why), change, p: Some(test.p(0.0)), more_repeats }
 }
 
@@ -166,15 +173,14 @@ fn direction(better: Better, more: bool) -> Change {
 fn more(base: &[f64], other: &[f64], alpha: f64, margin: f64) -> Option<u32> {
     let noise = pooled_deviation(&[base, other])?;
     let seen = (mean(other)? - mean(base)?).abs();
+    let have = base.len().min(other.len());
     let plan = |distance: f64| {
         let undecided = Undecided { noise, distance, alpha, samples: 2.0, least: LEAST_REPEATS };
-        (distance > 0.0 || noise == 0.0).then(|| repeats(&undecided)).flatten()
+        (distance > 0.0 || noise == 0.0).then(|| more_repeats(&undecided, have)).flatten()
     };
     let differ = plan(seen);
     let same = plan(margin - seen).filter(|_| seen < margin);
-    let needed = [differ, same].into_iter().flatten().min()?;
-    let have = base.len().min(other.len()) as u32;
-    Some(needed.saturating_sub(have).max(1))
+    [differ, same].into_iter().flatten().min()
 }
 
 /// How many of these ratios are headlines that have, or could have had, a verdict: too few repeats never err.
@@ -205,11 +211,15 @@ pub fn discover<'a>(ratios: impl Iterator<Item = &'a mut Ratio>) {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use rand::SeedableRng as _;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
     use super::*;
     use crate::statistics::figure;
+    use crate::testing::normal;
 
     fn tested(base: &[f64], other: &[f64]) -> Tested {
-        test(base, other, Better::More)
+        test(base, other, Better::More, 1.0)
     }
 
     fn change_of(base: &[f64], other: &[f64]) -> Change {
@@ -222,11 +232,14 @@ mod tests {
         let mut chosen = of(&[1.0, 1.01, 1.02, 1.03, 1.04]);
         chosen.values[4] = Metric::absent("12 operations were open");
         let base = of(&[2.0, 2.01, 2.02, 2.03, 2.04]);
-        let judged = ratio("get_node.p99_ms", "ms", true, &base, &chosen);
+        let judged = ratio("get_node.p99_ms", "ms", true, (&base, &chosen), [Starts::default(); 2]);
         let why = Some("of the other, 1 of 5 repeats have none: 12 operations were open");
         assert_eq!((judged.change, judged.p, judged.low.reason()), (Change::Undecided, None, why));
         assert!(judged.ratio.value().is_some(), "the ratio of what there is is shown");
-        assert_eq!(ratio("get_node.p99_ms", "ms", true, &chosen, &base).change, Change::Undecided);
+        assert_eq!(
+            ratio("get_node.p99_ms", "ms", true, (&chosen, &base), [Starts::default(); 2]).change,
+            Change::Undecided
+        );
     }
 
     #[test]
@@ -234,11 +247,45 @@ mod tests {
         let (slow, fast) = ([100.0, 101.0, 99.0, 100.5], [200.0, 199.0, 203.0, 201.0]);
         assert_eq!(change_of(&slow, &fast), Change::Better);
         assert_eq!(change_of(&fast, &slow), Change::Worse);
-        assert_eq!(test(&slow, &fast, Better::Less).change, Change::Worse);
-        assert_eq!(test(&slow, &fast, Better::Neither).change, Change::Differs);
+        assert_eq!(test(&slow, &fast, Better::Less, 1.0).change, Change::Worse);
+        assert_eq!(test(&slow, &fast, Better::Neither, 1.0).change, Change::Differs);
         let three = tested(&slow[..3], &fast[..3]);
         assert_eq!((three.change, three.more_repeats), (Change::Undecided, Some(1)));
         assert_eq!(three.low.unwrap_err(), "unbounded: 3 and 3 repeats are too few for a 95% interval");
+    }
+
+    /// Looking after each of five to eight repeats errs in more than 5% of runs unless it is corrected for.
+    #[test]
+    fn a_run_that_looks_after_each_repeat_keeps_its_level() {
+        const RUNS: u32 = 1000;
+        let err = |looks: f64| {
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(9);
+            let mut side = || -> Vec<f64> { (0..8).map(|_| (0.05 * normal(&mut random)).exp()).collect() };
+            let wrong = (0..RUNS).filter(|_| {
+                let (base, other) = (side(), side());
+                (5..=8).any(|repeats| {
+                    let change = test(&base[..repeats], &other[..repeats], Better::More, looks).change;
+                    matches!(change, Change::Better | Change::Worse)
+                })
+            });
+            wrong.count() as f64 / f64::from(RUNS)
+        };
+        let (plain, corrected) =
+            (err(1.0), err(Starts::looks_factor(&[Starts { at_most: 8, ..Starts::default() }; 2])));
+        assert!(plain > 0.06, "{plain}");
+        assert!(corrected <= 0.05, "{corrected}");
+    }
+
+    /// At most 20 repeats are 16 looks: p-values are multiplied by 5.3.
+    #[test]
+    fn a_run_that_may_stop_early_needs_more_to_decide() {
+        let (slow, fast) = ([100.0, 101.0, 99.0, 100.5], [200.0, 199.0, 203.0, 201.0]);
+        let at_most = |at_most| Starts::looks_factor(&[Starts { repeats: 4, loads: 4, at_most }; 2]);
+        let early = test(&slow, &fast, Better::More, at_most(20));
+        assert_eq!(early.change, Change::Undecided, "four repeats have a p-value of 2/70 at best");
+        assert!((early.p.unwrap() - at_most(20) * 2.0 / 70.0).abs() < 1e-9);
+        let five = |side: [f64; 4]| [side.as_slice(), &[side[0]]].concat();
+        assert_eq!(test(&five(slow), &five(fast), Better::More, at_most(20)).change, Change::Better);
     }
 
     #[test]
@@ -255,7 +302,7 @@ mod tests {
         assert_eq!(change_of(&[100.0; 4], &[101.2; 4]), Change::Better);
         let noisy = tested(&[100.0, 104.0, 97.0, 101.0], &[100.5, 103.0, 98.0, 99.0]);
         assert_eq!(noisy.change, Change::Undecided);
-        assert!(noisy.more_repeats.unwrap() > 20, "{:?}", noisy.more_repeats);
+        assert_eq!(noisy.more_repeats, None, "more than twenty");
     }
 
     #[test]
@@ -275,26 +322,26 @@ mod tests {
         let base = [100.0, 101.0, 99.0, 100.5];
         let times = |factor: f64| base.map(|number| number * factor);
         for other in [times(1.3), times(1.001), [0.0, 1.0, 2.0, 300.0]] {
-            assert_eq!(Some(p_beyond(&base, &other, 1.0)), tested(&base, &other).p, "{other:?}");
+            assert_eq!(Some(p_beyond(&base, &other, 1.0, 1.0)), tested(&base, &other).p, "{other:?}");
         }
         let least = 2.0 / 70.0;
         for (factor, p) in [(1.3, least), (1.0 / 1.3, least), (1.04, 1.0), (0.96, 1.0)] {
-            let beyond = p_beyond(&base, &times(factor), 1.05);
+            let beyond = p_beyond(&base, &times(factor), 1.05, 1.0);
             assert!((beyond - p).abs() < 1e-9, "{factor}: {beyond}");
         }
-        assert!(p_beyond(&base, &times(1.055), 1.05) > least, "it is not beyond it in every deal");
+        assert!(p_beyond(&base, &times(1.055), 1.05, 1.0) > least, "it is not beyond it in every deal");
         for (base, other) in [([0.0; 4], [3.0, 4.0, 3.0, 5.0]), (base, [0.0; 4])] {
-            assert!((p_beyond(&base, &other, 1.05) - least).abs() < 1e-9, "{base:?} {other:?}");
+            assert!((p_beyond(&base, &other, 1.05, 1.0) - least).abs() < 1e-9, "{base:?} {other:?}");
         }
-        assert_eq!(p_beyond(&[0.0; 4], &[0.0; 4], 1.05), 1.0);
-        assert_eq!(p_beyond(&[-100.0; 4], &[-98.0; 4], 1.05), 1.0, "it is within 5%");
+        assert_eq!(p_beyond(&[0.0; 4], &[0.0; 4], 1.05, 1.0), 1.0);
+        assert_eq!(p_beyond(&[-100.0; 4], &[-98.0; 4], 1.05, 1.0), 1.0, "it is within 5%");
     }
 
     #[test]
     fn more_repeats_are_promised_only_where_noise_and_difference_support_it() {
         let against_itself = tested(&[0.0, 0.002, 0.001], &[0.0, 0.002, 0.001]);
         assert_eq!((against_itself.change, against_itself.more_repeats), (Change::Undecided, None));
-        assert_eq!(tested(&[0.0, 0.0, 0.3], &[0.0, 0.0, 0.301]).more_repeats, None, "beyond a thousand");
+        assert_eq!(tested(&[0.0, 0.0, 0.3], &[0.0, 0.0, 0.301]).more_repeats, None, "beyond twenty");
         let noisy = tested(&[0.0, 1.0, 2.0], &[1.0, 2.0, 3.0]).more_repeats.unwrap();
         assert!(noisy > 10, "one deviation apart: {noisy}");
         // A fourth repeat that is zero as well decides: the same.
@@ -304,7 +351,8 @@ mod tests {
     #[test]
     fn the_ratio_is_of_the_medians_and_an_absence_keeps_its_reason() {
         let of = |numbers: &[f64]| figure(numbers.iter().map(|number| Metric::Value(*number)).collect());
-        let ratio_of = |base: &Figure, other: &Figure| ratio("ops_per_s", "1/s", true, base, other);
+        let ratio_of =
+            |base: &Figure, other: &Figure| ratio("ops_per_s", "1/s", true, (base, other), [Starts::default(); 2]);
         let twice = ratio_of(&of(&[10.0; 4]), &of(&[20.0; 4]));
         assert_eq!((twice.ratio, twice.change), (Metric::Value(2.0), Change::Better));
         assert!((twice.low.value().unwrap() - 2.0).abs() < 1e-9);
@@ -340,7 +388,7 @@ mod tests {
             low: Metric::Value(1.1),
             high: Metric::Value(1.3),
             change: Change::Worse,
-            scope: Scope::default(),
+            scope: rumba_core::starts::Scope::default(),
             p: Some(0.01),
             more_repeats: None,
             lacking: None,

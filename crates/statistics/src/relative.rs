@@ -7,7 +7,6 @@ use rumba_core::comparison::{Figure, OpFigures, Part, PhaseFigures, Relative, Re
 use rumba_core::headline::{CpuHeadline, cpu_of_group};
 use rumba_core::ratio::{Change, HEADLINE_CPU, HEADLINE_LOAD, HEADLINE_RUN, MAIN_SHARE, Ratio};
 use rumba_core::record::{Record, TrialPart};
-use rumba_core::starts::Starts;
 use rumba_core::workload::engine_in_test;
 
 use crate::ratios::{discover, headline_verdicts, ratio};
@@ -48,8 +47,6 @@ fn to_baseline(rows: &[Row], baseline: &str, setups: &Setups<'_>) -> Relative {
         let base = rows.iter().find(|base| base.engine == name && base.clients == row.clients)?;
         let unsound = base.why_not_judged(Part::Run).or_else(|| row.why_not_judged(Part::Run));
         let mut metrics = ratios(base, row, &cpu_of_group(rows, row))?;
-        let scope = Starts::scope(&[base.starts(Part::Run), row.starts(Part::Run)]);
-        metrics.iter_mut().for_each(|ratio| ratio.scope = scope);
         if unsound.is_some() {
             for ratio in &mut metrics {
                 (ratio.change, ratio.more_repeats) = (Change::Undecided, None);
@@ -66,16 +63,17 @@ fn to_baseline(rows: &[Row], baseline: &str, setups: &Setups<'_>) -> Relative {
 
 fn ratios(base_row: &Row, other_row: &Row, cpu: &CpuHeadline) -> Option<Vec<Ratio>> {
     let (base, other) = (base_row.run.as_ref()?, other_row.run.as_ref()?);
+    let starts = [base_row, other_row].map(|row| row.starts(Part::Run));
     let mut all = Vec::new();
     for &name in HEADLINE_RUN.iter().chain(DETAILS) {
         if let (Some(base), Some(other)) = (base.metrics.get(name), other.metrics.get(name)) {
             let unit = metric_info(name).map_or("", |info| info.unit);
             let is_headline = HEADLINE_RUN.contains(&name) && !cpu.excludes(name);
-            all.push(ratio(name, unit, is_headline, base, other));
+            all.push(ratio(name, unit, is_headline, (base, other), starts));
         }
     }
     for (op, base_p99, other_p99) in p99s(base, other).filter(|(op, ..)| is_main(base, op)) {
-        all.push(ratio(&format!("{op}.p99_ms"), "ms", true, base_p99, other_p99));
+        all.push(ratio(&format!("{op}.p99_ms"), "ms", true, (base_p99, other_p99), starts));
     }
     all.iter_mut().for_each(|ratio| withhold(ratio, base_row, other_row, Part::Run));
     discover(all.iter_mut());

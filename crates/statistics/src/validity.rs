@@ -149,8 +149,9 @@ fn drained(ratio: &Ratio, base: &Row, other: &Row, part: Part) -> Option<String>
     }
     let (without, why) = without_drain(&ratio.metric, [base, other].into_iter())?;
     let figure = |row: &Row| row.part(part).and_then(|part| part.metrics.get(without)).cloned();
+    let starts = [base, other].map(|row| row.starts(part));
     let apart = match (figure(base), figure(other)) {
-        (Some(base), Some(other)) => self::ratio(without, &ratio.unit, true, &base, &other).change,
+        (Some(base), Some(other)) => self::ratio(without, &ratio.unit, true, (&base, &other), starts).change,
         _ => Change::Undecided,
     };
     (apart != ratio.change).then(|| format!("{why}, and {without}, which leaves it out, does not say the same"))

@@ -71,7 +71,8 @@ pub fn json(experiment: &Experiment, trials: &[TrialPlan], forecast: &Forecast) 
 
 /// Says which trials would run.
 pub fn show_plan(experiment: &Experiment, trials: &[TrialPlan]) {
-    say!("{}: {}", experiment.name, counted(trials.len(), "trial"));
+    let most = if experiment.run.until_decided { " at most: it ends once every headline is decided" } else { "" };
+    say!("{}: {}{most}", experiment.name, counted(trials.len(), "trial"));
     for trial in trials {
         let run = &trial.run;
         let loaders = counted(run.load_clients as usize, "loader");

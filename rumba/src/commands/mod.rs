@@ -25,6 +25,7 @@ pub mod serve;
 pub mod server;
 pub mod sysbench;
 pub mod texts;
+mod until_decided;
 pub mod workloads;
 
 use std::io::Write;

@@ -53,10 +53,12 @@ fn names(lists: &[String]) -> Vec<String> {
 /// What the command line adds to an experiment.
 pub fn overrides(options: &RunOptions) -> Overrides {
     let verify = options.verify.iter().map(|what| format!("verify={what}"));
+    let at_most = options.until_decided.then(|| format!("repeats={}", options.at_most));
+    let until_decided = at_most.into_iter().flat_map(|at_most| [at_most, "until_decided=true".to_owned()]);
     Overrides {
         engines: names(&options.engine),
         against: Vec::new(),
-        set: options.set.iter().cloned().chain(verify).collect(),
+        set: options.set.iter().cloned().chain(verify).chain(until_decided).collect(),
     }
 }
 
@@ -71,6 +73,12 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
     let is_seen_enough = args.accept_seen_once && experiment.run.repeats == 1;
     if let Some(mistake) = experiment.never_decided.as_ref().filter(|_| args.check && !is_seen_enough) {
         return Err(mistake.clone().into());
+    }
+    if experiment.run.until_decided && experiment.engines.len() < 2 {
+        return Err(Problem::mistake(
+            "until_decided needs two engines to compare",
+            "name another with --engine or --against, or leave out --until-decided",
+        ));
     }
     can_profile(args)?;
     if args.dry_run {
@@ -234,6 +242,7 @@ pub fn conduct(
         harness: &harness.unwrap_or_default(),
         stops: &stops,
         profiles: args.profile,
+        is_decided: &|repeat| super::until_decided::is_decided(results.path(), repeat),
     };
     let outcome = conduct.run(kept_loads, &mut watching);
     watching.progress.finish();

@@ -5,6 +5,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rumba_core::metric::Better;
 use rumba_core::ratio::Change;
+use rumba_core::starts::FIRST_LOOK;
 
 const SEED: u64 = 0x000a_11ce;
 /// What a verdict may err in.
@@ -90,12 +91,27 @@ impl Cell {
         let (mut two_sided, mut one_sided) = (0, 0);
         for _ in 0..draws {
             let [base, other] = self.draw(&mut random);
-            let change = rumba_statistics::test(&base, &other, Better::More).change;
+            let change = rumba_statistics::test(&base, &other, Better::More, 1.0).change;
             two_sided += u32::from(matches!(change, Change::Better | Change::Worse));
             one_sided += u32::from(rumba_statistics::p_greater(&base, &other) <= LEVEL + ROUNDING);
         }
         let share = |count: u32| f64::from(count) / f64::from(draws);
         Shares { two_sided: share(two_sided), one_sided: share(one_sided) }
+    }
+
+    /// The share of draws in which a verdict says better or worse after some number of repeats, from the first look to the
+    /// last repeat: what a run that ends once it is decided may err in. P-values are multiplied by `looks`.
+    pub fn ever_decided(self, draws: u32, looks: f64) -> f64 {
+        let mut random = self.random();
+        let [most, _] = self.repeats;
+        let ever = (0..draws).filter(|_| {
+            let [base, other] = self.draw(&mut random);
+            (FIRST_LOOK as usize..=most).any(|repeats| {
+                let change = rumba_statistics::test(&base[..repeats], &other[..repeats], Better::More, looks).change;
+                matches!(change, Change::Better | Change::Worse)
+            })
+        });
+        ever.count() as f64 / f64::from(draws)
     }
 
     /// The share of draws in which the verdict says better or worse.

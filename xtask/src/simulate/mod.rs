@@ -10,6 +10,8 @@ mod cell;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use rumba_core::starts::Starts;
+
 use crate::bench::Failure;
 use cell::{Cell, LEVEL, Order, Shape, Shares};
 
@@ -22,6 +24,8 @@ fn draws(repeats: usize) -> u32 {
 const REPEATS: [usize; 6] = [2, 3, 4, 5, 6, 8];
 /// Sides of unequal size: a trial failed, or two runs are compared.
 const UNEVEN: [[usize; 2]; 5] = [[4, 3], [5, 4], [6, 4], [8, 4], [6, 3]];
+/// Runs that end once they are decided: the most repeats, and how many such runs. Above nine repeats a test draws its deals.
+const UNTIL_DECIDED: [(usize, u32); 4] = [(6, 20_000), (10, 5_000), (20, 2_000), (50, 1_000)];
 const BEGIN: &str = "<!-- simulated: cargo run --release -p xtask -- simulate --write -->";
 const END: &str = "<!-- end of simulated -->";
 
@@ -78,6 +82,7 @@ pub fn simulate() -> Simulated {
     let mut simulated = Simulated { worst: 0.0, beyond: Vec::new(), found: 0.0, tables: format!("{BEGIN}\n") };
     simulated.alike();
     simulated.of_uneven_numbers();
+    simulated.until_decided();
     simulated.power();
     let _ = write!(simulated.tables, "\n{END}");
     simulated
@@ -133,6 +138,26 @@ impl Simulated {
             for (_, noise) in noises {
                 let shares = Cell { repeats, ..uneven(0, noise) }.shares(draws(repeats[0]));
                 let _ = write!(self.tables, " {:.1}, {:.1} |", 100.0 * shares.two_sided, 100.0 * shares.one_sided);
+            }
+            self.tables.push('\n');
+        }
+    }
+
+    /// Runs that look at their verdicts after each repeat.
+    fn until_decided(&mut self) {
+        self.tables += "\nTwo engines with the same mean, in a run with `until_decided`: how often a verdict of one metric \
+                        is better or worse after any repeat, in percent. In the first column, p-values are not \
+                        corrected.\n\n";
+        let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.promised).collect();
+        self.heads("at most", std::iter::once("uncorrected").chain(columns.iter().map(|column| column.head)));
+        for (most, draws) in UNTIL_DECIDED {
+            let plain = (columns[0].cell)(most).ever_decided(draws, 1.0);
+            let _ = write!(self.tables, "| {most} | {:.1} |", plain * 100.0);
+            let looks = Starts::looks_factor(&[Starts { at_most: most as u32, ..Starts::default() }]);
+            for column in &columns {
+                let share = (column.cell)(most).ever_decided(draws, looks);
+                self.promise(share, draws, || format!("until decided, at most {most} repeats, {}", column.head));
+                let _ = write!(self.tables, " {:.1} |", share * 100.0);
             }
             self.tables.push('\n');
         }

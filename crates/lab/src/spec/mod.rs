@@ -156,6 +156,8 @@ pub struct RunSpec {
     pub interval_s: f64,
     /// Repeats, interleaved.
     pub repeats: u32,
+    /// Whether the run ends once every headline is decided; `repeats` is then the most that it may have.
+    pub until_decided: bool,
     /// What repeats start from.
     pub repeats_from: RepeatsFrom,
     /// Trials that start from one load, for each number of clients and each test.

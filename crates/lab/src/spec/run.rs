@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use rumba_core::record::{BACKLOG_S, DriverKind, QueueKind};
 use rumba_core::setting::Value;
+use rumba_core::starts::FIRST_LOOK;
 
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table};
@@ -24,6 +25,7 @@ pub const RUN_KEYS: &[&str] = &[
     "interval",
     "repeats",
     "repeats_from",
+    "until_decided",
     "starts",
     "rate",
     "rate_shape",
@@ -82,6 +84,29 @@ fn repeats_from(node: &Node) -> Result<RepeatsFrom, SpecError> {
 }
 
 /// How many trials start from one load.
+/// Whether the run ends once every headline is decided; `repeats` is then the most that it may have.
+fn until_decided(table: &Table, repeats: u32, searches: bool) -> Result<bool, SpecError> {
+    let Some(node) = table.get("until_decided") else { return Ok(false) };
+    if !take::bool("until_decided", node)? {
+        return Ok(false);
+    }
+    if searches {
+        return Err(SpecError::new(
+            &node.origin,
+            "until_decided and a search for the highest rate exclude each other",
+            "search with a fixed number of repeats",
+        ));
+    }
+    if repeats <= FIRST_LOOK {
+        return Err(SpecError::new(
+            &node.origin,
+            format!("until_decided needs more than {FIRST_LOOK} repeats, and repeats is {repeats}"),
+            "set repeats to the most that the run may have, for example repeats = 20 (on the command line: --at-most 20)",
+        ));
+    }
+    Ok(true)
+}
+
 fn starts(table: &Table, repeats_from: RepeatsFrom, searches: bool) -> Result<u32, SpecError> {
     let Some(node) = table.get("starts") else { return Ok(1) };
     let starts = take::int("starts", node, 1, 1000)? as u32;
@@ -223,6 +248,7 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let loops = count("loops", 3, 1, 10_000)?;
     let most_clients = clients.iter().copied().max().unwrap_or(1);
     let asked = rate::asked(table, f64::from(loops) * loop_s, most_clients)?;
+    let repeats = count("repeats", 1, 1, 1000)?;
     let repeats_from = table.get("repeats_from").map_or(Ok(RepeatsFrom::Load), repeats_from)?;
     let bool = |key: &str, default| table.get(key).map_or(Ok(default), |node| take::bool(key, node));
     Ok(RunSpec {
@@ -236,7 +262,8 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         loops,
         loop_s,
         interval_s: table.get("interval").map_or(Ok(INTERVAL_S.1), interval)?,
-        repeats: count("repeats", 1, 1, 1000)?,
+        repeats,
+        until_decided: until_decided(table, repeats, asked.search.is_some())?,
         repeats_from,
         starts: starts(table, repeats_from, asked.search.is_some())?,
         rate: asked.rate,

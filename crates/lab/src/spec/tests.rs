@@ -11,6 +11,7 @@ mod likely;
 mod memory;
 mod names;
 mod rate;
+mod repeats;
 
 const GOOD: &str = r#"
 name = "tiers"
@@ -110,41 +111,6 @@ fn every_repeat_loads_before_its_trials_and_loads_take_turns() {
     assert_eq!(told(&planned(&[])), expected.collect::<Vec<_>>());
     let single = planned(&["clients=1"]);
     assert!(single.len() == 4 && single.iter().all(|trial| trial.part == TrialPart::Whole), "each loads in its trial");
-}
-
-#[test]
-fn starts_of_a_load_follow_it_and_stand_in_the_names_of_directories() {
-    let trials = told(&planned(&["clients=1", "starts=2"]));
-    let names: Vec<&str> = trials.iter().map(|(name, _)| name.as_str()).collect();
-    let starts = ["003-rocks.4k-c1-r1-s1", "004-rocks.16k-c1-r1-s1", "005-rocks.16k-c1-r1-s2", "006-rocks.4k-c1-r1-s2"];
-    assert_eq!(names[..2], ["001-rocks.4k-load", "002-rocks.16k-load"]);
-    assert_eq!(names[2..6], starts, "A B B A");
-    assert_eq!(trials.iter().map(|(_, load)| *load).collect::<Vec<_>>()[2..6], [1, 2, 2, 1].map(Some));
-    assert_eq!(planned(&["starts=1"]), planned(&[]));
-    for (set, told) in [
-        (&["starts=2", "repeats_from=kept"][..], "the repeats are themselves starts of one load"),
-        (&["starts=2", "rate=max(p99 < 10ms)"], "with probes of its own"),
-        (&["starts=0"], "starts"),
-    ] {
-        let error = with(GOOD, set).unwrap_err();
-        assert!(error.problem.contains(told), "{error}");
-        assert!(error.place().is_some(), "{error}");
-    }
-}
-
-#[test]
-fn kept_repeats_start_from_one_load_of_each_engine_that_can_be_kept() {
-    let trials = planned(&["repeats_from=kept"]);
-    let directories: Vec<_> = trials.iter().map(crate::plan::directory).collect();
-    assert_eq!(directories[..3], ["001-rocks.4k-load", "002-rocks.16k-load", "003-rocks.4k-c1-r1"]);
-    assert_eq!(trials.len(), 10);
-    let loads: Vec<_> = trials[2..].iter().map(|trial| trial.loaded_by).collect();
-    let turns = [[1, 2], [1, 2], [2, 1], [2, 1]].concat();
-    assert_eq!(loads, turns.into_iter().map(Some).collect::<Vec<_>>(), "each from its own engine's load");
-    assert_eq!(planned(&["repeats=1", "clients=1"]).len(), 2, "one trial gains nothing by it");
-    assert_eq!(planned(&["repeats=1", "clients=1", "repeats_from=kept"]).len(), 4, "unless it is asked for");
-    let error = with(GOOD, &["repeats_from=kpet"]).unwrap_err();
-    assert!(error.remedy.contains("`kept`"), "{}", error.remedy);
 }
 
 #[test]

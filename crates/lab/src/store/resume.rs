@@ -99,6 +99,19 @@ impl ResultsDir {
         Ok(trial)
     }
 
+    /// Says that the run has ended with this repeat, because it decides every headline: later ones are not missing. They
+    /// stay planned, so that a run that goes on finds the plan of its experiment.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn ends_with(&self, repeat: u32) -> io::Result<()> {
+        let resume = read(self.path()).map_err(io::Error::other)?;
+        let (mut meta, _) = read_meta(self.path()).map_err(io::Error::other)?;
+        meta.trials = resume.plans.iter().filter(|plan| plan.repeat <= repeat).map(plan::directory).collect();
+        let text = serde_json::to_string_pretty(&meta)?;
+        self.room.write(Held::Record, || replace(&self.path().join("experiment.json"), &text))
+    }
+
     /// Says that the run goes on: its trials as they are planned now, when, and what is to be warned of.
     ///
     /// # Errors

@@ -85,15 +85,7 @@ pub fn outline(row: &ComparedRow) -> String {
     }
     let headlines: Vec<&Ratio> = row.metrics.iter().map(|c| &c.ratio).filter(|ratio| ratio.headline).collect();
     let mut parts = Vec::new();
-    for change in [
-        Change::Worse,
-        Change::Better,
-        Change::Differs,
-        Change::Same,
-        Change::Undecided,
-        Change::SeenOnce,
-        Change::Void,
-    ] {
+    for change in Change::ALL {
         let of_change: Vec<String> =
             headlines.iter().filter(|ratio| ratio.change == change).map(|ratio| named(ratio)).collect();
         let word = match change {

@@ -71,20 +71,11 @@ pub fn comparison_markdown(comparison: &Comparison, gated: &[Gated]) -> String {
 /// How many headline verdicts of each kind there are: `1 worse, 4 same`.
 fn counts(comparison: &Comparison) -> String {
     let headlines = || comparison.rows.iter().filter(|row| row.unsound.is_none()).flat_map(|row| &row.metrics);
-    let all = [
-        Change::Worse,
-        Change::Better,
-        Change::Differs,
-        Change::Same,
-        Change::Undecided,
-        Change::SeenOnce,
-        Change::Void,
-    ];
     let count = |change: Change| {
         let count = headlines().filter(|one| one.ratio.headline && one.ratio.change == change).count();
         (count > 0).then(|| format!("{count} {}", change_word(change)))
     };
-    let counts: Vec<String> = all.into_iter().filter_map(count).collect();
+    let counts: Vec<String> = Change::ALL.into_iter().filter_map(count).collect();
     if counts.is_empty() { "nothing to compare".to_owned() } else { counts.join(", ") }
 }
 

@@ -78,8 +78,8 @@ pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
     let this_load = if is_of_one_load(summary, baseline) { THIS_LOAD } else { "" };
     let more = match more {
         0 => String::new(),
-        1 => "  about 1 more repeat of each engine would decide every `?`\n".to_owned(),
-        more => format!("  about {more} more repeats of each engine would decide every `?` at the noise seen\n"),
+        1 => "  1 more repeat of each engine would probably decide the `?` that are not too noisy\n".to_owned(),
+        more => format!("  {more} more repeats of each engine would probably decide the `?` that are not too noisy\n"),
     };
     let against = summary.relative.iter().find(|relative| relative.baseline == baseline);
     let together = against.and_then(|against| against.headline_verdicts.sentence());

@@ -10,6 +10,7 @@ use rumba_core::parity::Reads;
 use rumba_core::ratio::Change;
 use rumba_core::record::{PhaseKind, Status};
 use rumba_core::results::Results;
+use rumba_core::search::{Percentile, Search, Searched};
 use rumba_core::setting::Value;
 use rumba_core::warning::Warning;
 use rumba_report::{Opening, html, opening};
@@ -23,23 +24,105 @@ fn told(results: &Results) -> Opening {
 #[test]
 fn what_is_decided_is_called_sure_with_its_factor_and_its_repeats() {
     let Opening { found, undecided, .. } = told(&results(&[BTREE, LSM], FOUR));
-    assert!(found.starts_with("rocksdb.none writes "), "{found}");
-    assert!(found.contains(" times less per operation than wiredtiger.snappy and does "), "{found}");
-    assert!(
-        found.ends_with(
-            "more operations per second than it, with 16 clients (4 repeats, each from its own load): sure."
-        ),
-        "{found}"
-    );
+    let wanted = "rocksdb.none does 48% more operations per second than wiredtiger.snappy and writes 1/8.1 as much per \
+                  operation as it, with 16 clients (4 repeats, each from its own load): sure.";
+    assert_eq!(found, wanted);
     assert!(undecided.starts_with("Every headline is decided against wiredtiger.snappy"), "{undecided}");
+}
+
+/// The farthest finding of all hid what was found of the other engines.
+#[test]
+fn each_engine_has_a_sentence_with_throughput_first() {
+    let found = told(&results(&[BTREE, LSM, COPY_ON_WRITE], FOUR)).found;
+    let sentences: Vec<&str> = found.split_inclusive(": sure.").collect();
+    assert_eq!(sentences.len(), 2, "{found}");
+    for (sentence, [engine, largest]) in
+        sentences.iter().zip([["rocksdb.none", " writes "], ["lmdb", " room on disk "]])
+    {
+        let (throughput, other) = (sentence.find(" operations per second "), sentence.find(largest));
+        assert!(sentence.trim().starts_with(&format!("{engine} does ")), "{sentence}");
+        assert!(throughput < other, "{sentence}");
+    }
+    let mut many: Vec<Shape> = vec![BTREE];
+    many.extend(["a", "b", "c", "d", "e", "f"].map(|name| Shape { name, ..LSM }));
+    let found = told(&results(&many, FOUR)).found;
+    assert!(found.ends_with("The tables have 2 more engines."), "{found}");
+}
+
+/// A run that was interrupted has fewer repeats, or none, of its largest number of clients.
+#[test]
+fn the_sentences_are_of_a_number_of_clients_that_every_engine_finished() {
+    let mut results = results(&[BTREE, LSM], Plan { clients: &[1, 16], ..FOUR });
+    assert!(told(&results).found.contains(", with 16 clients ("));
+    results.trials.retain(|trial| trial.record.plan.engine.name != LSM.name || trial.record.plan.clients == 1);
+    let found = told(&results).found;
+    assert!(found.contains(", with 1 client ("), "{found}");
+}
+
+/// The noise of another engine stood in the sentence.
+#[test]
+fn the_noise_is_that_of_the_pair_and_too_much_of_it_is_called_so() {
+    let with_noise = |of_lsm: [f64; 4], of_far: [f64; 4]| {
+        const FAR: Shape = Shape { name: "far", ..COPY_ON_WRITE };
+        let mut results = results(&[BTREE, LSM, FAR], FOUR);
+        for record in results.trials.iter_mut().map(|trial| &mut trial.record) {
+            let place = record.plan.repeat as usize - 1;
+            let rate = match record.plan.engine.name.as_str() {
+                "far" => of_far[place],
+                name if name == LSM.name => of_lsm[place],
+                _ => 1.0 + 0.01 * place as f64,
+            };
+            record.phases.iter_mut().for_each(|phase| phase.metrics.ops_per_s = Metric::Value(100.0 * rate));
+        }
+        told(&results).undecided
+    };
+    let undecided = with_noise([1.0, 1.1, 1.06, 1.04], [9.0, 27.0, 13.0, 18.0]);
+    let wanted = "Operations per second: not decided between rocksdb.none and wiredtiger.snappy (repeats of rocksdb.none differ \
+                  by 10%); ";
+    assert!(undecided.starts_with(wanted), "{undecided}");
+    assert!(undecided.contains(" of each would probably decide."), "{undecided}");
+    let undecided = with_noise([0.5, 1.42, 1.0, 0.9], [9.0, 27.0, 13.0, 18.0]);
+    let wanted = "Operations per second: too noisy to decide here between rocksdb.none and wiredtiger.snappy (repeats of \
+                  rocksdb.none differ by 184%).";
+    assert!(undecided.starts_with(wanted), "{undecided}");
+}
+
+/// The answer that a search was run for stood below the tables alone.
+#[test]
+fn the_highest_rates_that_were_found_come_first() {
+    let results = results(&[BTREE, LSM], FOUR);
+    let mut summary = summarise(&results);
+    let found = |engine: &str, repeat: u32, rate: Option<f64>| Searched {
+        engine: engine.to_owned(),
+        clients: 16,
+        repeat,
+        search: Search { percentile: Percentile::P99, limit_ms: 10.0 },
+        probes: Vec::new(),
+        highest: rate.map_or_else(|| Metric::absent("no rate kept it"), Metric::Value),
+        confirmed: true,
+        lowest_missed: Metric::absent("none"),
+        trial: None,
+        ended: true,
+    };
+    summary.searches = vec![
+        found("a", 1, Some(5200.0)),
+        found("b", 1, Some(8120.0)),
+        found("a", 2, Some(5260.0)),
+        found("b", 2, Some(8120.0)),
+        found("c", 1, None),
+    ];
+    let opening = opening(&results, &summary).found;
+    let wanted = "With 16 clients, the highest rate that keeps p99 below 10 ms is 5230/s for a (2 searches, 5200 to 5260/s), \
+                  8120/s for b (2 searches, 8120 to 8120/s) and unknown for c (no search found one). rocksdb.none ";
+    assert!(opening.starts_with(wanted), "{opening}");
 }
 
 #[test]
 fn what_was_seen_once_is_not_called_sure() {
     let Opening { found, undecided, .. } = told(&results(&[BTREE, LSM], Plan { repeats: 1, ..FOUR }));
-    assert!(found.starts_with("Seen once, which decides nothing: rocksdb.none writes "), "{found}");
+    assert!(found.starts_with("A single repeat decides nothing. rocksdb.none writes "), "{found}");
     assert!(!found.contains("sure"), "{found}");
-    assert_eq!(undecided, "How far the next repeat would lie from what was seen is not known.");
+    assert_eq!(undecided, "A second repeat would show how much the figures vary; set repeats = 4 for a verdict.");
 }
 
 #[test]
@@ -48,7 +131,8 @@ fn of_two_engines_that_are_one_nothing_is_found_but_that() {
     let results = results(&[LSM, TWIN], FOUR);
     let Opening { found, undecided, .. } = told(&results);
     assert!(found.contains("are the same within 1% in ") && !found.contains(" less "), "{found}");
-    assert!(undecided.contains(" between repeats of rocksdb.") && undecided.contains("not decided"), "{undecided}");
+    assert!(undecided.contains(" (repeats of rocksdb."), "{undecided}");
+    assert!(undecided.contains(" between rocksdb.twin and rocksdb.none"), "{undecided}");
 }
 
 /// What repeats of two engines that are told apart have in common.
@@ -65,16 +149,16 @@ fn a_percentile_of_a_main_operation_or_a_small_figure_that_is_not_decided_is_tol
         }
     }
     let undecided = told(&results).undecided;
-    assert!(undecided.starts_with("The 99th percentile of get_node moved by 200% between repeats of "), "{undecided}");
-    assert!(undecided.contains("not decided between rocksdb.none and wiredtiger.snappy"), "{undecided}");
-    assert!(!undecided.contains("either"), "all others are decided: {undecided}");
+    let wanted = "The p99 of get_node: too noisy to decide here between rocksdb.none and wiredtiger.snappy (repeats of \
+                  rocksdb.none differ by 200%).";
+    assert_eq!(undecided, wanted, "all others are decided");
     for record in results.trials.iter_mut().map(|trial| &mut trial.record) {
         let reads = Metric::Value(noise(record) / 1000.0);
         record.phases.iter_mut().for_each(|phase| phase.metrics.reads_per_op = reads.clone());
     }
     let undecided = told(&results).undecided;
     assert!(
-        undecided.starts_with("The 99th percentile of get_node ") && undecided.contains("(1 other "),
+        undecided.starts_with("The p99 of get_node: ") && undecided.ends_with(" 1 other headline is undecided."),
         "{undecided}"
     );
 }
@@ -83,9 +167,9 @@ fn a_percentile_of_a_main_operation_or_a_small_figure_that_is_not_decided_is_tol
 fn a_percentile_is_found_where_nothing_else_differs() {
     const SLOWER: Shape = Shape { name: "rocksdb.slower", p99_ms: 10.0 * LSM.p99_ms, ..LSM };
     let Opening { found, .. } = told(&results(&[LSM, SLOWER], FOUR));
-    assert!(found.starts_with("rocksdb.slower takes "), "{found}");
-    assert!(found.ends_with(": sure by itself, and not among 11 verdicts together."), "{found}");
-    assert!(found.contains(" times as much time for 99 of 100 "), "{found}");
+    assert!(found.starts_with("rocksdb.slower has "), "{found}");
+    assert!(found.ends_with(": sure by itself, but not among 11 verdicts together."), "{found}");
+    assert!(found.contains(" times as long a p99 of "), "{found}");
 }
 
 #[test]
@@ -107,7 +191,7 @@ fn nothing_is_called_sure_that_no_verdict_decides() {
         let decided =
             decided.filter(|ratio| ratio.headline && matches!(ratio.change, Change::Better | Change::Worse)).count();
         let found = opening(&results, &summary).found;
-        let is_sure = found.ends_with(": sure.") || found.contains(": sure by itself, and not among ");
+        let is_sure = found.ends_with(": sure.") || found.contains(": sure by itself, but not among ");
         assert_eq!(is_sure, decided > 0, "{repeats} repeats: {found}");
     }
 }
@@ -128,13 +212,13 @@ fn what_only_one_of_many_verdicts_says_is_not_sure_among_them() {
     }
     let found = told(&results).found;
     assert!(found.contains(" writes "), "{found}");
-    assert!(found.contains("): sure by itself, and not among ") && found.ends_with(" verdicts together."), "{found}");
+    assert!(found.contains("): sure by itself, but not among ") && found.ends_with(" verdicts together."), "{found}");
 }
 
 /// What may not be judged is no verdict that another has to stand among.
 #[test]
 fn verdicts_of_data_that_is_wrong_are_not_counted_beside_others() {
-    let among = |found: &str| found.rsplit_once("not among ").map(|(_, rest)| rest.to_owned());
+    let among = |found: &str| Some(found.rsplit_once("not among ")?.1.split_once('.')?.0.to_owned());
     let slower = Shape { name: "rocksdb.slower", p99_ms: 10.0 * LSM.p99_ms, ..LSM };
     let alone = told(&results(&[LSM, slower], FOUR)).found;
     let mut with_another = results(&[LSM, slower, COPY_ON_WRITE], FOUR);
@@ -145,7 +229,7 @@ fn verdicts_of_data_that_is_wrong_are_not_counted_beside_others() {
     let another = summary.relative(LSM.name, COPY_ON_WRITE.name, 16).unwrap();
     assert!(another.unsound.is_some() && another.metrics.iter().any(|ratio| ratio.headline && ratio.p.is_some()));
     let found = opening(&with_another, &summary).found;
-    assert!(found.starts_with("rocksdb.slower takes "), "{found}");
+    assert!(found.starts_with("rocksdb.slower has "), "{found}");
     assert!(among(&alone).is_some() && among(&found) == among(&alone), "{found}");
 }
 
@@ -163,16 +247,16 @@ fn engines_that_had_the_same_go_before_one_that_had_not() {
         told(&results)
     };
     let found = with_memory_of_far(512).found;
-    assert!(found.starts_with("lmdb.slow writes "), "{found}");
+    assert!(found.starts_with("lmdb.slow does ") && found.contains(" rocksdb.none does "), "{found}");
     let Opening { found, conditions, .. } = with_memory_of_far(64);
-    assert!(found.starts_with("rocksdb.none writes "), "{found}");
+    assert!(found.starts_with("rocksdb.none does ") && found.contains(" lmdb.slow does "), "{found}");
     assert!(conditions.starts_with("memory 512.0 MiB / 64.0 MiB · "), "{conditions}");
     let mut existing = results(&[BTREE, LSM, FAR], FOUR);
     for engine in existing.trials.iter_mut().map(|trial| &mut trial.record.plan.engine) {
         engine.server = Some("mysql://me@host/lab".to_owned());
     }
     let found = told(&existing).found;
-    assert!(found.starts_with("lmdb.slow writes "), "no server has the experiment's durability: {found}");
+    assert!(found.starts_with("lmdb.slow does "), "no server has the experiment's durability: {found}");
 }
 
 #[test]
@@ -288,7 +372,7 @@ fn engines_that_had_the_same_cache_and_not_the_same_memory_are_ranked_by_size_al
         (engine.cache_is_derived, engine.cache) = (true, if name == BTREE.name { 300 << 20 } else { 160 << 20 });
     });
     let Opening { found, .. } = told(&results);
-    assert!(found.starts_with("rocksdb.none writes "), "an equal budget is fair: {found}");
+    assert!(found.starts_with("rocksdb.none does "), "an equal budget is fair: {found}");
     assert!(!rumba_report::verdict_line(&summarise(&results)).contains("not ranked"));
 }
 
@@ -313,9 +397,9 @@ fn a_sentence_about_sizes_or_bytes_names_a_different_compression() {
         facts.compression = Some(if name == BTREE.name { "snappy" } else { "none" }.to_owned());
     });
     let Opening { found, .. } = told(&results);
-    let told = " times less per operation than wiredtiger.snappy (with none against snappy) and does ";
-    assert!(found.contains(told), "{found}");
-    assert!(found.contains(" operations per second than it, with"), "throughput is none of it: {found}");
+    let wanted = " operations per second than wiredtiger.snappy and writes 1/8.1 as much per operation as it (with none \
+                  against snappy), with";
+    assert!(found.contains(wanted), "compression is named for bytes, not for throughput: {found}");
     let lines = rumba_report::verdict_line(&summarise(&results));
     let size = lines.lines().find(|line| line.contains("smallest on disk, without logs")).unwrap();
     assert!(size.contains("none against snappy") || size.contains("snappy against none"), "{size}");
@@ -357,7 +441,7 @@ fn an_engine_that_came_to_no_end_is_neither_the_base_nor_the_best_and_is_named()
     let summary = summarise(&results);
     assert!(summary.rows[0].run.as_ref().is_some_and(|run| run.partial));
     let Opening { found, careful, .. } = told(&results);
-    assert!(found.starts_with("rocksdb.none writes ") && found.contains("than wiredtiger.snappy"), "{found}");
+    assert!(found.starts_with("rocksdb.none does ") && found.contains("than wiredtiger.snappy"), "{found}");
     assert!(careful.contains("no repeat of lmdb came to its end; what is shown of it decides nothing"), "{careful}");
     let lines = rumba_report::verdict_line(&summary);
     assert!(!lines.contains("lmdb (") && lines.contains("left out: lmdb did not come to its end"), "{lines}");

@@ -151,12 +151,11 @@ pub fn phases_of(number: &Number) -> Vec<(&str, u32, Part)> {
 impl Figures<'_> {
     /// What the repeats of which these numbers read something started from: of several rows, the fewest loads.
     pub fn starts(self, numbers: &[&Number], repeats: usize) -> Starts {
-        let loads = numbers
-            .iter()
-            .flat_map(|number| phases_of(number))
-            .filter_map(|(engine, clients, part)| Some(self.row((engine, clients))?.starts(part).loads));
+        let rows = || numbers.iter().flat_map(|number| phases_of(number));
+        let starts = || rows().filter_map(|(engine, clients, part)| Some(self.row((engine, clients))?.starts(part)));
         let repeats = repeats as u32;
-        Starts { repeats, loads: loads.min().unwrap_or(0).min(repeats) }
+        let loads = starts().map(|starts| starts.loads).min().unwrap_or(0).min(repeats);
+        Starts { repeats, loads, at_most: starts().map(|starts| starts.at_most).max().unwrap_or(0) }
     }
 
     /// Whether no repeat that is looked at lacks a figure that these numbers read and others have: a verdict over those

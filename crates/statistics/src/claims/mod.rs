@@ -17,6 +17,7 @@ pub(crate) mod samples;
 use rumba_core::claim::{Claim, Judgement, Verdict};
 use rumba_core::comparison::Row;
 use rumba_core::metric::Metric;
+use rumba_core::ratio::more_repeats;
 use rumba_core::starts::Scope as LoadScope;
 use rumba_core::units::counted;
 
@@ -147,11 +148,9 @@ fn weigh(claim: &Claim, holds: &Truth, measure: Option<&Number>, figures: Figure
         (Verdict::SeenOnce, _) => {
             reason += if seen { "; true in the one repeat" } else { "; not true in the one repeat" };
         }
-        (Verdict::Undecided, Some(more)) => {
-            let repeats = if more == 1 { "repeat" } else { "repeats" };
-            reason += &format!("; about {more} more {repeats} of each would decide it");
+        (Verdict::Undecided, more) => {
+            reason += &format!("; {}", more_repeats(more).unwrap_or_else(|| "too noisy to decide here".to_owned()));
         }
-        (Verdict::Undecided, None) => reason += "; not decided by a thousand repeats at this noise",
         _ => {}
     }
     if let Some(why) = outcome.unknown.as_ref().filter(|_| decided) {

@@ -20,7 +20,7 @@ use rumba_core::starts::{Scope, Starts};
 use super::figures::{Absent, Figures, Which, rows_of};
 use super::language::{Number, Operator, Relation};
 use crate::exact::{Inverted, mean};
-use crate::planning::{Undecided, pooled_deviation, repeats};
+use crate::planning::{Undecided, more_repeats, pooled_deviation};
 
 /// Differences of sums of the same figures in another order are no differences.
 const ROUNDING: f64 = 1e-9;
@@ -128,10 +128,11 @@ impl Samples {
     }
 
     fn inverted(&self) -> Inverted {
-        match &self.values {
+        let test = match &self.values {
             Values::Sides { left, right } => Inverted::two_samples(right, left),
             Values::Differences(differences) => Inverted::one_sample(differences),
-        }
+        };
+        test.at_looks(Starts::looks_factor(&self.starts))
     }
 
     /// The interval of left over right, each end erring in at most `alpha`;
@@ -197,9 +198,9 @@ impl Samples {
             }
             _ => (alphas.fails, seen.abs()),
         };
+        let alpha = alpha / Starts::looks_factor(&self.starts);
         let undecided = Undecided { noise, distance, alpha, samples, least: least(samples, alpha) };
-        let needed = repeats(&undecided)?;
-        Some(needed.saturating_sub(self.fewest() as u32).max(1))
+        more_repeats(&undecided, self.fewest())
     }
 }
 

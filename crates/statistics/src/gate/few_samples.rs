@@ -38,9 +38,9 @@ pub fn bounded(compared: &Compared) -> Option<Bounded> {
 }
 
 /// The ratio with these bounds, where it is worse even so.
-pub fn worse(compared: &Compared) -> Option<(Ratio, Figure)> {
+pub fn worse(compared: &Compared, looks: f64) -> Option<(Ratio, Figure)> {
     let Bounded { figure, .. } = bounded(compared)?;
-    let tested = test(&compared.base.numbers(), &figure.numbers(), Better::Less);
+    let tested = test(&compared.base.numbers(), &figure.numbers(), Better::Less, looks);
     let (base, other) = (compared.base.median.value()?, figure.median.value()?);
     let (low, high) = (tested.low.into(), Metric::absent("only a lower bound is known of some repeats"));
     let ratio = Ratio {

@@ -9,6 +9,7 @@
 use rumba_core::comparison::{ComparedRow, Comparison, Part};
 use rumba_core::gate::{Found, Gated};
 use rumba_core::ratio::{Change, LEVEL, Ratio};
+use rumba_core::starts::Starts;
 
 use super::few_samples;
 use super::{Drift, GateError, Weighed, nothing_compared};
@@ -65,14 +66,15 @@ impl Headline<'_> {
 
 fn headlines(row: &ComparedRow, drift: Drift) -> Vec<Headline<'_>> {
     let all = row.metrics.iter().filter(|compared| compared.ratio.headline);
+    let looks = Starts::looks_factor(&[row.base_starts, row.other_starts]);
     let with_p = all.map(|compared| {
         // A percentile with too few samples is at least what lower ones are: that may show that it is worse.
-        let (ratio, other) = match few_samples::worse(compared) {
+        let (ratio, other) = match few_samples::worse(compared, looks) {
             Some((ratio, bounded)) => (Cow::Owned(ratio), bounded.numbers()),
             None => (Cow::Borrowed(&compared.ratio), compared.other.numbers()),
         };
         let drift = drift.between(row, &ratio.metric);
-        let beyond = |drift: Drift| p_beyond(&compared.base.numbers(), &other, drift.factor());
+        let beyond = |drift: Drift| p_beyond(&compared.base.numbers(), &other, drift.factor(), looks);
         Headline { p: ratio.p.map(|p| drift.map_or(p, beyond)), ratio, drift }
     });
     with_p.collect()

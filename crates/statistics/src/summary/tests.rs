@@ -5,7 +5,7 @@ use rumba_core::common::Durability;
 use rumba_core::engine::{EngineFacts, Family, Form, Gauge};
 use rumba_core::ratio::Change;
 use rumba_core::record::Suspension;
-use rumba_core::starts::{Scope, Starts};
+use rumba_core::starts::Scope;
 
 use super::*;
 use crate::ratios::ratio;
@@ -454,11 +454,10 @@ fn moved(noise: &mut steady::simulated::Noise, loads: usize, starts: usize, repe
         "ops_per_s",
         "1/s",
         true,
-        &of("a").run.as_ref().unwrap().metrics["ops_per_s"],
-        &of("b").run.as_ref().unwrap().metrics["ops_per_s"],
+        (&of("a").run.as_ref().unwrap().metrics["ops_per_s"], &of("b").run.as_ref().unwrap().metrics["ops_per_s"]),
+        ["a", "b"].map(|engine| of(engine).starts(Part::Run)),
     );
-    let scope = Starts::scope(&[of("a").starts(Part::Run), of("b").starts(Part::Run)]);
-    matches!(tested.change, Change::Better | Change::Worse).then_some(scope)
+    matches!(tested.change, Change::Better | Change::Worse).then_some(tested.scope)
 }
 
 /// Four starts of one load were tested as four independent repeats: where loads vary as much as starts, a test that errs in

@@ -1,0 +1,54 @@
+//! How many repeats a run has, and what they start from.
+
+use super::*;
+
+#[test]
+fn starts_of_a_load_follow_it_and_stand_in_the_names_of_directories() {
+    let trials = told(&planned(&["clients=1", "starts=2"]));
+    let names: Vec<&str> = trials.iter().map(|(name, _)| name.as_str()).collect();
+    let starts = ["003-rocks.4k-c1-r1-s1", "004-rocks.16k-c1-r1-s1", "005-rocks.16k-c1-r1-s2", "006-rocks.4k-c1-r1-s2"];
+    assert_eq!(names[..2], ["001-rocks.4k-load", "002-rocks.16k-load"]);
+    assert_eq!(names[2..6], starts, "A B B A");
+    assert_eq!(trials.iter().map(|(_, load)| *load).collect::<Vec<_>>()[2..6], [1, 2, 2, 1].map(Some));
+    assert_eq!(planned(&["starts=1"]), planned(&[]));
+    for (set, told) in [
+        (&["starts=2", "repeats_from=kept"][..], "the repeats are themselves starts of one load"),
+        (&["starts=2", "rate=max(p99 < 10ms)"], "with probes of its own"),
+        (&["starts=0"], "starts"),
+    ] {
+        let error = with(GOOD, set).unwrap_err();
+        assert!(error.problem.contains(told), "{error}");
+        assert!(error.place().is_some(), "{error}");
+    }
+}
+
+#[test]
+fn a_run_until_decided_plans_the_most_repeats_that_it_may_have() {
+    let trials = planned(&["clients=1", "repeats=8", "until_decided=true"]);
+    assert_eq!(trials.len(), 16);
+    assert!(trials.iter().all(|trial| trial.run.at_most_repeats == Some(8)));
+    assert!(planned(&["clients=1"]).iter().all(|trial| trial.run.at_most_repeats.is_none()));
+    for (set, told) in [
+        (&["until_decided=true", "repeats=5"][..], "needs more than 5 repeats, and repeats is 5"),
+        (&["until_decided=true", "repeats=8", "rate=max(p99 < 10ms)"], "exclude each other"),
+        (&["until_decided=maybe", "repeats=8"], "until_decided"),
+    ] {
+        let error = with(GOOD, set).unwrap_err();
+        assert!(error.problem.contains(told), "{error}");
+    }
+}
+
+#[test]
+fn kept_repeats_start_from_one_load_of_each_engine_that_can_be_kept() {
+    let trials = planned(&["repeats_from=kept"]);
+    let directories: Vec<_> = trials.iter().map(crate::plan::directory).collect();
+    assert_eq!(directories[..3], ["001-rocks.4k-load", "002-rocks.16k-load", "003-rocks.4k-c1-r1"]);
+    assert_eq!(trials.len(), 10);
+    let loads: Vec<_> = trials[2..].iter().map(|trial| trial.loaded_by).collect();
+    let turns = [[1, 2], [1, 2], [2, 1], [2, 1]].concat();
+    assert_eq!(loads, turns.into_iter().map(Some).collect::<Vec<_>>(), "each from its own engine's load");
+    assert_eq!(planned(&["repeats=1", "clients=1"]).len(), 2, "one trial gains nothing by it");
+    assert_eq!(planned(&["repeats=1", "clients=1", "repeats_from=kept"]).len(), 4, "unless it is asked for");
+    let error = with(GOOD, &["repeats_from=kpet"]).unwrap_err();
+    assert!(error.remedy.contains("`kept`"), "{}", error.remedy);
+}

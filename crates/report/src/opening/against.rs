@@ -1,0 +1,429 @@
+//! Each engine against the baseline, in sentences.
+
+use rumba_core::comparability::{Unequal, why_not_ranked};
+use rumba_core::comparison::{Figure, Part, Row, Summary};
+use rumba_core::ratio::{Change, HEADLINE_RUN, Ratio, discoveries, more_repeats};
+use rumba_core::starts::Scope;
+
+use super::words::{capital, listed, predicate, quantity};
+use crate::format::{RESOLUTION, counted, percent};
+use crate::tables::repeats_from;
+use crate::verdict::{default_baseline, keeps_nothing};
+
+/// Replaces `sure` when the repeats are starts of one load.
+const FOR_THIS_LOAD: &str = "for this load only, because the repeats are starts of one load";
+/// More engines than these in sentences are not read; the tables have all of them.
+const MOST_ENGINES: usize = 4;
+
+/// The engines over the baseline, at one number of clients.
+pub struct Against<'a> {
+    summary: &'a Summary,
+    baseline: &'a str,
+    clients: u32,
+    /// Every headline of which one side has a figure.
+    headlines: Vec<Headline<'a>>,
+    /// Those of which both sides have a figure that can be measured.
+    judged: Vec<Judged<'a>>,
+    /// Why some engines are not ranked: they did not have the same memory.
+    not_ranked: Option<String>,
+    suite: bool,
+}
+
+/// One engine over the baseline in one metric that carries a verdict.
+#[derive(Clone, Copy)]
+struct Headline<'a> {
+    row: &'a Row,
+    base: &'a Row,
+    ratio: &'a Ratio,
+    /// Whether the figures of both may be judged.
+    is_sound: bool,
+}
+
+/// A headline with a ratio.
+#[derive(Clone, Copy)]
+struct Judged<'a> {
+    row: &'a Row,
+    base: &'a Row,
+    ratio: &'a Ratio,
+    value: f64,
+    /// Conditions that differ; with none, the difference is due to the engines alone.
+    unequal: &'a [Unequal],
+}
+
+impl Judged<'_> {
+    /// Whether it is about whole operations rather than a percentile of one type.
+    fn is_whole(&self) -> bool {
+        operation(&self.ratio.metric).is_none()
+    }
+
+    /// How strong a finding is: equal conditions and whole operations first, then the largest factor.
+    fn rank(&self) -> (bool, bool, f64) {
+        (self.is_whole(), self.unequal.is_empty(), self.value.ln().abs())
+    }
+}
+
+/// The finding for one engine, and a second one in another metric.
+#[derive(Clone, Copy)]
+struct Finding<'a> {
+    first: Judged<'a>,
+    second: Option<Judged<'a>>,
+    /// The larger of both.
+    strongest: Judged<'a>,
+}
+
+impl<'a> Against<'a> {
+    /// `None` without two engines to compare.
+    pub fn of(summary: &'a Summary) -> Option<Self> {
+        let baseline = default_baseline(summary)?;
+        let clients = clients_that_most_finished(summary)?;
+        let relative = summary.relative.iter().find(|relative| relative.baseline == baseline)?;
+        let (mut headlines, mut judged, mut not_ranked) = (Vec::new(), Vec::new(), None);
+        for against in relative.rows.iter().filter(|row| row.clients == clients) {
+            let Some(row) = summary.row(&against.engine, clients).filter(|row| !keeps_nothing(row)) else { continue };
+            let Some(base) = summary.row_of_baseline(baseline, row) else { continue };
+            let is_sound = against.unsound.is_none();
+            let unequal = &*against.comparability;
+            let of_engine = against.metrics.iter().filter(|ratio| ratio.headline);
+            let of_engine =
+                of_engine.map(|ratio| Headline { row, base, ratio, is_sound }).filter(Headline::has_a_figure);
+            for headline in of_engine {
+                if let Some(why) = why_not_ranked(unequal, &headline.ratio.metric) {
+                    not_ranked
+                        .get_or_insert_with(|| format!("{} and {} are not ranked: {why}", row.engine, base.engine));
+                    continue;
+                }
+                headlines.push(headline);
+                judged.extend(headline.measured().map(|value| Judged {
+                    row,
+                    base,
+                    ratio: headline.ratio,
+                    value,
+                    unequal,
+                }));
+            }
+        }
+        let suite =
+            judged.iter().any(|judged: &Judged| judged.row.test.is_some() && judged.ratio.metric == "ops_per_s");
+        let is_something = !judged.is_empty() || not_ranked.is_some();
+        is_something.then_some(Self { summary, baseline, clients, headlines, judged, not_ranked, suite })
+    }
+
+    /// What was found, for each engine.
+    pub fn found(&self) -> String {
+        if let Some(why) = self.not_ranked.as_ref().filter(|_| self.judged.is_empty()) {
+            return format!("{why}. Leave cache out under limits.memory: then both have the same memory.");
+        }
+        if self.suite {
+            return self.found_in_suite();
+        }
+        let engines = self.engines();
+        let (void, compared): (Vec<&str>, Vec<&str>) = engines
+            .iter()
+            .copied()
+            .partition(|engine| self.of_engine(engine).all(|judged| judged.ratio.change == Change::Void));
+        let mut findings: Vec<Finding> = compared.iter().filter_map(|engine| self.finding(engine)).collect();
+        let order = |finding: &Finding| (certainty(finding.first.ratio.change), finding.strongest.rank());
+        findings.sort_by(|a, b| {
+            let ((a_sure, a), (b_sure, b)) = (order(a), order(b));
+            b_sure.cmp(&a_sure).then(b.partial_cmp(&a).unwrap_or(std::cmp::Ordering::Equal))
+        });
+        let mut sentences: Vec<String> = Vec::new();
+        for (place, finding) in findings.iter().take(MOST_ENGINES).enumerate() {
+            if finding.first.ratio.change == Change::SeenOnce && place == 0 {
+                sentences.push("A single repeat decides nothing.".to_owned());
+            }
+            sentences.push(self.sentence(finding, place == 0));
+        }
+        match findings.len().saturating_sub(MOST_ENGINES) {
+            0 => {}
+            1 => sentences.push("The tables have 1 more engine.".to_owned()),
+            more => sentences.push(format!("The tables have {more} more engines.")),
+        }
+        let is_found = |engine: &&&str| findings.iter().any(|finding| finding.first.row.engine_alone() == **engine);
+        let without: Vec<&str> = compared.iter().filter(|engine| !is_found(engine)).copied().collect();
+        if !without.is_empty() {
+            sentences.push(self.nothing_found(&without, findings.is_empty()));
+        }
+        if !void.is_empty() {
+            sentences.push(format!(
+                "{} has the same engine and settings as {}, so nothing is compared.",
+                listed(&void),
+                self.baseline
+            ));
+        }
+        sentences.join(" ")
+    }
+
+    fn nothing_found(&self, engines: &[&str], is_all: bool) -> String {
+        if !is_all {
+            return format!("Nothing is decided for {}.", listed(engines));
+        }
+        let decided = self.headlines.iter().any(Headline::is_decided);
+        format!(
+            "{} is decided between {} and {}, with {} ({}).",
+            if decided { "No difference of a measurable size" } else { "Nothing" },
+            self.baseline,
+            listed(engines),
+            self.with_clients(),
+            self.repeats()
+        )
+    }
+
+    fn of_engine<'b>(&'b self, engine: &'b str) -> impl Iterator<Item = &'b Judged<'a>> {
+        self.judged.iter().filter(move |judged| judged.row.engine_alone() == engine)
+    }
+
+    /// Throughput first where it is decided, else the largest difference; then the largest difference in another metric.
+    /// Percentiles come in where nothing else is found, and single repeats where nothing is decided.
+    fn finding(&self, engine: &str) -> Option<Finding<'a>> {
+        let of = |changes: &[Change]| -> Vec<Judged<'a>> {
+            self.of_engine(engine).filter(|judged| changes.contains(&judged.ratio.change)).copied().collect()
+        };
+        let strongest = |among: &[Judged<'a>]| {
+            let by_rank =
+                |a: &&Judged<'a>, b: &&Judged<'a>| a.rank().partial_cmp(&b.rank()).unwrap_or(std::cmp::Ordering::Equal);
+            among.iter().max_by(by_rank).copied()
+        };
+        for (changes, is_decided) in [(&[Change::Better, Change::Worse][..], true), (&[Change::SeenOnce], false)] {
+            let among = of(changes);
+            let Some(farthest) = strongest(&among) else { continue };
+            let rate = among.iter().find(|judged| judged.ratio.metric == "ops_per_s" && is_decided).copied();
+            let first = rate.unwrap_or(farthest);
+            let is_other = |judged: &Judged| judged.ratio.metric != first.ratio.metric && judged.is_whole();
+            let others: Vec<Judged<'a>> = among.iter().copied().filter(is_other).collect();
+            return Some(Finding { first, second: strongest(&others), strongest: farthest });
+        }
+        // Whole operations before a percentile.
+        let same = of(&[Change::Same]).into_iter().min_by_key(|judged| !judged.is_whole())?;
+        Some(Finding { first: same, second: None, strongest: same })
+    }
+
+    fn sentence(&self, finding: &Finding<'a>, is_first: bool) -> String {
+        let Finding { first, second, .. } = *finding;
+        let change = first.ratio.change;
+        let mut text = match change {
+            Change::Same => format!(
+                "{} and {} are the same within 1% in {}",
+                first.row.engine,
+                self.baseline,
+                quantity(&first.ratio.metric)
+            ),
+            _ => format!("{} {}", first.row.engine, said(first, self.baseline)),
+        };
+        if let Some(second) = second {
+            text += &format!(" and {}", said(second, "it"));
+        }
+        if is_first {
+            text += &format!(", with {}", self.with_clients());
+        }
+        if change == Change::SeenOnce {
+            return text + ".";
+        }
+        if is_first {
+            text += &format!(" ({})", self.repeats());
+        }
+        format!("{text}: {}.", self.how_sure(first, second))
+    }
+
+    /// A finding is chosen for being extreme among all verdicts at this number of clients. It is sure if it stands when
+    /// all of them are tested together.
+    fn how_sure(&self, first: Judged<'_>, second: Option<Judged<'_>>) -> String {
+        let both = || [Some(first), second].into_iter().flatten();
+        if both().any(|judged| judged.ratio.scope == Scope::ThisLoad) {
+            return FOR_THIS_LOAD.to_owned();
+        }
+        if first.ratio.change == Change::Same {
+            return "sure".to_owned();
+        }
+        let sound = || self.headlines.iter().filter(|headline| headline.is_sound);
+        let verdicts = || sound().filter_map(|headline| headline.ratio.p);
+        let bound = discoveries(verdicts());
+        if both().all(|judged| judged.ratio.p.is_some_and(|p| p <= bound)) {
+            return "sure".to_owned();
+        }
+        format!("sure by itself, but not among {} together", counted(verdicts().count(), "verdict"))
+    }
+
+    /// For a suite, the number of tests that are faster or slower: a single test would be chosen for being extreme.
+    fn found_in_suite(&self) -> String {
+        let rates: Vec<&Judged> = self.judged.iter().filter(|judged| judged.ratio.metric == "ops_per_s").collect();
+        let sentences = self.engines().into_iter().map(|engine| {
+            let own = || rates.iter().filter(|judged| judged.row.engine_alone() == engine);
+            let count = |changes: &[Change]| own().filter(|judged| changes.contains(&judged.ratio.change)).count();
+            let open = count(&[Change::Undecided, Change::SeenOnce, Change::Void]);
+            format!(
+                "{engine} does more operations per second than {} in {} of {}, fewer in {}, the same within 1% in {}; {} \
+                 not decided",
+                self.baseline,
+                count(&[Change::Better]),
+                counted(own().count(), "test"),
+                count(&[Change::Worse]),
+                count(&[Change::Same]),
+                if open == 1 { "1 is".to_owned() } else { format!("{open} are") },
+            )
+        });
+        let is_of_one_load = rates.iter().any(|judged| judged.ratio.scope == Scope::ThisLoad);
+        let scope = if is_of_one_load { format!(", {FOR_THIS_LOAD}") } else { String::new() };
+        format!("With {}{scope}: {}.", self.with_clients(), sentences.collect::<Vec<_>>().join(". "))
+    }
+
+    /// What is undecided, and what would decide it.
+    pub fn undecided(&self) -> String {
+        if self.judged.is_empty() && self.not_ranked.is_some() {
+            return "Nothing can be decided between engines that did not have the same memory.".to_owned();
+        }
+        let is_open = |headline: &&Headline| headline.ratio.change == Change::Undecided;
+        let open: Vec<&Headline> = self.headlines.iter().filter(is_open).collect();
+        let Some(first) = open.iter().copied().min_by_key(|headline| headline.place()) else { return self.decided() };
+        let rest = match open.len() - 1 {
+            0 => String::new(),
+            1 => " 1 other headline is undecided.".to_owned(),
+            rest => format!(" {rest} other headlines are undecided."),
+        };
+        format!("{}.{rest}", first.why_open())
+    }
+
+    /// Without an undecided headline.
+    fn decided(&self) -> String {
+        let is = |change: Change| self.headlines.iter().any(|headline| headline.ratio.change == change);
+        if is(Change::SeenOnce) {
+            return "A second repeat would show how much the figures vary; set repeats = 4 for a verdict.".to_owned();
+        }
+        if self.headlines.iter().all(|headline| headline.ratio.change == Change::Void) {
+            return "There is no second engine to decide about.".to_owned();
+        }
+        let with = match self.summary.clients().len() {
+            1 => String::new(),
+            _ => format!(" with {}", self.with_clients()),
+        };
+        let baseline = self.baseline;
+        if self.headlines.iter().any(|headline| headline.ratio.scope == Scope::ThisLoad) {
+            return format!("Every headline is decided against {baseline}{with}, {FOR_THIS_LOAD}.");
+        }
+        format!("Every headline is decided against {baseline}{with}; each verdict is wrong in at most 5 of 100 cases.")
+    }
+
+    fn engines(&self) -> Vec<&'a str> {
+        let mut names: Vec<&str> = Vec::new();
+        for judged in &self.judged {
+            if !names.contains(&judged.row.engine_alone()) {
+                names.push(judged.row.engine_alone());
+            }
+        }
+        names
+    }
+
+    fn repeats(&self) -> String {
+        let counts = || self.judged.iter().flat_map(|judged| [judged.row, judged.base]).filter_map(repeats_of);
+        let (fewest, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+        let number = if fewest == most { counted(most, "repeat") } else { format!("{fewest} to {most} repeats") };
+        format!("{number}{}", repeats_from(self.summary))
+    }
+
+    fn with_clients(&self) -> String {
+        counted(self.clients as usize, "client")
+    }
+}
+
+/// The largest number of clients that every engine finished; where there is none, that which the most engines finished.
+fn clients_that_most_finished(summary: &Summary) -> Option<u32> {
+    let is_finished = |row: &&Row| row.run.is_some() && !row.is_partial(Part::Run) && !keeps_nothing(row);
+    let finished = |clients: u32| summary.rows.iter().filter(|row| row.clients == clients).filter(is_finished).count();
+    summary.clients().into_iter().max_by_key(|clients| (finished(*clients), *clients))
+}
+
+/// Decided before seen once before the same.
+fn certainty(change: Change) -> u8 {
+    match change {
+        Change::Better | Change::Worse => 2,
+        Change::SeenOnce => 1,
+        _ => 0,
+    }
+}
+
+fn said(judged: Judged<'_>, baseline: &str) -> String {
+    let metric = &judged.ratio.metric;
+    let unequal = judged.unequal.iter().find(|unequal| unequal.is_said_of(metric));
+    let unequal = unequal.map(|unequal| format!(" (with {})", unequal.against())).unwrap_or_default();
+    predicate(metric, judged.value, baseline) + &unequal
+}
+
+impl<'a> Headline<'a> {
+    fn figures(&self) -> [Option<&'a Figure>; 2] {
+        [self.row, self.base].map(|row| figure(row, &self.ratio.metric))
+    }
+
+    fn medians(&self) -> [Option<f64>; 2] {
+        self.figures().map(|figure| figure.and_then(|figure| figure.median.value()))
+    }
+
+    fn has_a_figure(&self) -> bool {
+        self.medians().iter().any(Option::is_some)
+    }
+
+    fn is_decided(&self) -> bool {
+        matches!(self.ratio.change, Change::Better | Change::Worse | Change::Differs | Change::Same)
+    }
+
+    /// The ratio, where both figures can be measured.
+    fn measured(&self) -> Option<f64> {
+        let is_measurable = |median: &Option<f64>| median.is_some_and(|median| median >= RESOLUTION);
+        self.ratio.ratio.value().filter(|value| *value > 0.0 && self.medians().iter().all(is_measurable))
+    }
+
+    /// Why nothing can be decided: repeats lack the figure, or all do.
+    fn lacking(&self) -> Option<&'a str> {
+        let ratio: &'a Ratio = self.ratio;
+        let absent = || self.figures().into_iter().flatten().find_map(|figure| figure.median.reason());
+        ratio.lacking.as_deref().or_else(absent)
+    }
+
+    /// `Operations per second: not decided between a and b (repeats of a differ by 12%); 2 more repeats …`.
+    fn why_open(&self) -> String {
+        let (row, base) = (&self.row.engine, &self.base.engine);
+        let what = capital(&quantity(&self.ratio.metric));
+        if let Some(why) = self.lacking() {
+            return format!("{what}: not decided between {row} and {base}, because {why}");
+        }
+        let range = |figure: Option<&Figure>| figure.and_then(|figure| figure.spread).map(|spread| spread.range);
+        let [of_row, of_base] = self.figures().map(range);
+        let noise = match (of_row, of_base) {
+            (None, None) => String::new(),
+            (of_row, of_base) if of_row >= of_base => noise(row, of_row),
+            _ => noise(base, of_base),
+        };
+        match more_repeats(self.ratio.more_repeats) {
+            Some(more) => format!("{what}: not decided between {row} and {base}{noise}; {more}"),
+            None => format!("{what}: too noisy to decide here between {row} and {base}{noise}"),
+        }
+    }
+
+    /// Which undecided headline comes first: one that can be measured, and percentiles last.
+    fn place(&self) -> (bool, usize) {
+        let place = HEADLINE_RUN.iter().position(|metric| *metric == self.ratio.metric);
+        (self.measured().is_none(), place.unwrap_or(HEADLINE_RUN.len()))
+    }
+}
+
+fn noise(engine: &str, range: Option<f64>) -> String {
+    range.map(|range| format!(" (repeats of {engine} differ by {})", percent(range))).unwrap_or_default()
+}
+
+/// A headline figure of the loops.
+fn figure<'a>(row: &'a Row, metric: &str) -> Option<&'a Figure> {
+    let run = row.run.as_ref()?;
+    match operation(metric) {
+        Some(op) => run.op_types.get(op)?.response.get("p99_ms"),
+        None => run.metrics.get(metric),
+    }
+}
+
+/// The type of operation whose 99th percentile a metric is.
+pub fn operation(metric: &str) -> Option<&str> {
+    metric.strip_suffix(".p99_ms")
+}
+
+/// How many repeats the figures of a row are of.
+pub fn repeats_of(row: &Row) -> Option<usize> {
+    row.run.as_ref().map(|run| run.repeats.len())
+}

@@ -1,0 +1,229 @@
+//! The first sentences of a report: what was found and how sure that is, what is undecided, and what to check.
+//! They follow from the verdicts and never say more than those do.
+
+mod against;
+mod words;
+
+use rumba_core::comparison::{Part, Row, Summary};
+use rumba_core::metric::Metric;
+use rumba_core::record::{Status, TrialPart, TrialPlan};
+use rumba_core::results::{Results, Trial};
+use rumba_core::search::Searched;
+use rumba_core::units::show_bytes;
+use rumba_core::warning::{Rank, WARNINGS, Warning};
+use serde::Serialize;
+
+use crate::format::{counted, percent, significant};
+use crate::tables::repeats_from;
+use against::{Against, repeats_of};
+use words::listed;
+
+/// A warning's text is cut behind so many characters, and of failed data sooner: the whole stands below.
+const LONGEST: usize = 240;
+const LONGEST_OF_DATA: usize = 120;
+
+/// Three sentences and a line of conditions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Opening {
+    /// What was found, and how sure that is.
+    pub found: String,
+    /// What was not decided, and what would decide it.
+    pub undecided: String,
+    /// What changes most how the figures are to be read.
+    pub careful: String,
+    /// Memory, storage and cache.
+    pub conditions: String,
+}
+
+impl Opening {
+    /// The sentences in their order.
+    pub fn sentences(&self) -> [&str; 3] {
+        [&self.found, &self.undecided, &self.careful]
+    }
+}
+
+/// What the results say at the largest number of clients that all engines finished.
+pub fn opening(results: &Results, summary: &Summary) -> Opening {
+    let against = Against::of(summary);
+    let compared = against.as_ref().map_or_else(|| alone(summary), Against::found);
+    Opening {
+        found: searched(summary).map_or_else(|| compared.clone(), |searched| format!("{searched} {compared}")),
+        undecided: against.as_ref().map_or_else(|| spread_alone(summary), Against::undecided),
+        careful: careful(results, summary),
+        conditions: conditions(results),
+    }
+}
+
+/// `With 16 clients, the highest rate that keeps p99 below 10 ms is 5230/s for innodb and 8120/s for myrocks.` One
+/// sentence for each number of clients and limit; `None` where no rate was searched for.
+fn searched(summary: &Summary) -> Option<String> {
+    let is_same = |one: &Searched, other: &Searched| one.clients == other.clients && one.search == other.search;
+    let mut sentences: Vec<String> = Vec::new();
+    let mut done: Vec<&Searched> = Vec::new();
+    for first in &summary.searches {
+        if done.iter().any(|other| is_same(first, other)) {
+            continue;
+        }
+        done.push(first);
+        let of_first = || summary.searches.iter().filter(|other| is_same(first, other));
+        let mut engines: Vec<&str> = Vec::new();
+        for search in of_first() {
+            if !engines.contains(&search.engine.as_str()) {
+                engines.push(&search.engine);
+            }
+        }
+        let rates: Vec<String> = engines
+            .into_iter()
+            .map(|engine| rate_of(engine, &of_first().filter(|one| one.engine == engine).collect::<Vec<_>>()))
+            .collect();
+        sentences.push(format!(
+            "With {}, the highest rate that keeps {} below {} ms is {}.",
+            counted(first.clients as usize, "client"),
+            first.search.percentile.name(),
+            first.search.limit_ms,
+            listed(&rates.iter().map(String::as_str).collect::<Vec<_>>())
+        ));
+    }
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+/// `5230/s for innodb`: the median of its searches; of several that found different rates, their range too.
+fn rate_of(engine: &str, searches: &[&Searched]) -> String {
+    let mut rates: Vec<f64> = searches.iter().filter_map(|search| search.highest.value()).collect();
+    rates.sort_unstable_by(f64::total_cmp);
+    let (Some(lowest), Some(highest)) = (rates.first(), rates.last()) else {
+        return format!("unknown for {engine} (no search found one)");
+    };
+    let median = (rates[(rates.len() - 1) / 2] + rates[rates.len() / 2]) / 2.0;
+    let range = match rates.len() {
+        1 => String::new(),
+        count => format!(" ({count} searches, {} to {}/s)", significant(*lowest), significant(*highest)),
+    };
+    let open = searches.iter().any(|search| !search.ended || !search.confirmed);
+    format!("{}/s for {engine}{range}{}", significant(median), if open { " (not confirmed)" } else { "" })
+}
+
+/// Where nothing can be compared: what the one engine did.
+fn alone(summary: &Summary) -> String {
+    let best = summary.rows.iter().rev().find_map(|row| Some((row, row.run.as_ref()?.median("ops_per_s").value()?)));
+    match best {
+        Some((row, rate)) => format!(
+            "{} did {rate:.0} operations per second with {}{}, the median of {}{}.",
+            row.engine,
+            counted(row.clients as usize, "client"),
+            if row.is_partial(Part::Run) { " as far as it came" } else { "" },
+            counted(repeats_of(row).unwrap_or(0), "repeat"),
+            repeats_from(summary)
+        ),
+        None => "No engine ended a loop: there is nothing to tell.".to_owned(),
+    }
+}
+
+fn spread_alone(summary: &Summary) -> String {
+    let spread = |row: &Row| row.run.as_ref()?.metrics.get("ops_per_s")?.spread.map(|spread| spread.range);
+    match summary.rows.iter().rev().find_map(spread) {
+        Some(range) => format!("Its repeats lie {} apart; there is no other engine to compare with.", percent(range)),
+        None => "There is nothing to compare it with.".to_owned(),
+    }
+}
+
+/// What failed, else the worst warning.
+fn careful(results: &Results, summary: &Summary) -> String {
+    let unsound = summary.rows.iter().find_map(Row::why_unsound);
+    let failed = results.trials.iter().filter(|trial| matches!(trial.record.status, Status::Failed { .. })).count();
+    let mut told = Vec::new();
+    if let Some(unsound) = unsound {
+        told.push(format!("{}; it is in no figure", shortened(&unsound, LONGEST_OF_DATA)));
+    }
+    if let Some(row) = summary.rows.iter().find(|row| row.is_partial(Part::Run)) {
+        told.push(format!("no repeat of {} came to its end; what is shown of it decides nothing", row.engine));
+    }
+    let stood_still = |row: &&Row| row.run.as_ref().is_some_and(|run| run.median("ops_per_s") == Metric::Value(0.0));
+    if let Some(row) = summary.rows.iter().find(stood_still) {
+        told.push(format!("{} did nothing at all with {}", row.engine, counted(row.clients as usize, "client")));
+    }
+    if failed > 0 {
+        told.push(format!(
+            "{failed} of {} failed; nothing stands in their place",
+            counted(results.trials.len(), "trial")
+        ));
+    }
+    let (worst, kinds) = warnings(results, summary);
+    match worst {
+        Some((warning, engine)) => {
+            let engine = engine.map_or(String::new(), |engine| format!("{engine}: "));
+            let more = match kinds - 1 {
+                0 => String::new(),
+                1 => " (1 other kind of warning below)".to_owned(),
+                more => format!(" ({more} other kinds of warnings below)"),
+            };
+            told.push(format!("{engine}{}{more}", shortened(&warning.message, LONGEST)));
+        }
+        None if told.is_empty() => return "No warning changes what a figure means.".to_owned(),
+        None => {}
+    }
+    format!("Be careful: {}.", told.join("; "))
+}
+
+/// The worst warning that changes what a figure means, whom it is about, and how many kinds there are.
+fn warnings<'a>(results: &'a Results, summary: &'a Summary) -> (Option<(&'a Warning, Option<&'a str>)>, usize) {
+    let named = summary.remarks.iter().map(|remark| (&remark.warning, Some(remark.about.engine.as_str())));
+    let all = results.warnings.iter().map(|warning| (warning, None)).chain(named);
+    let place = |code: &str| WARNINGS.iter().position(|kind| kind.code == code).unwrap_or(WARNINGS.len());
+    let mut worth: Vec<_> = all.filter(|(warning, _)| warning.rank() < Rank::Note).collect();
+    worth.sort_by_key(|(warning, _)| (warning.rank(), place(&warning.code)));
+    let worst = worth.first().copied();
+    worth.dedup_by(|a, b| a.0.code == b.0.code);
+    (worst, worth.len())
+}
+
+fn shortened(text: &str, longest: usize) -> String {
+    let text = text.trim_end_matches('.');
+    match text.char_indices().nth(longest) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            let kept = text[..end].rsplit_once(' ').map_or(&text[..end], |(kept, _)| kept);
+            format!("{} …", kept.trim_end_matches([';', ',', ':']))
+        }
+    }
+}
+
+/// `memory 371.0 MiB · storage fast-ssd · cache 160.0 MiB · durability sync`; what differs between engines stands side by side.
+fn conditions(results: &Results) -> String {
+    if results.trials.is_empty() {
+        return String::new();
+    }
+    let host = |name: &str| results.conditions.get(name).map_or(String::new(), |value| format!(" ({value})"));
+    let memory = distinct(results, |plan| {
+        let limit = plan.engine.limits.memory_bytes.map(|bytes| show_bytes(bytes as f64));
+        limit.unwrap_or_else(|| format!("the host's{}", host("memory")))
+    });
+    let storage = distinct(results, |plan| match &plan.engine.limits.storage {
+        None => format!("the host's{}", host("filesystem")),
+        Some(limit) => match (&limit.tier, limit.iops.or(limit.read_iops)) {
+            (Some(tier), _) => tier.clone(),
+            (None, Some(iops)) => format!("{iops} operations/s"),
+            (None, None) => "a volume, not throttled".to_owned(),
+        },
+    });
+    let cache = distinct(results, TrialPlan::given_cache);
+    let durability = distinct(results, TrialPlan::given_durability);
+    format!("memory {memory} · storage {storage} · cache {cache} · durability {durability}")
+}
+
+/// What the trials' plans have, each once.
+fn distinct<T: PartialEq + ToString>(results: &Results, of: impl Fn(&TrialPlan) -> T) -> String {
+    let mut values: Vec<T> = Vec::new();
+    for trial in loops_of(results) {
+        let value = of(&trial.record.plan);
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / ")
+}
+
+/// The trials that run the mix: one that only loads may be spared the limits.
+fn loops_of(results: &Results) -> impl Iterator<Item = &Trial> {
+    results.trials.iter().filter(|trial| trial.record.plan.part != TrialPart::Load)
+}

@@ -1,0 +1,48 @@
+//! `--until-decided`: whether a run needs another repeat.
+
+use std::path::Path;
+
+use rumba_core::ratio::{Change, Ratio};
+use rumba_core::results::Results;
+use rumba_core::units::counted;
+
+use crate::progress::tell;
+
+/// So many open headlines are named; the rest are counted.
+const NAMED: usize = 3;
+
+/// Whether the results decide every headline and have no trial of this repeat. Says what is open.
+pub fn is_decided(results: &Path, repeat: u32) -> bool {
+    let Ok(read) = super::report::read(results) else { return false };
+    if read.trials.iter().any(|trial| trial.record.plan.repeat >= repeat) {
+        return false;
+    }
+    let (open, repeats) = (open(&read), counted(repeat as usize - 1, "repeat"));
+    match open.len() {
+        0 => tell(&format!("every headline is decided after {repeats}: the run ends")),
+        all => {
+            let rest = if all > NAMED { format!(" and {} more", all - NAMED) } else { String::new() };
+            tell(&format!("after {repeats} undecided: {}{rest}", open[..all.min(NAMED)].join(", ")));
+        }
+    }
+    open.is_empty()
+}
+
+/// The headlines that are undecided: of the sides that are compared, or of all engines over the first.
+fn open(results: &Results) -> Vec<String> {
+    if let Some(comparison) = super::ab::comparison(results) {
+        let rows = comparison.rows.iter();
+        let named = rows.flat_map(|row| row.metrics.iter().map(|compared| (row.engine.as_str(), &compared.ratio)));
+        return undecided(named);
+    }
+    let summary = rumba_statistics::summarise(results);
+    let baseline = rumba_report::default_baseline(&summary);
+    let relative = summary.relative.iter().find(|relative| Some(relative.baseline.as_str()) == baseline);
+    let rows = relative.into_iter().flat_map(|relative| &relative.rows);
+    undecided(rows.flat_map(|row| row.metrics.iter().map(|ratio| (row.engine.as_str(), ratio))))
+}
+
+fn undecided<'a>(ratios: impl Iterator<Item = (&'a str, &'a Ratio)>) -> Vec<String> {
+    let is_open = |ratio: &Ratio| ratio.headline && matches!(ratio.change, Change::Undecided | Change::SeenOnce);
+    ratios.filter(|(_, ratio)| is_open(ratio)).map(|(engine, ratio)| format!("{} of {engine}", ratio.metric)).collect()
+}
