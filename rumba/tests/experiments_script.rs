@@ -11,7 +11,7 @@ mod common;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{Place, text};
+use common::{TestDir, text};
 use serde_json::Value;
 
 /// LMDB's map is too small for the data, so that its load fails.
@@ -33,14 +33,14 @@ map_size = "256KiB"
 "#;
 
 /// A tree with the scripts of this one and an experiment of a second.
-fn tree() -> Place {
-    let place = Place::new();
+fn tree() -> TestDir {
+    let place = TestDir::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     // Where npm would have put its modules, the one for pictures is missing.
     for directory in ["scripts", "experiments", "web/scripts", "web/node_modules"] {
         std::fs::create_dir_all(place.path(directory)).unwrap();
     }
-    for file in ["web/scripts/figures.mjs", "web/scripts/picture.mjs", "web/scripts/browser.mjs"] {
+    for file in ["web/scripts/summary.mjs", "web/scripts/picture.mjs", "web/scripts/browser.mjs"] {
         std::fs::copy(root.join(file), place.path(file)).unwrap();
     }
     // Not copied: while a test beside this one starts a process, the copy would be open for writing in it, and a file
@@ -50,21 +50,21 @@ fn tree() -> Place {
     place
 }
 
-fn script(place: &Place, args: &[&str]) -> Output {
+fn script(place: &TestDir, args: &[&str]) -> Output {
     let mut command = Command::new(place.path("scripts/experiments"));
     // What it started from is the path of this program, and nobody's pages are written.
     command.args(args).env("RUMBA", env!("CARGO_BIN_EXE_rumba")).env("XTASK", "true");
     command.env("XDG_STATE_HOME", place.path("state")).output().unwrap()
 }
 
-fn kept(place: &Place, name: &str) -> Value {
+fn kept(place: &TestDir, name: &str) -> Value {
     let file = place.path(&format!("docs/experiments/{name}.json"));
     serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
 }
 
 #[test]
 #[needs(Node)]
-fn a_trial_that_failed_is_kept_with_the_others_and_decides_the_exit_code() {
+fn failed_trial_is_kept_and_sets_the_exit_code() {
     let place = tree();
     let output = script(&place, &["quickstart"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
@@ -81,7 +81,7 @@ fn a_trial_that_failed_is_kept_with_the_others_and_decides_the_exit_code() {
 
 #[test]
 #[needs(Node)]
-fn a_variant_replaces_nothing_and_its_arguments_are_those_of_a_run() {
+fn variant_replaces_no_results_and_takes_run_arguments() {
     let place = tree();
     let output = script(&place, &["quickstart", "--as", "null-alone", "--engine", "null", "--set", "repeats=2"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_was_changed_after_its_first_kept_result_is_listed() {
+    fn claim_changed_after_its_first_kept_result_is_listed() {
         let repository = repository();
         let root = repository.path();
         let set = |text: String| std::fs::write(root.join("experiments/tiny.toml"), text).unwrap();

@@ -30,6 +30,13 @@ impl Committed {
         Ok(self.read.get(name).and_then(Option::as_ref))
     }
 
+    /// The tables that an experiment printed; `None` when it has no file.
+    pub fn printed(&mut self, name: &str) -> Result<Option<String>, String> {
+        let Some(_) = self.experiment(name)? else { return Ok(None) };
+        let path = self.directory.join(format!("{name}.txt"));
+        std::fs::read_to_string(&path).map(Some).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
     /// Whether it was asked for, and has a file.
     pub fn has_read(&self, name: &str) -> bool {
         self.read.get(name).is_some_and(Option::is_some)

@@ -30,6 +30,9 @@
 //! <!-- since: storage-tiers -->
 //! …
 //! <!-- end -->
+//! <!-- output: quickstart | 5 | with 4 clients -->
+//! …
+//! <!-- end -->
 //! serves <!-- = storage-tiers: ops_per_s@myrocks.fast-ssd / ops_per_s@innodb.fast-ssd ; 2 -->1.06<!-- / --> times
 //! ```
 
@@ -72,13 +75,8 @@ impl Report {
 const EXPERIMENTS: &str = "docs/experiments.md";
 
 /// Where the pages are, from the root.
-const PAGES: [&str; 5] = [
-    EXPERIMENTS,
-    "README.md",
-    "docs/tutorials/innodb-or-myrocks.md",
-    "docs/tutorials/setting.md",
-    "docs/tutorials/small-server.md",
-];
+const PAGES: [&str; 4] =
+    [EXPERIMENTS, "README.md", "docs/how-to/compare-engines.md", "docs/how-to/measure-a-setting.md"];
 
 /// What `scripts/package-test --write` has kept of a stranger's path.
 const PACKAGE: &str = "docs/package.txt";

@@ -19,7 +19,21 @@ const FIGURE_END: &str = "<!-- / -->";
 pub fn written(text: &str, figures: &mut Committed) -> Result<String, String> {
     let blocks = replaced(text, "<!-- measured:", "-->\n", END, &mut |asked| table(asked, figures))?;
     let blocks = replaced(&blocks, "<!-- claims:", "-->\n", END, &mut |asked| claims(asked.trim(), figures))?;
+    let blocks = replaced(&blocks, "<!-- output:", "-->\n", END, &mut |asked| output(asked.trim(), figures))?;
     replaced(&blocks, "<!-- = ", "-->", FIGURE_END, &mut |asked| inline(asked, figures))
+}
+
+/// Lines of the tables that a run printed, from the one that begins with these words on: `quickstart | 5 | with 4 clients`.
+fn output(asked: &str, figures: &mut Committed) -> Result<Option<String>, String> {
+    let form = || format!("`{asked}` is not EXPERIMENT | LINES | FIRST WORDS");
+    let [name, count, first] = asked.split('|').map(str::trim).collect::<Vec<_>>()[..] else { return Err(form()) };
+    let count: usize = count.parse().map_err(|_| form())?;
+    let Some(printed) = figures.printed(name)? else { return Ok(None) };
+    let lines: Vec<&str> = printed.lines().skip_while(|line| !line.starts_with(first)).take(count).collect();
+    if lines.len() < count {
+        return Err(format!("docs/experiments/{name}.txt has no {count} lines from `{first}` on"));
+    }
+    Ok(Some(format!("```text\n{}\n```\n", lines.join("\n"))))
 }
 
 /// The page with what was kept of the packages' test, `LABEL: FIGURE` a line; where nothing was, it stays as it is.

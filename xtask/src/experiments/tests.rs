@@ -28,12 +28,13 @@ fn committed() -> (tempfile::TempDir, Committed) {
         "trials": [looped(1.0), looped(2.0)],
     });
     std::fs::write(dir.path().join("tiny.json"), document.to_string()).unwrap();
+    std::fs::write(dir.path().join("tiny.txt"), "tiny\nwith 1 client:\n  most  a\n  least  b\n").unwrap();
     let committed = Committed::of(dir.path());
     (dir, committed)
 }
 
 #[test]
-fn tables_claims_and_figures_are_written_from_the_committed_file() {
+fn page_content_is_written_from_committed_results() {
     let (_dir, mut figures) = committed();
     let page = "<!-- measured: tiny\ncolumn: a | A\ncolumn: b.c-d | B\nrow: per second | ops_per_s | 0 | 7\n\
         row: MB | (size_bytes - log_bytes) / 1e6 | 1\nrow: p99 | p99_ms[get_node] | 2\nrow: KB | wkb_per_op | 2\n-->\nold\n<!-- end -->\n\
@@ -42,7 +43,8 @@ fn tables_claims_and_figures_are_written_from_the_committed_file() {
         <!-- = tiny: loop1.redo_kb_per_op@a ; 1 --><!-- / --> KB, \
         <!-- = tiny: recovery.lost@a ; 0 --><!-- / --> lost, <!-- = tiny: recovery.damage@a ; 0 --><!-- / --> broken, \
         <!-- = tiny: recovery.examples@a ; 0 --><!-- / --> told, \
-        <!-- = tiny: ops_per_s@a:40 ; 0 --><!-- / --> with forty clients\n";
+        <!-- = tiny: ops_per_s@a:40 ; 0 --><!-- / --> with forty clients\n\
+        <!-- output: tiny | 2 | with 1 -->\n<!-- end -->\n";
     let new = written(page, &mut figures).unwrap();
     let expected = [
         "| | A | B | published |\n|---|---|---|---|\n| per second | 250 | 100 | 7 |\n| MB | 2.0 | 2.0 |  |\n",
@@ -54,6 +56,7 @@ fn tables_claims_and_figures_are_written_from_the_committed_file() {
         "-->0<!-- / --> broken",
         "-->1<!-- / --> told",
         "-->750<!-- / --> with forty clients",
+        "-->\n```text\nwith 1 client:\n  most  a\n```\n<!-- end -->",
     ];
     for part in expected {
         assert!(new.contains(part), "{part} is not in\n{new}");
@@ -121,7 +124,7 @@ fn nothing_measured(root: &Path) {
 }
 
 #[test]
-fn what_is_yet_to_be_run_is_named_and_no_failure_and_what_differs_is_one() {
+fn missing_result_is_named_and_differing_page_fails() {
     let root = tempfile::tempdir().unwrap();
     nothing_measured(root.path());
     let figure = |experiment: &str| format!("<!-- = {experiment}: ops_per_s@a ; 0 -->7<!-- / -->\n");
@@ -222,7 +225,7 @@ fn nothing_is_told_of_a_file_that_is_only_written_otherwise() {
 }
 
 #[test]
-fn what_a_run_had_otherwise_is_told_by_its_path_with_both_values() {
+fn changed_setting_is_reported_by_path_with_both_values() {
     let parts = [
         ("name = \"innodb\"\n", "name = \"innodb\"\nsettings.binlog = true\n"),
         ("loop = \"2m\"\n", ""),
@@ -246,7 +249,7 @@ fn what_a_run_had_otherwise_is_told_by_its_path_with_both_values() {
 }
 
 #[test]
-fn a_threshold_changed_with_its_claims_wording_is_told_and_so_is_an_engine_of_another_name() {
+fn changed_claim_threshold_and_renamed_engine_are_reported() {
     let parts = [
         ("twice as much", "three times as much"),
         (">= 2 *", ">= 3 *"),
@@ -287,7 +290,7 @@ fn a_file_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn a_run_that_the_page_quotes_without_a_word_on_its_file_is_named_and_a_failure() {
+fn quoted_run_without_a_since_block_is_named_and_fails() {
     let root = tempfile::tempdir().unwrap();
     nothing_measured(root.path());
     let (dir, _) = committed();
