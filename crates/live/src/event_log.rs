@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_listener_gets_every_step_and_the_last_seconds_in_order() {
+    fn late_listener_gets_all_steps_and_recent_seconds() {
         let mut log = EventLog::default();
         log.step("trial", &Value::Null);
         (0..SECONDS + 5).for_each(|_| {

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_this_servers_is_refused_however_it_came_to_this_address() {
+    fn request_with_a_foreign_host_header_is_refused() {
         for host in ["127.0.0.1:4000", "localhost:4000", "LOCALHOST:4000"] {
             assert!(admits(Method::GET, &[(header::HOST, host)]), "{host}");
         }

@@ -18,7 +18,7 @@ use rumba_lab::store;
 pub use entry::{Details, Entry, EntryFigure};
 pub use notes::Note;
 
-use cache::{Cache, Kept};
+use cache::{Cache, CachedResult};
 use notes::Notes;
 
 /// A directory of results.
@@ -106,7 +106,7 @@ impl Library {
 }
 
 /// What is kept of results, by the names of their directories.
-type Results = BTreeMap<String, Kept>;
+type Results = BTreeMap<String, CachedResult>;
 
 #[cfg(test)]
 mod tests;

@@ -137,15 +137,15 @@ fn json(text: String) -> Response {
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct SearchQuery {
     #[serde(default)]
     q: String,
 }
 
-async fn list(State(served): State<Arc<Served>>, Query(asked): Query<Asked>) -> Response {
+async fn list(State(served): State<Arc<Served>>, Query(query): Query<SearchQuery>) -> Response {
     apart(move || {
         let entries = served.library.list()?;
-        Ok(page(pages::list(&entries, &asked.q, served.live_name().as_deref())))
+        Ok(page(pages::list(&entries, &query.q, served.live_name().as_deref())))
     })
     .await
 }

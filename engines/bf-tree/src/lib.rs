@@ -16,7 +16,9 @@ mod session;
 use std::path::Path;
 
 use bf_tree::StorageBackend;
-use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema};
+use rumba_core::engine::{
+    Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema,
+};
 use rumba_core::error::EngineError;
 use rumba_core::memory::MemoryNeed;
 use rumba_core::parity::{Nature, Reads};
@@ -70,7 +72,7 @@ impl Engine for BfTree {
         Nature { isolation: None, has_log, reads }
     }
 
-    fn availability(&self, _asked: Asked<'_>) -> Availability {
+    fn availability(&self, _asked: BuildSelector<'_>) -> Availability {
         Availability::built_in(VERSION)
     }
 

@@ -7,19 +7,19 @@ const PLACES: usize = 1024;
 
 /// A lock that a session holds by its number, and not by a guard that borrows it.
 #[derive(Debug, Default)]
-struct Place {
+struct LockSlot {
     is_held: Mutex<bool>,
     is_free: Condvar,
 }
 
 /// The locks of an instance.
 #[derive(Debug)]
-pub(crate) struct Locks(Box<[Place]>);
+pub(crate) struct Locks(Box<[LockSlot]>);
 
 impl Locks {
     /// All free.
     pub fn new() -> Self {
-        Self((0..PLACES).map(|_| Place::default()).collect())
+        Self((0..PLACES).map(|_| LockSlot::default()).collect())
     }
 
     /// The place of a key.
@@ -33,14 +33,14 @@ impl Locks {
 
     /// Waits until nobody else holds it. A session holds one, so that nobody waits in a circle.
     pub fn lock(&self, place: usize) {
-        let Place { is_held, is_free } = &self.0[place];
+        let LockSlot { is_held, is_free } = &self.0[place];
         let held = is_held.lock().unwrap_or_else(PoisonError::into_inner);
         *is_free.wait_while(held, |held| *held).unwrap_or_else(PoisonError::into_inner) = true;
     }
 
     /// Lets the next one in.
     pub fn unlock(&self, place: usize) {
-        let Place { is_held, is_free } = &self.0[place];
+        let LockSlot { is_held, is_free } = &self.0[place];
         *is_held.lock().unwrap_or_else(PoisonError::into_inner) = false;
         is_free.notify_one();
     }

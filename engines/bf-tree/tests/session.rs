@@ -198,7 +198,7 @@ fn what_is_read_for_update_is_nobody_elses_until_the_end() {
 /// Sixteen clients of YCSB once ended in an overflow of their stacks, in a debug build: their entries are more than a
 /// segment, and the library looks for room by calling itself, until the thread that makes room gets its turn.
 #[test]
-fn clients_whose_entries_are_more_than_a_segment_of_the_log_wait_for_room() {
+fn clients_wait_for_room_when_the_log_segment_is_full() {
     const CLIENTS: u32 = 64;
     const WRITES: u32 = 200;
     // Half of it is enough for writes that find room; the deeper the stack, the more seldom is its end reached.
@@ -225,7 +225,7 @@ fn clients_whose_entries_are_more_than_a_segment_of_the_log_wait_for_room() {
 
 /// A segment that is not half full is never emptied: what did not fit behind it looked for room for ever.
 #[test]
-fn the_smallest_segment_holds_the_longest_record_wherever_it_comes() {
+fn smallest_segment_fits_longest_record_at_any_offset() {
     let (dir, smallest) = (tempfile::tempdir().unwrap(), with_segment(Durability::NoSync, "4KiB"));
     assert!(BfTree.check(&with_segment(Durability::NoSync, "3584B")).is_err(), "it is the smallest");
     let instance = BfTree.open(dir.path(), &smallest, Schema::KeyValue(&SPACES)).unwrap();
@@ -270,7 +270,7 @@ fn are_there(session: &mut dyn KvSession, last: u32) {
 }
 
 #[test]
-fn with_its_log_a_killed_process_loses_no_acknowledged_write_not_even_killed_twice() {
+fn wal_keeps_acknowledged_writes_after_two_kills() {
     let dir = tempfile::tempdir().unwrap();
     let first = kill_a_writer(dir.path(), Durability::NoSync);
     let instance = reopen(dir.path(), Durability::NoSync);
@@ -285,7 +285,7 @@ fn with_its_log_a_killed_process_loses_no_acknowledged_write_not_even_killed_twi
 }
 
 #[test]
-fn without_its_log_nothing_is_left_of_a_killed_process_and_that_is_said() {
+fn kill_without_wal_loses_all_data_and_reports_it() {
     let dir = tempfile::tempdir().unwrap();
     kill_a_writer(dir.path(), Durability::None);
     let refused = BfTree.reopen(dir.path(), &config(Durability::None), Schema::KeyValue(&SPACES));

@@ -22,7 +22,7 @@ mod status;
 use std::path::Path;
 
 use rumba_core::engine::{
-    Asked, Availability, Brought, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema,
+    Availability, Brought, BuildSelector, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema,
     require_database,
 };
 use rumba_core::error::EngineError;
@@ -79,7 +79,7 @@ impl Engine for FractalTree {
         Some(config.compression.clone().unwrap_or_else(|| options::DEFAULT.to_owned()))
     }
 
-    fn availability(&self, asked: Asked<'_>) -> Availability {
+    fn availability(&self, asked: BuildSelector<'_>) -> Availability {
         match Library::load(asked.library) {
             Ok(library) => Availability::here(Some(library.version().to_owned()), library.path().display().to_string()),
             Err(error) => {

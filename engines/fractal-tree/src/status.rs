@@ -218,7 +218,7 @@ mod tests {
 
     /// The bytes written, debt charged, stood there as if a checkpoint had paid for everything.
     #[test]
-    fn messages_that_wait_after_a_drain_are_told_as_a_debt_that_nobody_pays() {
+    fn messages_left_by_a_drain_are_reported_as_deferred() {
         let told = told_messages("41943040").unpaid(true).unwrap();
         assert!(told.starts_with("40.0 MiB of messages wait above the leaves: "), "{told}");
         assert_eq!(told_messages("0").unpaid(true), None);

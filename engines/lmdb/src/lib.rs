@@ -16,7 +16,7 @@ use std::path::Path;
 
 use rumba_core::common::Overruled;
 use rumba_core::engine::{
-    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
+    Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
 use rumba_core::error::EngineError;
 use rumba_core::memory::MemoryNeed;
@@ -66,7 +66,7 @@ impl Engine for Lmdb {
         options::overruled(config)
     }
 
-    fn availability(&self, _asked: Asked<'_>) -> Availability {
+    fn availability(&self, _asked: BuildSelector<'_>) -> Availability {
         Availability::built_in(raw::version())
     }
 

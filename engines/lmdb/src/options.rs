@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weaker_flag_of_lmdbs_own_replaces_nosync_and_is_refused_under_sync() {
+    fn weaker_flag_replaces_nosync_and_is_refused_under_sync() {
         let on = Value::Bool(true);
         let meta = flags(Durability::NoSync, &[("nometasync", on.clone())]);
         assert_eq!(meta & (ffi::MDB_NOSYNC | ffi::MDB_NOMETASYNC), ffi::MDB_NOMETASYNC);
@@ -239,7 +239,7 @@ mod tests {
 
     /// It was told to promise, and so to cost, what others do that sync nothing.
     #[test]
-    fn commits_that_wait_for_their_data_alone_keep_no_common_durability() {
+    fn nometasync_maps_to_no_common_durability_level() {
         let durability = |name| overruled(&config(Durability::NoSync, &[(name, Value::Bool(true))])).durability;
         assert_eq!(durability("nometasync"), Some(Own::new("nometasync", None)));
         assert_eq!(durability("nordahead"), None);
@@ -247,7 +247,7 @@ mod tests {
 
     /// With read-ahead a read of a database larger than memory cost 150 KB of the device instead of 3.5.
     #[test]
-    fn a_database_larger_than_memory_is_read_without_read_ahead_unless_the_experiment_says() {
+    fn larger_than_memory_database_disables_read_ahead() {
         let fitted = |settings: &[(&str, Value)], memory: u64| {
             let mut config = config(Durability::Sync, settings);
             let words = fit_to_data(&mut config, 100 << 20, memory);
@@ -262,13 +262,13 @@ mod tests {
     }
 
     #[test]
-    fn mapasync_without_writemap_is_refused_because_it_would_do_nothing() {
+    fn mapasync_without_writemap_is_refused_as_ineffective() {
         let error = Options::of(&config(Durability::NoSync, &[("mapasync", Value::Bool(true))])).unwrap_err();
         assert!(error.remedy.contains("writemap = true"), "{error:?}");
     }
 
     #[test]
-    fn nomeminit_with_writemap_is_refused_because_it_would_do_nothing() {
+    fn nomeminit_with_writemap_is_refused_as_ineffective() {
         let on = ("nomeminit", Value::Bool(true));
         // Under none writemap is the default.
         for (durability, settings) in [
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_is_whole_pages_and_by_default_no_smaller_than_the_device() {
+    fn map_size_is_whole_pages_and_defaults_to_the_device_size() {
         let options = Options::of(&config(Durability::NoSync, &[("map_size", Value::Int(5000))])).unwrap();
         assert_eq!(options.map_size_in(Path::new("/")).unwrap(), 64 << 10);
         let options = Options::of(&config(Durability::NoSync, &[])).unwrap();

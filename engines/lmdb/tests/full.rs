@@ -32,7 +32,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 #[test]
 #[needs(Tmpfs)]
-fn a_full_device_is_said_to_be_full_and_what_was_committed_can_be_read() {
+fn full_device_is_reported_and_commits_stay_readable() {
     let _alone = alone();
     let Full { instance, device } = full::is_named(&Lmdb, &config(Durability::NoSync, &[]), 8);
     instance.close().unwrap();
@@ -87,11 +87,11 @@ fn load_anew(dir: &Path, batch: &Batch) -> Result<(), EngineError> {
 
 /// A limit of files' sizes cuts writes short as well, and no room on the device would help.
 #[test]
-fn a_limit_of_the_files_size_is_named_and_the_device_is_not_said_to_be_full() {
+fn file_size_limit_is_named_instead_of_a_full_device() {
     if std::env::var_os(HELPER).is_none() {
         let _alone = alone();
         let own = std::env::current_exe().unwrap();
-        let test = "a_limit_of_the_files_size_is_named_and_the_device_is_not_said_to_be_full";
+        let test = "file_size_limit_is_named_instead_of_a_full_device";
         let mut command = Command::new("sh");
         // In blocks of 512 bytes.
         command.args(["-c", "ulimit -f 20000; exec \"$0\" --exact \"$1\""]).arg(own).arg(test).env(HELPER, "1");

@@ -25,7 +25,7 @@ fn keys(session: &mut dyn KvSession, from: &[u8], to: &[u8], limit: usize) -> Ve
 }
 
 #[test]
-fn a_transaction_sees_its_own_writes_and_others_see_them_after_the_commit() {
+fn own_writes_are_visible_at_once_and_to_others_on_commit() {
     let (_dir, instance) = open();
     let (mut writer, mut other) = (session(&*instance), session(&*instance));
     writer.begin().unwrap();
@@ -65,7 +65,7 @@ fn a_rollback_leaves_nothing_and_may_come_twice() {
 }
 
 #[test]
-fn a_dropped_session_undoes_its_transaction_and_frees_the_writer_lock() {
+fn dropped_session_rolls_back_and_frees_the_writer_lock() {
     let (_dir, instance) = open();
     let mut dropped = session(&*instance);
     dropped.begin().unwrap();
@@ -131,7 +131,7 @@ fn a_kept_cursor_sees_what_was_committed_since() {
 }
 
 #[test]
-fn an_empty_value_is_a_value_and_an_empty_key_is_refused_with_the_limits() {
+fn empty_value_is_stored_and_empty_key_is_refused() {
     let (_dir, instance) = open();
     let mut session = session(&*instance);
     session.begin().unwrap();
@@ -164,7 +164,7 @@ fn multi_get_names_the_positions_of_the_keys_that_exist() {
 }
 
 #[test]
-fn a_load_in_key_order_fills_its_pages_and_one_out_of_order_loses_no_row() {
+fn sorted_load_fills_pages_and_unsorted_keeps_all_rows() {
     let (_dir, instance) = open();
     let mut session = session(&*instance);
     let mut batch = Batch::default();
@@ -194,7 +194,7 @@ fn a_load_in_key_order_fills_its_pages_and_one_out_of_order_loses_no_row() {
 }
 
 #[test]
-fn a_failed_load_leaves_nothing_and_does_not_keep_the_writer_lock() {
+fn failed_load_leaves_no_rows_and_frees_the_writer_lock() {
     let (_dir, instance) = open();
     let mut session = session(&*instance);
     let mut batch = Batch::default();
@@ -269,7 +269,7 @@ fn a_wait_for_the_writer_is_counted() {
 }
 
 #[test]
-fn a_session_may_move_to_another_thread_but_a_transaction_may_not_end_there() {
+fn session_may_change_threads_but_a_transaction_may_not() {
     let (_dir, instance) = open();
     let mut moved = session(&*instance);
     moved.begin().unwrap();
@@ -289,7 +289,7 @@ fn a_session_may_move_to_another_thread_but_a_transaction_may_not_end_there() {
 }
 
 #[test]
-fn what_was_committed_is_there_after_closing_at_every_durability() {
+fn committed_data_survives_close_at_every_durability() {
     let offered = Durability::NAMES.into_iter().filter(|(_, level)| *level != Durability::Buffered);
     for (name, durability) in offered {
         for writemap in [false, true] {
@@ -318,7 +318,7 @@ fn closing_under_open_sessions_is_an_error_that_counts_them() {
 }
 
 #[test]
-fn more_sessions_than_reader_slots_are_refused_with_the_setting_to_raise() {
+fn sessions_beyond_reader_slots_are_refused_with_remedy() {
     let dir = tempfile::tempdir().unwrap();
     let instance = open_in(dir.path(), &config(Durability::NoSync, &[("max_readers", Value::Int(2))]));
     let _open = [session(&*instance), session(&*instance)];

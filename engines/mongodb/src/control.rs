@@ -152,7 +152,7 @@ mod tests {
     use crate::tests::scripted::{Server, ok};
 
     #[test]
-    fn a_server_that_has_not_run_for_as_long_as_the_session_was_started_meanwhile() {
+    fn server_uptime_below_session_age_means_a_restart() {
         let told = DocumentBuf::of(|of| of.int("uptimeMillis", 5000));
         let ran = [4999, 5000, 5001].map(|ms| has_run_for(told.get(), Duration::from_millis(ms)));
         assert_eq!(ran, [true, true, false]);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_connects_anew_notices_whether_the_server_is_another() {
+    fn reconnected_session_detects_a_restarted_server() {
         for (uptime_ms, is_another) in [(3_600_000, false), (0, true)] {
             let mut connections = 0;
             let server = Server::new(move |name, _| match name {

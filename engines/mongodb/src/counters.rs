@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_debt_is_what_is_dirty_in_the_cache_and_what_is_not_told_is_no_zero() {
+    fn deferred_writes_are_dirty_bytes_and_unknown_is_not_zero() {
         // As a mongod of 7.0 has it, cut.
         let status = DocumentBuf::of(|of| {
             of.document("wiredTiger", |of| {

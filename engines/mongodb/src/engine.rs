@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use rumba_core::common::{Overruled, Own};
 use rumba_core::engine::{
-    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Instance, Schema, is_dsn, require_database,
+    Availability, BuildSelector, Durability, Engine, EngineConfig, EngineInfo, Instance, Schema, is_dsn,
+    require_database,
 };
 use rumba_core::error::EngineError;
 use rumba_core::memory::AdvisedCache;
@@ -204,7 +205,7 @@ impl Engine for MongoEngine {
         Overruled { cache: None, durability }
     }
 
-    fn availability(&self, asked: Asked<'_>) -> Availability {
+    fn availability(&self, asked: BuildSelector<'_>) -> Availability {
         match Server::of(self.brand, asked.server) {
             Ok(Server::Existing(dsn)) => {
                 Availability::here(None, format!("a server run by others, database {}", dsn.database))

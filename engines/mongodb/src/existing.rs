@@ -209,7 +209,7 @@ mod tests {
 
     /// The directory was looked for on the host by the path that it has in the server's container.
     #[test]
-    fn a_servers_directory_is_told_where_the_server_is_seen_to_have_it_open() {
+    fn server_directory_is_reported_only_if_seen_open() {
         let data = tempfile::tempdir().unwrap();
         std::fs::write(data.path().join(LOCK), "").unwrap();
         let place_of = |pid: u32| {
@@ -235,7 +235,7 @@ mod tests {
 
     /// The server refused the first transaction in the midst of a run.
     #[test]
-    fn a_replica_set_whose_storage_engine_has_no_transactions_has_none() {
+    fn storage_engine_without_transactions_is_detected() {
         let lacks = |engine: &'static str| {
             let server =
                 Server::new(move |_, _| Some(ok(|of| of.document("storageEngine", |of| of.text("name", engine)))));
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_collection_that_was_dropped_before_the_connection_was_lost_is_given_back() {
+    fn cleanup_accepts_an_already_dropped_collection() {
         let mut drops = 0;
         let server = Server::new(move |name, _| match name {
             "listCollections" => Some(ok(|of| {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rumba_core::access::Access;
 use rumba_core::bson::DocumentBuf;
-use rumba_core::engine::{Gauge, Instance, Place, Session};
+use rumba_core::engine::{Gauge, Instance, ProcessLocation, Session};
 use rumba_core::error::EngineError;
 use rumba_protocol_mongodb::{MongoCounts, MongoSession, SessionOptions, Target};
 use rumba_server_kit::watch::{Watch, Watched};
@@ -159,12 +159,12 @@ impl Instance for ServerInstance {
         is_log(file)
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> ProcessLocation {
         match &self.host {
             Host::Own { running, data } => {
-                Place::Server { pid: Some(running.watch.pid()), data_dir: Some(data.clone()) }
+                ProcessLocation::Server { pid: Some(running.watch.pid()), data_dir: Some(data.clone()) }
             }
-            Host::Existing { pid, data, .. } => Place::Server { pid: *pid, data_dir: data.clone() },
+            Host::Existing { pid, data, .. } => ProcessLocation::Server { pid: *pid, data_dir: data.clone() },
         }
     }
 

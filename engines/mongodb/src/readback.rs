@@ -11,23 +11,26 @@ use crate::plan::Plan;
 const CALL: &str = "reading the settings back";
 
 /// An option, where the server's own configuration has it (getCmdLineOpts, `parsed`), and where its status does.
-struct Told {
+struct ReportedOption {
     option: &'static str,
     at: &'static [&'static str],
 }
 
-const TOLD: [Told; 8] = [
-    Told { option: "storageEngine", at: &["storage", "engine"] },
-    Told { option: "wiredTigerCacheSizeGB", at: &["storage", "wiredTiger", "engineConfig", "cacheSizeGB"] },
-    Told {
+const TOLD: [ReportedOption; 8] = [
+    ReportedOption { option: "storageEngine", at: &["storage", "engine"] },
+    ReportedOption { option: "wiredTigerCacheSizeGB", at: &["storage", "wiredTiger", "engineConfig", "cacheSizeGB"] },
+    ReportedOption {
         option: "wiredTigerCollectionBlockCompressor",
         at: &["storage", "wiredTiger", "collectionConfig", "blockCompressor"],
     },
-    Told { option: "wiredTigerJournalCompressor", at: &["storage", "wiredTiger", "engineConfig", "journalCompressor"] },
-    Told { option: "syncdelay", at: &["storage", "syncPeriodSecs"] },
-    Told { option: "oplogSize", at: &["replication", "oplogSizeMB"] },
-    Told { option: "rocksdbCacheSizeGB", at: &["storage", "rocksdb", "cacheSizeGB"] },
-    Told { option: "rocksdbCompression", at: &["storage", "rocksdb", "compression"] },
+    ReportedOption {
+        option: "wiredTigerJournalCompressor",
+        at: &["storage", "wiredTiger", "engineConfig", "journalCompressor"],
+    },
+    ReportedOption { option: "syncdelay", at: &["storage", "syncPeriodSecs"] },
+    ReportedOption { option: "oplogSize", at: &["replication", "oplogSizeMB"] },
+    ReportedOption { option: "rocksdbCacheSizeGB", at: &["storage", "rocksdb", "cacheSizeGB"] },
+    ReportedOption { option: "rocksdbCompression", at: &["storage", "rocksdb", "compression"] },
 ];
 
 /// Reads back what the server was told, where it says so; gives the settings in force.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rumba_core::bson::{Document, DocumentBuf, Documents};
 use rumba_core::document::{Command, DocumentSession, Done, Find};
-use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Instance, Place, Schema, Session};
+use rumba_core::engine::{BuildSelector, Durability, Engine, EngineConfig, Instance, ProcessLocation, Schema, Session};
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::Value;
 use rumba_core::worker::block_on;
@@ -74,7 +74,7 @@ fn a_server_of_ones_own_serves_settles_and_is_found_again() {
     assert_eq!(value("cache-size"), Some("64M"));
     assert_eq!(value("write_concern"), Some("{ \"w\": 1, \"j\": false }"));
     assert!(instance.version().unwrap().starts_with("SecantusDB"), "its figures bear its own name");
-    let Place::Server { pid: Some(pid), data_dir: Some(data) } = instance.place() else {
+    let ProcessLocation::Server { pid: Some(pid), data_dir: Some(data) } = instance.place() else {
         panic!("a server of this host")
     };
     assert!(Path::new(&format!("/proc/{pid}")).exists() && data.join("WiredTiger").exists());
@@ -120,7 +120,7 @@ fn a_server_alone_has_no_transactions() {
 
 #[test]
 #[needs(SecantusDb)]
-fn a_server_that_others_run_is_taken_only_where_it_is_empty_and_left_as_it_was() {
+fn existing_server_must_be_empty_and_is_left_unchanged() {
     let server = SecantusDb::start(&[]);
     let dir = tempfile::tempdir().unwrap();
     let mut config = config(Brand::MongoDb);
@@ -152,7 +152,7 @@ fn a_server_that_others_run_is_taken_only_where_it_is_empty_and_left_as_it_was()
 
 #[test]
 #[needs(SecantusDb)]
-fn of_two_trials_at_once_on_one_database_the_second_is_refused_and_the_first_keeps_its_data() {
+fn concurrent_trial_on_the_same_database_is_refused() {
     // The second emptied what the first had loaded: it bears rumba's mark.
     let server = SecantusDb::start(&[]);
     let dir = tempfile::tempdir().unwrap();
@@ -193,7 +193,7 @@ fn of_a_server_of_others_nothing_is_known_before_it_is_asked() {
 }
 
 #[test]
-fn what_a_commit_of_a_server_of_others_promises_is_known_where_its_clients_ask_for_it() {
+fn existing_server_durability_is_known_if_requested() {
     for (engine, is_asked) in [(MongoEngine::MONGODB, true), (MongoEngine::SECANTUSDB, false)] {
         assert_eq!(engine.facts(&EngineConfig::new(engine.info().name)).clients_ask_durability, is_asked);
     }
@@ -229,8 +229,9 @@ fn of_a_replica_set_over_mmapv1_sessions_have_no_transactions() {
 
 #[test]
 fn a_server_that_is_not_here_is_told_with_how_to_have_it() {
-    let missing =
-        |engine: MongoEngine, server| engine.availability(Asked { server: Some(server), library: None }).missing;
+    let missing = |engine: MongoEngine, server| {
+        engine.availability(BuildSelector { server: Some(server), library: None }).missing
+    };
     let told = missing(MongoEngine::MONGODB, "/nowhere").unwrap();
     assert!(told.what.contains("no mongod in it") && told.install.contains("DSN"), "{told:?}");
     let told = missing(MongoEngine::SECANTUSDB, "/nowhere").unwrap();

@@ -5,7 +5,7 @@ use rumba_core::setting::SettingError;
 
 use crate::counters::Kind;
 use crate::options::spelled;
-use crate::plan::Asked;
+use crate::plan::RequestedEngine;
 use rumba_server_kit::version::Version;
 
 use crate::software::{Brand, Software};
@@ -78,7 +78,7 @@ fn of_families(options: &str) -> Option<String> {
 /// # Errors
 /// A compression that the engine or the server does not have.
 pub fn plan(
-    asked: &Asked<'_>,
+    asked: &RequestedEngine<'_>,
     kind: &Kind,
     software: Option<&Software>,
     variables: &[(String, String)],
@@ -110,7 +110,7 @@ pub fn plan(
 }
 
 /// What the experiment says of tables takes precedence over what compression comes to.
-fn own_words(out: &mut Compressed, asked: &Asked<'_>) {
+fn own_words(out: &mut Compressed, asked: &RequestedEngine<'_>) {
     let options = asked.options;
     if let Some(format) = &options.row_format {
         out.table.retain(|part| !part.starts_with("ROW_FORMAT"));
@@ -130,7 +130,7 @@ fn own_words(out: &mut Compressed, asked: &Asked<'_>) {
 
 fn innodb(
     out: &mut Compressed,
-    asked: &Asked<'_>,
+    asked: &RequestedEngine<'_>,
     name: &str,
     software: Option<&Software>,
     variables: &[(String, String)],
@@ -147,7 +147,7 @@ fn innodb(
 }
 
 /// Half a page in KiB, which is 8 for the usual pages.
-fn half_a_page(asked: &Asked<'_>, variables: &[(String, String)]) -> u64 {
+fn half_a_page(asked: &RequestedEngine<'_>, variables: &[(String, String)]) -> u64 {
     let set = variables.iter().find(|(name, _)| name == "innodb_page_size").map(|(_, value)| value.as_str());
     let page = set.or_else(|| Some(asked.server.variables.get("innodb_page_size")?.value.as_str()));
     page.and_then(|page| page.parse::<u64>().ok()).map_or(8, |page| (page / 2048).max(1))
@@ -156,7 +156,7 @@ fn half_a_page(asked: &Asked<'_>, variables: &[(String, String)]) -> u64 {
 /// Pages compressed one by one, and holes punched where they have become smaller.
 fn pages(
     out: &mut Compressed,
-    asked: &Asked<'_>,
+    asked: &RequestedEngine<'_>,
     algorithm: &str,
     software: Option<&Software>,
 ) -> Result<(), SettingError> {
@@ -193,7 +193,7 @@ fn pages(
 /// The published layout: none for the first levels, lz4 in the middle, the named one at the bottom.
 fn myrocks(
     out: &mut Compressed,
-    asked: &Asked<'_>,
+    asked: &RequestedEngine<'_>,
     name: Option<&str>,
     software: Option<&Software>,
     variables: &[(String, String)],
@@ -242,7 +242,7 @@ mod tests {
 
     /// Sizes with zstd were compared with sizes without compression, and nothing said so.
     #[test]
-    fn the_compression_in_force_is_known_also_where_the_experiment_names_none() {
+    fn effective_compression_is_known_without_a_setting() {
         let is = |found: Option<String>, name: &str| assert_eq!(found.as_deref(), Some(name));
         is(of(&Kind::InnoDb, None, &[]), "none");
         is(of(&Kind::InnoDb, Some("zlib"), &[]), "zlib");

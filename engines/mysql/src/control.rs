@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     #[needs(MariaDb)]
-    fn a_session_that_may_reconnect_goes_on_and_holds_its_schema_again() {
+    fn reconnected_session_locks_its_schema_again() {
         let mut private = Private::start(&[]);
         let mut admin = private.connect();
         assert!(holds(&mut admin));
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     #[needs(MariaDb)]
-    fn a_session_that_may_not_reconnect_says_that_the_connection_is_lost() {
+    fn session_without_reconnect_reports_a_lost_connection() {
         let private = Private::start(&[]);
         let mut control = Control::new(private.connect(), OnLost::Fail, None);
         let number = id(&mut control);

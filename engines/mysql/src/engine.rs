@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rumba_core::common::Overruled;
 use rumba_core::engine::{
-    Asked as Build, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema,
-    is_dsn, require_database,
+    Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema, is_dsn,
+    require_database,
 };
 use rumba_core::error::EngineError;
 use rumba_core::memory::{AdvisedCache, MemoryNeed};
@@ -32,7 +32,7 @@ use crate::launch::{Data, Launch, Layout, SCHEMA};
 use crate::memory;
 use crate::options::{OWN, Options, info};
 use crate::overruled;
-use crate::plan::{self, Asked, Plan};
+use crate::plan::{self, Plan, RequestedEngine};
 use crate::readback;
 use crate::redo;
 use crate::rehearsal;
@@ -208,7 +208,8 @@ impl MySqlEngine {
         let capabilities = Capabilities::of(&software).map_err(|error| {
             SettingError::new("server", error.to_string(), "see that the server can be started by hand")
         })?;
-        let asked = Asked { config, options: &options, storage: self.storage(&options)?, server: &capabilities };
+        let asked =
+            RequestedEngine { config, options: &options, storage: self.storage(&options)?, server: &capabilities };
         let plan = plan::for_own(&asked, &software)?;
         Ok(Ready { options, software, plan, capabilities })
     }
@@ -234,7 +235,8 @@ impl MySqlEngine {
                 return Err(SettingError::new(name, "an existing server is not configured by rumba", remedy));
             }
         }
-        let asked = Asked { config, options: &options, storage: self.storage(&options)?, server: &capabilities };
+        let asked =
+            RequestedEngine { config, options: &options, storage: self.storage(&options)?, server: &capabilities };
         let plan = plan::for_existing(&asked)?;
         Ok((options, plan, capabilities))
     }
@@ -404,7 +406,7 @@ impl Engine for MySqlEngine {
         self.kind(config).map(|kind| overruled::by_variables(&kind, config)).unwrap_or_default()
     }
 
-    fn availability(&self, asked: Build<'_>) -> Availability {
+    fn availability(&self, asked: BuildSelector<'_>) -> Availability {
         let absent = |what: String, install: String| Availability::lacking("a server", what, install);
         match Server::of(asked.server) {
             // Its mistakes are for `check` to tell, where they can be pointed at.
@@ -518,7 +520,7 @@ mod tests {
 
     /// Before, it was taken to have been configured as rumba would have.
     #[test]
-    fn of_a_server_of_others_is_known_what_is_set_and_what_sessions_are_told_and_nothing_more() {
+    fn existing_server_traits_include_only_configured_settings() {
         let of = |engine: MySqlEngine, settings: &[(&str, &str)]| {
             let settings = settings.iter().map(|(name, value)| (*name, Value::Text((*value).to_owned()))).collect();
             let server = Some("mysql://me@host/db".to_owned());

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rumba_core::access::Access;
-use rumba_core::engine::{Gauge, Instance, MostClients, Place, Session};
+use rumba_core::engine::{Gauge, Instance, MostClients, ProcessLocation, Session};
 use rumba_core::error::EngineError;
 use rumba_protocol_mysql::{SessionOptions, Target, WireCounts, WireSession};
 
@@ -189,12 +189,14 @@ impl Instance for ServerInstance {
         is_log(file)
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> ProcessLocation {
         match &self.host {
             Host::Own { running, data } => {
-                Place::Server { pid: Some(running.watch.pid()), data_dir: Some(data.clone()) }
+                ProcessLocation::Server { pid: Some(running.watch.pid()), data_dir: Some(data.clone()) }
             }
-            Host::Existing { place: (pid, data_dir), .. } => Place::Server { pid: *pid, data_dir: data_dir.clone() },
+            Host::Existing { place: (pid, data_dir), .. } => {
+                ProcessLocation::Server { pid: *pid, data_dir: data_dir.clone() }
+            }
         }
     }
 
@@ -277,7 +279,7 @@ mod tests {
         let instance = MySqlEngine::INNODB.open(dir.path(), &config("innodb"), Schema::BySession).expect("a server");
         let (mut first, mut second, mut third) = (sql(&*instance), sql(&*instance), sql(&*instance));
         first.run("CREATE TABLE t (id INT PRIMARY KEY)").expect("a table");
-        let Place::Server { pid: Some(pid), .. } = instance.place() else { panic!("a server has a process") };
+        let ProcessLocation::Server { pid: Some(pid), .. } = instance.place() else { panic!("a server has a process") };
         kill_process(Pid::from_raw(pid as i32).expect("a number"), Signal::KILL).expect("killed");
         let told = [
             first.run("ALTER TABLE t ADD KEY (id)").expect_err("it is gone"),

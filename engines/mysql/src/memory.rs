@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_was_not_measured_is_taken_for_the_nearest_older_one() {
+    fn unmeasured_version_uses_nearest_older_memory_need() {
         let measured = |kind: &Kind, brand, version| need(kind, brand, version).unwrap().measured_on;
         let innodb = |brand, version| measured(&Kind::InnoDb, brand, version);
         assert_eq!(innodb(Brand::MariaDb, Version(10, 11, 14)), "innodb/mariadb-10.11");

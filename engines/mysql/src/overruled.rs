@@ -74,7 +74,7 @@ mod tests {
 
     /// Its dry run, its record and its parity told the 64 MiB that are common.
     #[test]
-    fn a_pool_of_its_own_is_the_cache_however_its_name_and_its_size_are_written() {
+    fn buffer_pool_setting_overrides_cache_in_every_spelling() {
         let pool = |setting: &str, size| with(&Kind::InnoDb, Durability::Sync, &[(setting, size)]).cache;
         for (setting, size) in [
             ("innodb_buffer_pool_size", text("1GiB")),
@@ -91,7 +91,7 @@ mod tests {
 
     /// The memtables came on top of the block cache, and the cache that was reported was half of what the server had.
     #[test]
-    fn the_cache_of_myrocks_is_its_block_cache_and_twice_its_memtables() {
+    fn myrocks_cache_is_block_cache_plus_twice_memtables() {
         let of = |set: &[(&str, Value)]| {
             let config = EngineConfig { cache: 64 << 20, ..EngineConfig::new("myrocks") };
             by_variables(&Kind::RocksDb, &EngineConfig { settings: set.iter().cloned().collect(), ..config }).cache
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn how_the_log_is_flushed_is_the_durability_where_a_level_has_it_so() {
+    fn log_flush_setting_maps_to_a_durability_level() {
         let flush = "innodb_flush_log_at_trx_commit";
         let level = |durability, value| with(&Kind::InnoDb, durability, &[(flush, value)]).durability;
         assert_eq!(level(Durability::Sync, Value::Int(2)), Some(Own::new(flush, Some(Durability::NoSync))));
@@ -119,7 +119,7 @@ mod tests {
 
     /// What the host's crash leaves out of the binary log is rolled back, whatever InnoDB has synced.
     #[test]
-    fn a_binary_log_that_is_not_synced_keeps_no_level_of_synced_commits() {
+    fn unsynced_binlog_prevents_sync_durability() {
         let of = |set: &[(&str, Value)]| with(&Kind::InnoDb, Durability::Sync, set).durability;
         let (binlog, unsynced) = (("binlog", Value::Bool(true)), ("sync_binlog", Value::Int(0)));
         assert_eq!(of(&[binlog.clone(), unsynced.clone()]), Some(Own::new("sync_binlog", None)));

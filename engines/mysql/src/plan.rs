@@ -111,7 +111,7 @@ impl Plan {
 
 /// The engine of an experiment on a server.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct RequestedEngine<'a> {
     /// What the experiment asks for.
     pub config: &'a EngineConfig,
     /// The same, read.
@@ -122,7 +122,7 @@ pub struct Asked<'a> {
     pub server: &'a Capabilities,
 }
 
-impl Asked<'_> {
+impl RequestedEngine<'_> {
     /// What the server's own variables are called without: `innodb`.
     fn prefix(&self) -> &'static str {
         prefix(&self.storage.map_or(Kind::InnoDb, Kind::of))
@@ -167,7 +167,7 @@ pub fn prefix(kind: &Kind) -> &'static str {
 ///
 /// # Errors
 /// What does not fit the server.
-pub fn for_existing(asked: &Asked<'_>) -> Result<Plan, SettingError> {
+pub fn for_existing(asked: &RequestedEngine<'_>) -> Result<Plan, SettingError> {
     let kind = asked.kind()?;
     let variables = asked.variables()?;
     let compressed = compression::plan(asked, &kind, None, &variables)?;
@@ -182,7 +182,7 @@ pub fn for_existing(asked: &Asked<'_>) -> Result<Plan, SettingError> {
 ///
 /// # Errors
 /// What does not fit the server.
-pub fn for_own(asked: &Asked<'_>, software: &Software) -> Result<Plan, SettingError> {
+pub fn for_own(asked: &RequestedEngine<'_>, software: &Software) -> Result<Plan, SettingError> {
     let kind = asked.kind()?;
     let variables = asked.variables()?;
     variables.iter().try_for_each(|(name, value)| places::require_within(name, value))?;
@@ -209,7 +209,7 @@ pub fn for_own(asked: &Asked<'_>, software: &Software) -> Result<Plan, SettingEr
     Ok(plan)
 }
 
-fn begin(asked: &Asked<'_>, kind: Kind, compressed: &Compressed) -> Plan {
+fn begin(asked: &RequestedEngine<'_>, kind: Kind, compressed: &Compressed) -> Plan {
     let named = |name: &str| asked.options.variables.get(name).map(ToString::to_string);
     // As published runs have it, and one byte a character; clients speak what the tables hold, so that nothing is converted.
     let charset = named("character_set_server").unwrap_or_else(|| "latin1".to_owned());
@@ -235,7 +235,7 @@ fn begin(asked: &Asked<'_>, kind: Kind, compressed: &Compressed) -> Plan {
 /// The isolation of every session. MyRocks is at its best with a snapshot for
 /// each statement: with one for each transaction, a row that was changed since
 /// is a conflict.
-fn isolation(asked: &Asked<'_>, kind: &Kind) -> Option<String> {
+fn isolation(asked: &RequestedEngine<'_>, kind: &Kind) -> Option<String> {
     Some(asked.options.isolation.clone().unwrap_or_else(|| usual_isolation(kind).to_owned()))
 }
 
@@ -258,7 +258,7 @@ fn load_engine(plan: &mut Plan, brand: Brand) {
     plan.set(engine, "FORCE", false);
 }
 
-fn fill(plan: &mut Plan, asked: &Asked<'_>, compressed: &Compressed) -> Result<(), SettingError> {
+fn fill(plan: &mut Plan, asked: &RequestedEngine<'_>, compressed: &Compressed) -> Result<(), SettingError> {
     let engine = asked.config.engine.as_str();
     profile::promises(&plan.kind).require(engine, asked.config.durability)?;
     let filled = profile::fill(&profile::For {
@@ -301,7 +301,7 @@ pub fn syncs_of_binlog() -> Levels {
     levels.map(|level| (level, if level == Durability::Sync { "1" } else { "0" }.to_owned())).into()
 }
 
-fn binlog(plan: &mut Plan, asked: &Asked<'_>) {
+fn binlog(plan: &mut Plan, asked: &RequestedEngine<'_>) {
     let has = |name: &str| asked.server.variables.contains_key(name);
     if asked.options.binlog {
         plan.set("log_bin", "binlog", false);

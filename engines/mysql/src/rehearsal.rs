@@ -142,7 +142,7 @@ mod tests {
     /// A run once loaded for an hour, and then learned in the settle that the user may not.
     #[test]
     #[needs(MariaDb)]
-    fn a_user_who_may_not_settle_is_refused_with_the_grants_that_would_do() {
+    fn missing_settle_rights_are_refused_with_needed_grants() {
         let private = Private::start(&[]);
         let mut root = private.connect();
         run(&mut root, &["CREATE USER lab@localhost", "GRANT ALL ON lab.* TO lab@localhost"]);

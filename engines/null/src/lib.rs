@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rumba_core::engine::{
-    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Gauge, Instance, Schema, Session,
+    Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Gauge, Instance, Schema, Session,
 };
 use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
@@ -56,7 +56,7 @@ impl Engine for Null {
         &INFO
     }
 
-    fn availability(&self, _asked: Asked<'_>) -> Availability {
+    fn availability(&self, _asked: BuildSelector<'_>) -> Availability {
         Availability::built_in(env!("CARGO_PKG_VERSION"))
     }
 

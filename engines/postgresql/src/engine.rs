@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rumba_core::common::{Durability, Overruled};
 use rumba_core::engine::{
-    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema, is_dsn,
+    Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema, is_dsn,
     require_database,
 };
 use rumba_core::error::EngineError;
@@ -284,7 +284,7 @@ impl Engine for PostgreSql {
         plan::overruled(config)
     }
 
-    fn availability(&self, asked: Asked<'_>) -> Availability {
+    fn availability(&self, asked: BuildSelector<'_>) -> Availability {
         match Server::of(asked.server) {
             // Its mistakes are for `check` to tell, where they can be pointed at.
             Err(_) => Availability::here(None, "a server"),
@@ -365,7 +365,7 @@ mod tests {
 
     /// Before, a server of others was taken to isolate as one that nobody has configured.
     #[test]
-    fn the_isolation_of_a_server_of_others_is_known_where_sessions_are_told_it() {
+    fn existing_server_isolation_is_known_if_sessions_set_it() {
         let isolation = |server: Option<&str>, level: Option<&str>| {
             let mut config = EngineConfig { server: server.map(str::to_owned), ..EngineConfig::new("postgresql") };
             config.settings.0.extend(level.map(|level| ("isolation".to_owned(), Value::Text(level.to_owned()))));

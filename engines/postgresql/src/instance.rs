@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rumba_core::access::Access;
-use rumba_core::engine::{Gauge, Instance, MostClients, Place, Session};
+use rumba_core::engine::{Gauge, Instance, MostClients, ProcessLocation, Session};
 use rumba_core::error::EngineError;
 use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions, Target};
 use rumba_server_kit::watch::{Watch, Watched};
@@ -209,12 +209,12 @@ impl Instance for ServerInstance {
         is_log(file)
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> ProcessLocation {
         let data_dir = match &self.host {
             Host::Own { data, .. } => Some(data.clone()),
             Host::Existing { data, .. } => data.clone(),
         };
-        Place::Server { pid: self.pid(), data_dir }
+        ProcessLocation::Server { pid: self.pid(), data_dir }
     }
 
     fn access(&self) -> Option<Access> {

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wal_takes_a_quarter_of_the_file_system_unless_the_experiment_sets_it() {
+    fn max_wal_size_defaults_to_a_quarter_of_the_file_system() {
         let of = |must_hold, file_system: u64| {
             let line = Line { name: "max_wal_size".to_owned(), value: "1TB".to_owned(), must_hold };
             let mut plan = Plan { lines: vec![line], ..Plan::default() };

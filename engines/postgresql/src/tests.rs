@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rumba_core::engine::{Engine, EngineConfig, Instance, Place, Schema, Session};
+use rumba_core::engine::{Engine, EngineConfig, Instance, ProcessLocation, Schema, Session};
 use rumba_core::setting::Value;
 use rumba_core::sql::SqlSession;
 use rumba_core::worker::block_on;
@@ -49,7 +49,7 @@ fn private() -> tempfile::TempDir {
 
 #[test]
 #[needs(PostgreSql)]
-fn a_server_is_started_read_back_settled_drained_closed_and_opened_again() {
+fn server_completes_its_lifecycle_and_reopens() {
     let dir = private();
     let mut config = config();
     config.settings.0.insert("fillfactor".into(), Value::Int(90));
@@ -91,7 +91,7 @@ fn a_server_is_started_read_back_settled_drained_closed_and_opened_again() {
 }
 
 #[test]
-fn clients_are_what_superusers_and_own_sessions_leave_of_max_connections() {
+fn client_limit_excludes_reserved_and_own_connections() {
     let clients = |settings: &[(&str, &str)]| {
         let line = |(name, value): &(&str, &str)| {
             let (name, value) = ((*name).to_owned(), (*value).to_owned());
@@ -224,7 +224,7 @@ fn sessions_over_tcp_need_the_password_that_only_rumba_has() {
 
 #[test]
 #[needs(PostgreSql)]
-fn a_setting_that_the_server_refuses_is_named_before_anything_is_created() {
+fn refused_setting_is_named_before_anything_is_created() {
     for (name, value, words) in [
         ("wal_levle", "minimal", "did you mean `wal_level`?"),
         ("wal_level", "maximal", "Available values"),
@@ -256,7 +256,7 @@ fn whatever_meets_the_end_of_a_server_tells_its_signal() {
     let instance = PostgreSql.open(dir.path(), &config(), Schema::BySession).expect("a server");
     let (mut first, mut second) = (sql(&*instance), sql(&*instance));
     first.run("CREATE TABLE t (id int PRIMARY KEY)").expect("a table");
-    let Place::Server { pid: Some(number), .. } = instance.place() else { panic!("a server has a process") };
+    let ProcessLocation::Server { pid: Some(number), .. } = instance.place() else { panic!("a server has a process") };
     let shared = shared_with(number);
     assert!(!shared.is_empty());
     let pid = Pid::from_raw(number as i32).expect("a number");
@@ -285,7 +285,7 @@ fn shared_with(pid: u32) -> Vec<String> {
 /// An existing server: nothing of it is configured, and it is as it was afterwards.
 #[test]
 #[needs(PostgreSql)]
-fn a_database_of_the_users_is_taken_if_it_is_empty_and_given_back() {
+fn existing_database_must_be_empty_and_is_restored() {
     let own = rumba_testkit::postgresql::PostgreSql::start(&[], &["host all all 127.0.0.1/32 trust"]);
     let target = |database: &str| rumba_protocol_postgresql::Target {
         address: rumba_protocol_postgresql::Address::Socket(own.socket()),

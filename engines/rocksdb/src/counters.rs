@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_a_compaction_is_deferred_with_two_of_four_files_in_l0() {
+    fn two_of_four_l0_files_defer_half_a_compaction() {
         let level = |files, bytes| Level { files, bytes };
         let levels = [level(2, 100), level(0, 0), level(3, 1000), level(9, 9000)];
         assert_eq!(deferred_bytes(&levels, 4), 100.0 + 500.0);

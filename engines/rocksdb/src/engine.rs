@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use rumba_core::common::Overruled;
 use rumba_core::engine::{
-    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
+    Availability, BuildSelector, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema,
+    require_database,
 };
 use rumba_core::error::EngineError;
 use rumba_core::kv::KeySpace;
@@ -113,7 +114,7 @@ impl Engine for RocksDb {
         Overruled { cache: own_cache(config), ..Overruled::default() }
     }
 
-    fn availability(&self, asked: Asked<'_>) -> Availability {
+    fn availability(&self, asked: BuildSelector<'_>) -> Availability {
         library::availability(asked.library)
     }
 

@@ -177,7 +177,7 @@ mod tests {
     use super::within_prefix;
 
     #[test]
-    fn a_scan_that_leaves_its_prefix_must_not_trust_the_bloom_filter() {
+    fn scan_beyond_its_prefix_bypasses_the_bloom_filter() {
         assert!(within_prefix(b"aab", b"aac", 2));
         assert!(within_prefix(b"aab", b"ab", 2));
         assert!(within_prefix(b"a\xff1", b"b", 2));

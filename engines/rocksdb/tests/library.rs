@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rumba_core::engine::{Asked, Engine, EngineConfig, Schema};
+use rumba_core::engine::{BuildSelector, Engine, EngineConfig, Schema};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{Settings, Value};
 use rumba_engine_rocksdb::RocksDb;
@@ -25,7 +25,8 @@ fn installed() -> PathBuf {
 }
 
 fn missing_library_is_named_with_the_remedy(nowhere: &Path) {
-    let missing = RocksDb.availability(Asked { library: Some(nowhere), ..Asked::default() }).missing.unwrap();
+    let selector = BuildSelector { library: Some(nowhere), ..BuildSelector::default() };
+    let missing = RocksDb.availability(selector).missing.unwrap();
     assert!(missing.what.contains(nowhere.to_str().unwrap()), "{}", missing.what);
     assert_eq!(missing.install, "rumba engines install rocksdb@10.4");
     let error = RocksDb.check(&config(Some(nowhere))).unwrap_err();
@@ -38,17 +39,17 @@ fn missing_library_is_named_with_the_remedy(nowhere: &Path) {
 }
 
 #[test]
-fn the_library_named_is_the_one_that_runs_and_a_second_is_not_let_in() {
+fn named_library_is_loaded_and_a_second_one_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     missing_library_is_named_with_the_remedy(Path::new("/nowhere/librocksdb.so.99"));
-    let other =
-        RocksDb.availability(Asked { library: Some(Path::new("libm.so.6")), ..Asked::default() }).missing.unwrap();
+    let selector = BuildSelector { library: Some(Path::new("libm.so.6")), ..BuildSelector::default() };
+    let other = RocksDb.availability(selector).missing.unwrap();
     assert!(other.what.contains("no function rocksdb_free"), "{}", other.what);
 
     let named = dir.path().join("librocksdb.so.7.8.99");
     std::fs::copy(installed(), &named).unwrap();
     let named = named.canonicalize().unwrap();
-    let availability = RocksDb.availability(Asked { library: Some(&named), ..Asked::default() });
+    let availability = RocksDb.availability(BuildSelector { library: Some(&named), ..BuildSelector::default() });
     assert_eq!(Path::new(&availability.source), named);
     assert!(availability.version.unwrap().starts_with("7.8.99"));
     let data = dir.path().join("data");
@@ -64,7 +65,7 @@ fn the_library_named_is_the_one_that_runs_and_a_second_is_not_let_in() {
     let wrong = Settings::from([("write_buffer_size", Value::Text("8apples".into()))]);
     let error = RocksDb.check(&EngineConfig { settings: wrong, ..config(None) }).unwrap_err();
     assert_eq!(error.key, "write_buffer_size");
-    let availability = RocksDb.availability(Asked { library: Some(&installed()), ..Asked::default() });
+    let availability = RocksDb.availability(BuildSelector { library: Some(&installed()), ..BuildSelector::default() });
     assert!(availability.missing.is_none());
     assert_eq!(Path::new(&availability.source), installed().canonicalize().unwrap());
 }

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_opened_before_the_first_statement_each_get_an_even_share() {
+    fn sessions_opened_up_front_share_the_cache_evenly() {
         let cache = Cache::new(1000);
         let mut shares: Vec<Share> = (0..4).map(|_| cache.join()).collect();
         assert!(shares.iter_mut().all(|share| settle(share) == 250));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_session_gets_no_more_than_is_left_until_the_others_have_shrunk() {
+    fn late_session_gets_only_free_cache_until_others_shrink() {
         let cache = Cache::new(1000);
         let mut first = cache.join();
         assert_eq!(settle(&mut first), 1000);

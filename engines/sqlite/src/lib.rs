@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use rumba_core::common::Overruled;
 use rumba_core::engine::{
-    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
+    Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
 use rumba_core::error::EngineError;
 use rumba_core::memory::{AdvisedCache, MemoryNeed};
@@ -75,7 +75,7 @@ impl Engine for Sqlite {
         pragmas::overruled(config)
     }
 
-    fn availability(&self, _asked: Asked<'_>) -> Availability {
+    fn availability(&self, _asked: BuildSelector<'_>) -> Availability {
         Availability::built_in(rusqlite::version())
     }
 

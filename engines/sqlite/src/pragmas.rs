@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn when_files_are_synced_is_the_durability_where_a_level_has_it_so() {
+    fn synchronous_pragma_maps_to_a_durability_level() {
         let of = |durability, set: &[(&str, &str)]| with(durability, set).durability;
         let level = |level| Some(Own::new("synchronous", level));
         assert_eq!(of(Durability::NoSync, &[("synchronous", "extra")]), level(Some(Durability::Sync)));

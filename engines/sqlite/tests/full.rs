@@ -32,7 +32,7 @@ fn fill(session: &mut Sql) -> (EngineError, i64) {
 
 #[test]
 #[needs(Tmpfs)]
-fn a_full_device_is_said_to_be_full_and_what_was_committed_can_be_read() {
+fn full_device_is_reported_and_commits_stay_readable() {
     for journal_mode in ["wal", "delete"] {
         let device = Tmpfs::of_mebibytes(8);
         let instance = open_in(device.path(), &config(Durability::NoSync, &[("journal_mode", text(journal_mode))]));

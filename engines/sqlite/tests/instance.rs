@@ -54,7 +54,7 @@ fn what_sqlite_cannot_do_is_refused_with_what_it_can() {
 }
 
 #[test]
-fn a_setting_that_breaks_the_durability_it_stands_beside_is_refused() {
+fn setting_that_contradicts_the_durability_is_refused() {
     for level in ["off", "normal"] {
         let (key, remedy) = refusal(Durability::Sync, &[("synchronous", text(level))]);
         assert_eq!(key, "synchronous");
@@ -69,7 +69,7 @@ fn a_setting_that_breaks_the_durability_it_stands_beside_is_refused() {
 }
 
 #[test]
-fn synchronous_in_force_is_that_of_the_durability_and_the_journal() {
+fn synchronous_follows_durability_and_journal_mode() {
     for (durability, journal_mode, expected) in [
         (Durability::Sync, "wal", "full"),
         (Durability::NoSync, "wal", "normal"),
@@ -122,7 +122,7 @@ fn every_setting_reaches_every_session() {
 }
 
 #[test]
-fn the_way_of_waiting_that_is_stated_is_the_one_in_every_session() {
+fn reported_busy_handler_is_used_in_every_session() {
     for (durability, asked, handler, answer) in [
         // SQLite forgets its own timeout when it is given another handler.
         (Durability::NoSync, None, "short", 0),
@@ -140,7 +140,7 @@ fn the_way_of_waiting_that_is_stated_is_the_one_in_every_session() {
 }
 
 #[test]
-fn a_wait_for_another_writer_ends_with_the_timeout_and_in_a_conflict() {
+fn writer_lock_wait_times_out_as_a_conflict() {
     for handler in ["short", "sqlite"] {
         let (_dir, instance) = open_with(&[("busy_handler", text(handler)), ("busy_timeout", Value::Int(20))]);
         let (mut first, mut second) = (session(&*instance), session(&*instance));
@@ -165,7 +165,7 @@ fn a_setting_that_does_not_take_effect_is_an_error_at_open() {
 }
 
 #[test]
-fn the_sessions_caches_together_stay_within_the_budget_and_use_it() {
+fn session_caches_together_use_and_respect_the_budget() {
     const BUDGET: u64 = 4 << 20;
     let dir = tempfile::tempdir().unwrap();
     let mut config = config(Durability::NoSync, &[]);
@@ -221,7 +221,7 @@ fn the_log_is_debt_until_it_is_drained() {
 }
 
 #[test]
-fn draining_under_an_open_transaction_is_an_error_and_not_a_debt_left_unsaid() {
+fn drain_with_an_open_transaction_is_an_error() {
     let (_dir, instance) = open_with(&[("wal_autocheckpoint", Value::Int(0)), ("busy_timeout", Value::Int(0))]);
     let (mut reader, mut writer) = (session(&*instance), session(&*instance));
     fill(&mut *writer, 10);
@@ -257,7 +257,7 @@ fn free_pages_are_counted() {
 }
 
 #[test]
-fn an_exclusive_lock_allows_one_session_and_says_so_to_the_second() {
+fn exclusive_lock_refuses_a_second_session_with_reason() {
     let (_dir, instance) = open_with(&[("locking_mode", text("exclusive")), ("busy_timeout", Value::Int(0))]);
     assert_eq!(in_force(&*instance, "locking_mode"), "exclusive");
     let mut only = session(&*instance);
@@ -281,7 +281,7 @@ fn logs_are_told_from_data() {
 }
 
 #[test]
-fn what_was_committed_is_there_after_closing_at_every_durability() {
+fn committed_data_survives_close_at_every_durability() {
     let offered = Durability::NAMES.into_iter().filter(|(_, level)| *level != Durability::Buffered);
     for (name, durability) in offered {
         for journal_mode in ["wal", "delete", "truncate", "persist"] {

@@ -118,7 +118,7 @@ fn an_answer_counts_what_its_own_statement_did() {
 }
 
 #[test]
-fn a_transaction_sees_its_own_writes_and_others_see_them_after_the_commit() {
+fn own_writes_are_visible_at_once_and_to_others_on_commit() {
     let (_dir, instance) = open();
     let (mut writer, mut other) = (session(&*instance), session(&*instance));
     writer.run(TABLE).unwrap();
@@ -133,7 +133,7 @@ fn a_transaction_sees_its_own_writes_and_others_see_them_after_the_commit() {
 }
 
 #[test]
-fn a_rollback_of_nothing_is_no_error_so_that_a_retry_may_always_begin_with_one() {
+fn rollback_without_a_transaction_succeeds() {
     let (_dir, instance) = open();
     let mut session = session(&*instance);
     session.run("ROLLBACK;").unwrap();
@@ -146,7 +146,7 @@ fn a_rollback_of_nothing_is_no_error_so_that_a_retry_may_always_begin_with_one()
 }
 
 #[test]
-fn a_second_writer_meets_a_conflict_and_succeeds_when_tried_again() {
+fn second_writer_conflicts_and_succeeds_on_retry() {
     let (_dir, instance) = open_with(&[("busy_timeout", Value::Int(0))]);
     let (mut first, mut second) = (session(&*instance), session(&*instance));
     first.run(TABLE).unwrap();
@@ -262,7 +262,7 @@ fn a_wait_for_the_writer_is_counted() {
 }
 
 #[test]
-fn a_wrong_statement_is_refused_with_its_text_and_the_engines_words() {
+fn invalid_statement_error_shows_text_and_engine_message() {
     let (_dir, instance) = open();
     let mut session = session(&*instance);
     let error = session.prepare("SELECT x FROM nowhere").unwrap_err().to_string();
@@ -289,7 +289,7 @@ fn misuse_of_a_session_is_an_error_and_not_a_wrong_answer() {
 }
 
 #[test]
-fn a_failed_statement_and_a_panic_in_the_visitor_leave_the_session_usable() {
+fn session_survives_a_failed_statement_and_a_visitor_panic() {
     let (_dir, instance) = open();
     let mut session = session(&*instance);
     session.run(TABLE).unwrap();
@@ -323,7 +323,7 @@ fn a_session_may_move_to_another_thread_between_statements() {
 }
 
 #[test]
-fn a_bad_row_ends_the_loading_of_rows_and_its_transaction_undoes_those_before_it() {
+fn bad_row_stops_the_load_and_rolls_back_earlier_rows() {
     let (_dir, instance) = open();
     let mut session = session(&*instance);
     session.run(TABLE).unwrap();

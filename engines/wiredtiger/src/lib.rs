@@ -24,7 +24,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rumba_core::engine::{
-    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
+    Availability, BuildSelector, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema,
+    require_database,
 };
 use rumba_core::error::EngineError;
 use rumba_core::memory::{AdvisedCache, MemoryNeed};
@@ -78,7 +79,7 @@ impl Engine for WiredTiger {
         Some(config.compression.clone().unwrap_or_else(|| "none".to_owned()))
     }
 
-    fn availability(&self, asked: Asked<'_>) -> Availability {
+    fn availability(&self, asked: BuildSelector<'_>) -> Availability {
         match Library::load(asked.library) {
             Ok(library) => {
                 let (version, source) = (library.version().to_owned(), library.path().display().to_string());

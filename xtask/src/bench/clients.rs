@@ -19,7 +19,6 @@ pub struct Own {
     /// What it did.
     pub window: Window,
     p50_ms: f64,
-    rss_mb: f64,
     /// Who ran the clients.
     pub driver: String,
 }
@@ -32,9 +31,8 @@ impl Own {
         let figure = |name: &str| number(&told[name]);
         let window =
             Window { queries_per_s: figure("queries_per_s")?, cpu_us_per_query: figure("client_cpu_us_per_query")? };
-        let rss_mb = figure("rss_bytes")? / 1_048_576.0;
         let driver = told["driver"].as_str().unwrap_or_default().to_owned();
-        Ok(Self { window, p50_ms: figure("p50_ms")?, rss_mb, driver })
+        Ok(Self { window, p50_ms: figure("p50_ms")?, driver })
     }
 }
 
@@ -47,7 +45,6 @@ struct Compared {
     /// rumba's queries per second over sysbench's.
     rate_ratio: Spread,
     rates: [Spread; 2],
-    rss_mb: f64,
     driver: String,
 }
 
@@ -72,7 +69,6 @@ fn compare(bench: &Bench, server: &Server, cores: &Cores, clients: u32) -> Resul
         cpu_us: [over(&|(own, _)| own.window.cpu_us_per_query), over(&|(_, peer)| peer.cpu_us_per_query)],
         rate_ratio: over(&|(own, peer)| own.window.queries_per_s / peer.queries_per_s),
         rates: [over(&|(own, _)| own.window.queries_per_s), over(&|(_, peer)| peer.queries_per_s)],
-        rss_mb: over(&|(own, _)| own.rss_mb).median,
         driver,
     })
 }
@@ -189,40 +185,6 @@ pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
         lines.extend(least_rate.map(|least| compared.rate("the null server", least, &cores)));
     }
     Ok(lines)
-}
-
-/// The client's CPU against a real server, which has cores of its own. What it is measured by is a minimal loop
-/// (`super::floor`): sysbench's is told beside it.
-pub fn mariadb_pinned(bench: &Bench) -> Result<Vec<Line>, Failure> {
-    let cores = Cores::halves()?;
-    let server = Server::mariadb(bench, &cores)?;
-    let mut lines = Vec::new();
-    for clients in [8, 64, 256, 1024] {
-        let compared = compare(bench, &server, &cores, clients)?;
-        lines.push(compared.cpu("MariaDB on its own cores", None, &cores));
-        if clients == 1024 {
-            lines.push(Line {
-                what: "resident memory, 1024 connections".into(),
-                goal: "≤ 64 MB".into(),
-                measured: format!("{:.1} MB", compared.rss_mb),
-                met: Some(compared.rss_mb <= 64.0),
-                command: compared.command(&cores),
-            });
-        }
-    }
-    Ok(lines)
-}
-
-/// What a user gets who pins nothing and chooses no driver.
-pub fn mariadb_free(bench: &Bench) -> Result<Vec<Line>, Failure> {
-    let server = Server::mariadb(bench, &Cores::FREE)?;
-    [8, 64, 256]
-        .into_iter()
-        .map(|clients| {
-            let compared = compare(bench, &server, &Cores::FREE, clients)?;
-            Ok(compared.rate("MariaDB, nothing pinned, driver auto", 1.0, &Cores::FREE))
-        })
-        .collect()
 }
 
 /// Whether clients that share a thread see the server's time and not each other's. The server's time is what it has held

@@ -1,6 +1,6 @@
 //! What the harness costs where the engine answers at once.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::measure::{Bench, Spread, callgrind, json, number, over_trials, phase};
 use super::{Failure, Line};
@@ -119,48 +119,4 @@ pub fn ycsb(bench: &Bench) -> Result<Vec<Line>, Failure> {
         })
     };
     PROFILES.into_iter().map(line).collect()
-}
-
-/// The machine's own limit: the same work in processes that share nothing at all.
-pub fn apart(bench: &Bench) -> Result<Vec<Line>, Failure> {
-    const OPS: &str = "10000000";
-    let many = many()?;
-    let seconds = |processes: usize| -> Result<f64, Failure> {
-        let start = std::time::Instant::now();
-        let children = (0..processes)
-            .map(|_| Command::new(bench.example("harness_cost")).arg(OPS).stdout(Stdio::null()).spawn())
-            .collect::<Result<Vec<_>, _>>()?;
-        for mut child in children {
-            child.wait()?;
-        }
-        Ok(start.elapsed().as_secs_f64())
-    };
-    let ratio = || Ok(many as f64 * seconds(1)? / seconds(many)?);
-    let ratios = Spread::of((0..3).map(|_| ratio()).collect::<Result<_, Failure>>()?);
-    Ok(vec![Line {
-        what: format!("the same work in {many} processes that share nothing, against one"),
-        goal: "none: the machine's own limit".into(),
-        measured: format!("{} ×", ratios.told(2)),
-        met: None,
-        command: format!("harness_cost {OPS}, {many} at once and one alone"),
-    }])
-}
-
-/// Memory that does not grow.
-pub fn memory(bench: &Bench) -> Result<Vec<Line>, Failure> {
-    let set = ["maxid1=10000000", "clients=64", "load_clients=2", "warmup=1s", "loops=24", "loop=10s"];
-    let args: Vec<&str> =
-        ["linkbench", "--engine", "null"].into_iter().chain(set.into_iter().flat_map(|set| ["--set", set])).collect();
-    let report = bench.report("memory", &args)?;
-    let rss = |name: &str| -> Result<f64, Failure> {
-        Ok(number(&phase(&report["trials"][0], name)?["rss_bytes"])? / 1_048_576.0)
-    };
-    let (first, last) = (rss("loop 1")?, rss("loop 24")?);
-    Ok(vec![Line {
-        what: "harness memory, 64 clients and 10 M ids".into(),
-        goal: "≤ 64 MB resident, flat over time: ≤ 5% more after 240 s than after 10 s".into(),
-        measured: format!("{first:.1} MB after 10 s, {last:.1} MB after 240 s"),
-        met: Some(last <= 64.0 && last <= first * 1.05),
-        command: format!("rumba run {}", args.join(" ")),
-    }])
 }

@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 use super::{Failure, Line, STEPS, page};
 
 /// What is kept.
-pub struct Kept {
+pub struct MeasurementStore {
     root: PathBuf,
     machine: Value,
     steps: Map<String, Value>,
 }
 
-impl Kept {
+impl MeasurementStore {
     /// What the file holds; nothing where there is none.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("docs")).unwrap();
         let put = |step: &str, measured: &str| {
-            Kept::read(dir.path()).unwrap().put(step, &[line(measured)], json!({ "cpus": "2" })).unwrap();
+            MeasurementStore::read(dir.path()).unwrap().put(step, &[line(measured)], json!({ "cpus": "2" })).unwrap();
         };
         put("delay", "1 ns");
         put("recording", "2 ns");
@@ -115,6 +115,6 @@ mod tests {
         assert!(rows.len() == 2 && rows[0].contains("| 2 ns |") && rows[1].contains("| 3 ns |"), "{rows:?}");
         assert!(page.contains("- cpus: 2"), "{page}");
         std::fs::write(dir.path().join(FILE), "no JSON").unwrap();
-        assert!(Kept::read(dir.path()).is_err());
+        assert!(MeasurementStore::read(dir.path()).is_err());
     }
 }

@@ -25,7 +25,7 @@ impl Bench {
         let out = tempfile::tempdir_in(&target)?;
         let bench = Self { root: root.to_owned(), release: target.join("release"), out, examples };
         let protocols = ["rumba-protocol-mongodb", "rumba-protocol-mysql", "rumba-protocol-postgresql"];
-        let of = [&["rumba", "rumba-lab", "rumba-live", "rumba-engine-fractal-tree"][..], &protocols].concat();
+        let of = [&["rumba", "rumba-lab"][..], &protocols].concat();
         // All at once: for one package after the other, crates are compiled with other features each time.
         let of = of.iter().flat_map(|name| ["-p", name]);
         let examples = bench.examples.iter().flat_map(|name| ["--example", name]);
@@ -66,11 +66,6 @@ impl Bench {
     pub fn example(&self, name: &str) -> PathBuf {
         assert!(self.examples.contains(name), "bench::STEPS does not say that {name} is run");
         self.release.join("examples").join(name)
-    }
-
-    /// A file of the repository.
-    pub fn source(&self, path: &str) -> PathBuf {
-        self.root.join(path)
     }
 
     /// A path for something of this run; it is removed with the run.

@@ -4,28 +4,19 @@
 
 mod clients;
 mod floor;
-mod fractal_tree;
 mod harness;
 mod kept;
-mod linkbench;
-mod live;
 mod measure;
 mod mongodb;
 mod page;
-mod peers;
 mod postgresql;
-mod rate_search;
 mod scripts;
 mod servers;
 mod suite;
-mod tpcc;
-mod tpcc_peers;
-mod verdicts;
-mod ycsb_peers;
 
 use std::path::Path;
 
-use kept::Kept;
+use kept::MeasurementStore;
 use measure::Bench;
 
 /// One goal and what was measured.
@@ -54,8 +45,6 @@ pub const STEPS: &[(&str, Step, &[&str])] = &[
     ("instructions", harness::instructions, &["record_cost", "harness_cost"]),
     ("harness", harness::harness, &[]),
     ("ycsb", harness::ycsb, &[]),
-    ("apart", harness::apart, &["harness_cost"]),
-    ("memory", harness::memory, &[]),
     ("select-instructions", clients::instructions, &["point_select", "wire_clients"]),
     ("null-server", clients::null_server, &["wire_clients", "minimal_loop"]),
     ("postgresql-instructions", postgresql::instructions, &["point_select_postgresql", "wire_clients"]),
@@ -64,27 +53,8 @@ pub const STEPS: &[(&str, Step, &[&str])] = &[
     ("mongodb-null-server", mongodb::null_server, &["wire_clients"]),
     ("script-instructions", scripts::instructions, &["script_cost"]),
     ("script-null-server", scripts::null_server, &["minimal_loop"]),
-    ("script-empty", suite::empty_event, &[]),
-    ("script-prepare", suite::prepare, &[]),
     ("script-mariadb", suite::mariadb, &[]),
-    ("script-postgresql", suite::postgresql, &["minimal_loop"]),
     ("delay", clients::delay, &["wire_clients"]),
-    ("rate-search", rate_search::rate_search, &[]),
-    ("mariadb-floor", floor::mariadb, &["wire_clients", "minimal_loop"]),
-    ("postgresql-floor", floor::postgresql, &["wire_clients", "minimal_loop"]),
-    ("mariadb-pinned", clients::mariadb_pinned, &["wire_clients"]),
-    ("mariadb-free", clients::mariadb_free, &["wire_clients"]),
-    ("linkbench", linkbench::linkbench, &[]),
-    ("linkbench-postgresql", linkbench::postgresql, &[]),
-    ("tpcc-rocksdb", tpcc::rocksdb, &[]),
-    ("tpcc-terminals", tpcc::terminals, &[]),
-    ("tpcc-peers", tpcc_peers::peers, &["minimal_loop"]),
-    ("ycsb-peers", ycsb_peers::mariadb, &["minimal_loop"]),
-    ("ycsb-sqlite", ycsb_peers::sqlite, &[]),
-    ("fractal-tree", fractal_tree::session, &[fractal_tree::SESSION]),
-    ("verdicts", verdicts::verdicts, &[]),
-    ("library", live::library, &["library_cost"]),
-    ("live", live::live, &[]),
 ];
 
 /// A measurement that something kept from being taken; its goal counts as missed.
@@ -111,7 +81,7 @@ pub fn bench(root: &Path, named: &[&str], write: bool) -> Result<bool, Failure> 
         let steps: Vec<_> = STEPS.iter().map(|(name, ..)| *name).collect();
         return Err(format!("there is no measurement `{unknown}`; there are: {}", steps.join(" ")).into());
     }
-    let mut kept = Kept::read(root)?;
+    let mut kept = MeasurementStore::read(root)?;
     let chosen = || STEPS.iter().filter(|(name, ..)| named.is_empty() || named.contains(name));
     let examples = chosen().flat_map(|(.., examples)| examples.iter().copied()).collect();
     let bench = Bench::new(root, examples)?;

@@ -144,27 +144,10 @@ impl Server {
         Ok(())
     }
 
-    /// What MariaDB has counted so far, of all its connections.
-    pub fn mariadb_status(&self) -> Result<Status, Failure> {
-        Ok(Status(self.ask_mariadb("SHOW GLOBAL STATUS")?))
-    }
-
     /// What MariaDB answers to statements: a row a line, its columns parted by tabs.
     fn ask_mariadb(&self, sql: &str) -> Result<String, Failure> {
         let mut command = Command::new("mariadb");
         said(command.args(["--no-defaults", "--user=root", "--batch", "-e", sql, "--socket"]).arg(&self.socket))
-    }
-}
-
-/// What MariaDB tells of itself, a status variable and its value a line.
-pub struct Status(String);
-
-impl Status {
-    /// A counter, by the name of its status variable.
-    pub fn counter(&self, name: &str) -> Result<f64, Failure> {
-        let value = self.0.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t'));
-        let value = value.ok_or_else(|| format!("SHOW GLOBAL STATUS has no {name}"))?;
-        value.parse::<f64>().map_err(|error| format!("{name} of SHOW GLOBAL STATUS is {value}: {error}").into())
     }
 }
 
@@ -325,28 +308,4 @@ pub fn cpu_us(process: &str, whose: Whose) -> Result<f64, Failure> {
     let mut times = fields.split_whitespace().skip(skipped).take(2).map(str::parse::<f64>);
     let mut next = || times.next().ok_or("/proc/PID/stat is short")?.map_err(Failure::from);
     Ok((next()? + next()?) * 1e4)
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    /// As MariaDB 10.11 tells them: names that begin or end like others, and values that are no numbers.
-    #[test]
-    fn a_counter_is_found_by_its_whole_name() {
-        let told = "Variable_name\tValue\nCom_admin_commands\t7\nCompression\tOFF\nHandler_read_rnd_next\t9\n\
-                    Handler_read_rnd\t3\nQueries\t190\nQuestions\t170\nSlow_queries\t1\n";
-        let status = Status(told.into());
-        let counters =
-            ["Questions", "Com_admin_commands", "Handler_read_rnd"].map(|name| status.counter(name).unwrap());
-        assert_eq!(counters, [170.0, 7.0, 3.0]);
-        let error = |name: &str| status.counter(name).unwrap_err().to_string();
-        assert_eq!(error("queries"), "SHOW GLOBAL STATUS has no queries");
-        assert!(
-            error("Compression").starts_with("Compression of SHOW GLOBAL STATUS is OFF: "),
-            "{}",
-            error("Compression")
-        );
-    }
 }

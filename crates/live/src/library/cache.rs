@@ -22,7 +22,7 @@ type Stamp = Vec<(u64, i64)>;
 
 /// What is kept of results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct CachedResult {
     pub experiment: String,
     pub source: Option<String>,
     pub started: String,
@@ -112,17 +112,19 @@ impl Cache {
             return true;
         }
         let mut kept = match store::read_head(&directory) {
-            Ok(head) => Kept {
+            Ok(head) => CachedResult {
                 experiment: head.name,
                 source: head.source,
                 started: head.started,
                 rumba: head.rumba,
                 trials: head.trials,
-                ..Kept::default()
+                ..CachedResult::default()
             },
-            Err(error) => {
-                Kept { problem: Some(error.to_string()), details: Some(Details::default()), ..Kept::default() }
-            }
+            Err(error) => CachedResult {
+                problem: Some(error.to_string()),
+                details: Some(Details::default()),
+                ..CachedResult::default()
+            },
         };
         kept.stamp = now;
         self.results.insert(name.to_owned(), kept);

@@ -10,7 +10,7 @@ use rumba_core::results::Results;
 use rumba_lab::store;
 use serde::{Deserialize, Serialize};
 
-use super::cache::Kept;
+use super::cache::CachedResult;
 use super::notes::Note;
 
 /// A line of the list.
@@ -39,8 +39,8 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(name: &str, kept: &Kept, note: Note, is_running: bool) -> Self {
-        let Kept { experiment, source, started, rumba, trials, problem, details, .. } = kept.clone();
+    pub(super) fn new(name: &str, kept: &CachedResult, note: Note, is_running: bool) -> Self {
+        let CachedResult { experiment, source, started, rumba, trials, problem, details, .. } = kept.clone();
         Self {
             name: name.to_owned(),
             experiment,

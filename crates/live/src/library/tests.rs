@@ -43,7 +43,7 @@ fn a_name_leads_to_results_of_this_directory_or_nowhere() {
 }
 
 #[test]
-fn what_was_read_is_kept_and_read_again_when_it_is_other_than_before() {
+fn library_caches_results_and_rereads_changed_ones() {
     let dir = tempfile::tempdir().unwrap();
     begun(dir.path(), "a-1", "2026-01-01T00:00:00Z");
     let library = Library::new(dir.path());
@@ -82,7 +82,7 @@ fn notes_stand_beside_the_results_and_are_found() {
 }
 
 #[test]
-fn a_file_of_notes_that_cannot_be_read_is_named_and_not_overwritten() {
+fn unreadable_notes_file_is_named_and_not_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("library.json"), "{ mine").unwrap();
     let error = Library::new(dir.path()).set_note("a", "b", "c").unwrap_err().to_string();

@@ -81,7 +81,7 @@ pub type SetValue = unsafe extern "C" fn(*const Dbt, *mut c_void);
 /// The update function: key, old value or null, the message, what takes the new value and what is for that.
 pub type Update = unsafe extern "C" fn(*mut Db, *const Dbt, *const Dbt, *const Dbt, SetValue, *mut c_void) -> c_int;
 /// What is told of errors: environment, prefix, words.
-pub type Told = unsafe extern "C" fn(*const DbEnv, *const c_char, *const c_char);
+pub type ErrorCallback = unsafe extern "C" fn(*const DbEnv, *const c_char, *const c_char);
 
 type EnvPeriod = unsafe extern "C" fn(*mut DbEnv, u32) -> c_int;
 type EnvGetPeriod = unsafe extern "C" fn(*mut DbEnv, *mut u32) -> c_int;
@@ -165,7 +165,7 @@ pub struct DbEnv {
     pub open: unsafe extern "C" fn(*mut DbEnv, *const c_char, u32, c_int) -> c_int,
     pub set_cachesize: unsafe extern "C" fn(*mut DbEnv, u32, u32, c_int) -> c_int,
     set_data_dir: Unused,
-    pub set_errcall: unsafe extern "C" fn(*mut DbEnv, Told),
+    pub set_errcall: unsafe extern "C" fn(*mut DbEnv, ErrorCallback),
     set_errfile: Unused,
     set_errpfx: Unused,
     set_flags: Unused,

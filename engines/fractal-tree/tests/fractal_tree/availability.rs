@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Schema};
+use rumba_core::engine::{BuildSelector, Durability, Engine, EngineConfig, Schema};
 use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
 use rumba_testkit::key_value;
 
 use crate::{SPACES, config};
 
 fn missing(path: &str) -> String {
-    let asked = Asked { library: Some(Path::new(path)), ..Asked::default() };
+    let asked = BuildSelector { library: Some(Path::new(path)), ..BuildSelector::default() };
     let missing = FractalTree.availability(asked).missing.unwrap();
     assert!(missing.install.contains("RUMBA_FRACTAL_TREE") && missing.install.contains("PerconaFT"), "{missing:?}");
     assert!(missing.install.contains(LIBRARY.variable) && missing.install.contains(LIBRARY.page), "{missing:?}");
@@ -28,7 +28,7 @@ fn a_library_that_is_not_there_is_named_with_what_to_do() {
 /// The loader's words were left out, and of a file that is there it was said that it is not on this machine: most often it is
 /// what the library needs itself that is not found.
 #[test]
-fn a_library_that_cannot_be_loaded_is_told_with_the_loaders_words() {
+fn unloadable_library_is_reported_with_the_loader_error() {
     assert!(missing("/nowhere/libtokufractaltree.so").contains("cannot open shared object file"));
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("libtokufractaltree.so");
@@ -45,7 +45,7 @@ fn a_library_that_is_another_is_not_called() {
 #[test]
 #[needs(Brought(LIBRARY))]
 fn the_library_that_is_named_says_what_it_is() {
-    let availability = FractalTree.availability(Asked::default());
+    let availability = FractalTree.availability(BuildSelector::default());
     assert_eq!((availability.version.as_deref(), availability.missing.is_none()), (Some("4.6.119"), true));
     assert!(Path::new(&availability.source).is_file(), "{}", availability.source);
 }
@@ -67,7 +67,7 @@ fn what_is_no_database_is_not_made_one() {
 /// What could not be opened leaves nothing behind that keeps others out or ends the process.
 #[test]
 #[needs(Brought(LIBRARY))]
-fn a_directory_that_is_not_there_or_in_use_is_an_error_and_harms_nobody() {
+fn missing_or_used_directory_is_an_error_without_damage() {
     let config = config(Durability::NoSync, &[]);
     let open = |dir: &Path| FractalTree.open(dir, &config, Schema::KeyValue(SPACES));
     let error = open(Path::new("/nowhere/at/all")).err().unwrap();

@@ -20,7 +20,7 @@ fn is_conflict<T>(result: Result<T, EngineError>) -> bool {
 
 #[test]
 #[needs(Brought(LIBRARY))]
-fn a_row_that_another_has_written_or_read_for_update_is_a_conflict_after_the_timeout() {
+fn write_or_update_read_lock_conflicts_after_timeout() {
     let database = impatient();
     let (mut one, mut two) = (database.session(), database.session());
     let mut value = Vec::new();
@@ -82,7 +82,7 @@ fn a_deadlock_is_a_conflict_at_once() {
 
 #[test]
 #[needs(Brought(LIBRARY))]
-fn reads_wait_for_nobody_and_see_what_was_committed_when_their_transaction_began() {
+fn reads_do_not_block_and_see_their_begin_snapshot() {
     let database = impatient();
     let (mut writer, mut reader) = (database.session(), database.session());
     put(&mut *writer, b"a", b"old");

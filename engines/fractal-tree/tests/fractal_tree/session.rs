@@ -32,7 +32,7 @@ fn a_rollback_undoes_puts_and_deletes_and_needs_no_transaction() {
 
 #[test]
 #[needs(Brought(LIBRARY))]
-fn a_dropped_session_takes_its_transaction_and_its_locks_with_it() {
+fn dropped_session_releases_its_transaction_and_locks() {
     let database = Database::usual();
     let mut session = database.session();
     session.begin().unwrap();

@@ -23,7 +23,7 @@ fn rewrite(database: &Database) {
 
 #[test]
 #[needs(Brought(LIBRARY))]
-fn a_drain_writes_a_checkpoint_and_leaves_messages_where_they_wait() {
+fn drain_writes_a_checkpoint_and_leaves_buffered_messages() {
     let database = Database::open(&config(Durability::None, &small_nodes()));
     load(&mut *database.session(), 20_000);
     database.instance.settle().unwrap();
@@ -43,7 +43,7 @@ fn a_drain_writes_a_checkpoint_and_leaves_messages_where_they_wait() {
 /// The library begins at 0 with each process, whatever waits in the buffers, and went below it as that came down.
 #[test]
 #[needs(Brought(LIBRARY))]
-fn of_kept_data_the_messages_that_wait_are_not_told_and_the_record_says_why() {
+fn reopened_data_reports_pending_messages_as_unknown() {
     let config = config(Durability::NoSync, &small_nodes());
     let Database { instance, dir } = Database::open(&config);
     load(&mut *key_value::session(&*instance), 20_000);

@@ -17,7 +17,7 @@ fn adds_one() -> Delta {
 
 #[test]
 #[needs(Brought(LIBRARY))]
-fn a_message_is_applied_when_it_is_read_and_undone_with_its_transaction() {
+fn upsert_is_applied_on_read_and_rolled_back() {
     let database = Database::usual();
     let mut session = database.session();
     let delta = adds_one();
@@ -40,7 +40,7 @@ fn a_message_is_applied_when_it_is_read_and_undone_with_its_transaction() {
 
 #[test]
 #[needs(Brought(LIBRARY))]
-fn a_message_to_an_absent_row_that_has_no_value_for_it_does_nothing() {
+fn upsert_without_default_ignores_an_absent_row() {
     let database = Database::usual();
     let mut session = database.session();
     let mut delta = Delta::default();

@@ -186,7 +186,7 @@ fn no_two_engines_of_a_published_experiment_are_planned_alike() {
 }
 
 #[test]
-fn engines_differ_in_exactly_the_setting_that_their_claim_is_about() {
+fn compared_engines_differ_only_in_the_claimed_setting() {
     for (name, one, other, setting) in [
         ("tpcc-settings.toml", "base", "hash-index", "innodb_adaptive_hash_index"),
         ("tpcc-settings.toml", "base", "no-doublewrite", "innodb_doublewrite"),

@@ -10,7 +10,7 @@ use super::innodb::{HISTORY, is_any_open, open_transactions};
 use super::{analyze, rocksdb};
 use crate::counters::{Ask, Kind, PurgeProgress, Server, debt, failed, purge_progress, query};
 use crate::existing::quoted;
-use rumba_server_kit::wait::{self, Look, Patience};
+use rumba_server_kit::wait::{self, BackgroundWork, Patience};
 
 /// Brings the tables of `schema` to the state in which reads after a load are representative.
 ///
@@ -61,7 +61,7 @@ fn purge(admin: &mut dyn Ask, server: &Server, patience: &Patience) -> Result<()
         // without a history is never passed. Twice, because purge has yet to wake for what was committed just now.
         let rests = now.is_some_and(|purge| purge.rests) && !is_any_open(admin);
         let rested_before = std::mem::replace(&mut rested, rests);
-        if rests && rested_before { Ok(Look::default()) } else { left_to_purge(admin, server, began, now) }
+        if rests && rested_before { Ok(BackgroundWork::default()) } else { left_to_purge(admin, server, began, now) }
     });
     outcome.map_err(|left| {
         let hint = open_transactions(admin);
@@ -74,9 +74,9 @@ fn left_to_purge(
     server: &Server,
     began: Option<u64>,
     now: Option<PurgeProgress>,
-) -> Result<Look, EngineError> {
+) -> Result<BackgroundWork, EngineError> {
     let history = debt(admin, server).get(HISTORY);
-    let mut look = Look::default();
+    let mut look = BackgroundWork::default();
     match (history, began, now) {
         (Some(0.0), _, _) => {}
         (_, Some(began), Some(now)) => {

@@ -4,7 +4,7 @@ use rumba_core::error::EngineError;
 
 use super::globals::{self, Wanted};
 use crate::counters::{Ask, Server, debt, purge_progress, query};
-use rumba_server_kit::wait::{self, Look, Patience};
+use rumba_server_kit::wait::{self, BackgroundWork, Patience};
 
 /// Pages that may stay dirty: the server's own threads touch a few all the time.
 const DIRTY_PAGES: f64 = 8.0;
@@ -50,9 +50,9 @@ pub(super) fn drain(admin: &mut dyn Ask, server: &Server, patience: &Patience) -
 
 /// What is left. A figure that the server does not give is not waited for; without
 /// any there is nothing to go by.
-fn look(admin: &mut dyn Ask, server: &Server, woken: &mut Option<u64>) -> Result<Look, EngineError> {
+fn look(admin: &mut dyn Ask, server: &Server, woken: &mut Option<u64>) -> Result<BackgroundWork, EngineError> {
     let reading = debt(admin, server);
-    let mut look = Look::default();
+    let mut look = BackgroundWork::default();
     let waited_for = [
         ("dirty_pages", "dirty pages", DIRTY_PAGES),
         ("checkpoint_age_bytes", "bytes of redo since the last checkpoint", AGE_BYTES),

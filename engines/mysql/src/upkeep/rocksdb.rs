@@ -3,7 +3,7 @@
 use rumba_core::error::EngineError;
 
 use crate::counters::{Ask, Levels, Status, family_sums, query};
-use rumba_server_kit::wait::{self, Look, Patience};
+use rumba_server_kit::wait::{self, BackgroundWork, Patience};
 
 const TRIGGER: &str = "LEVEL0_FILE_NUM_COMPACTION_TRIGGER";
 
@@ -73,18 +73,18 @@ fn quiet(admin: &mut dyn Ask, all_compact: bool, all_eager: bool, patience: &Pat
     })
 }
 
-fn look(admin: &mut dyn Ask, all_compact: bool, all_eager: bool) -> Result<Look, EngineError> {
+fn look(admin: &mut dyn Ask, all_compact: bool, all_eager: bool) -> Result<BackgroundWork, EngineError> {
     let failed = |words| EngineError::failed("reading MyRocks' debt", words);
     let levels = Levels::read(admin).map_err(failed)?;
     let sums = family_sums(admin).map_err(failed)?;
     let status =
         Status::read_some(admin, &["Rocksdb_compact_write_bytes", "Rocksdb_flush_write_bytes"]).map_err(failed)?;
     let of_families = |name: &str| sums.get(name).copied().unwrap_or(0.0);
-    let mut look = Look {
+    let mut look = BackgroundWork {
         // They grow while a compaction runs; files change only when it ends.
         work: status.get("Rocksdb_compact_write_bytes").unwrap_or(0.0)
             + status.get("Rocksdb_flush_write_bytes").unwrap_or(0.0),
-        ..Look::default()
+        ..BackgroundWork::default()
     };
     look.owe("flushes due", of_families("MEM_TABLE_FLUSH_PENDING"), 0.0);
     look.owe("files being compacted", levels.sum(0, |level| level.compacting_files), 0.0);

@@ -134,7 +134,7 @@ fn memtables_of_all_key_spaces_share_a_limit() {
 
 /// While flushes are slower than writers, memtables wait: four key spaces still keep to their half.
 #[test]
-fn memtables_that_wait_for_their_flush_lie_inside_the_cache_as_well() {
+fn unflushed_memtables_stay_within_the_cache_budget() {
     let dir = tempfile::tempdir().unwrap();
     let spaces = [0, 1, 2, 3].map(|space| KeySpace { name: SPACE_NAMES[space], scan_prefix: 0, derived: false });
     let instance = RocksDb.open(dir.path(), &config(), Schema::KeyValue(&spaces)).unwrap();

@@ -25,7 +25,7 @@ fn without_durability_nothing_is_written_to_a_log() {
 
 /// `sync` that does not sync would win every comparison of durable engines.
 #[test]
-fn every_commit_and_load_is_synced_under_sync_and_none_otherwise() {
+fn commits_and_loads_are_synced_only_under_sync() {
     const COMMITS: u64 = 20;
     let syncs = |durability| {
         let config = EngineConfig { durability, ..config_with([("statistics", Value::Bool(true))]) };

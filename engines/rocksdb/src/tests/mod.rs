@@ -9,7 +9,7 @@ mod settings;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Gauge, Instance, Schema};
+use rumba_core::engine::{BuildSelector, Durability, Engine, EngineConfig, Gauge, Instance, Schema};
 use rumba_core::kv::{Batch, KeySpace, KvSession};
 use rumba_core::setting::Value;
 use rumba_testkit::key_value::{self, get, put, scan, session};

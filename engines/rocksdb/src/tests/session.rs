@@ -152,7 +152,7 @@ fn a_row_lock_held_elsewhere_is_a_conflict_and_not_a_hang() {
 /// The row that an index entry follows from is locked already: a lock of its
 /// own would be work that the engine's servers do not do.
 #[test]
-fn entries_of_a_derived_space_take_no_locks_and_belong_to_their_transaction() {
+fn derived_entries_are_transactional_but_take_no_locks() {
     let lab = Lab::open(&config_with([("transaction_lock_timeout", Value::Int(10))]));
     let (mut first, mut second) = (lab.session(), lab.session());
     put(&mut *first, INDEX, b"aa0", b"old");
@@ -241,7 +241,7 @@ fn locked_reads_lose_no_update() {
 }
 
 #[test]
-fn closing_under_an_open_session_is_refused_and_the_session_survives() {
+fn close_is_refused_while_a_session_is_open() {
     let mut lab = Lab::open(&config());
     let mut session = lab.session();
     put(&mut *session, NODE, b"a", b"1");

@@ -16,11 +16,11 @@ pub struct Events {
     /// First, because the library hands back a pointer to it; in a cell,
     /// because it fills in the methods that are missing.
     handler: UnsafeCell<ffi::EventHandler>,
-    heard: Mutex<Heard>,
+    heard: Mutex<RecordedErrors>,
 }
 
 #[derive(Default)]
-struct Heard {
+struct RecordedErrors {
     /// The session's address (0 for none) and the message, oldest first.
     errors: Vec<(usize, String)>,
     /// The first error about a full device, kept to explain a later panic.
@@ -74,7 +74,7 @@ impl Events {
         self.heard().errors.last().map(|(_, message)| message.clone())
     }
 
-    fn heard(&self) -> MutexGuard<'_, Heard> {
+    fn heard(&self) -> MutexGuard<'_, RecordedErrors> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::process::Command;
 
-use rumba_core::engine::{Asked, Engine, EngineConfig, Schema};
+use rumba_core::engine::{BuildSelector, Engine, EngineConfig, Schema};
 use rumba_engine_wiredtiger::WiredTiger;
 
 use crate::{SPACES, config};
 
 #[test]
 fn the_installed_library_is_found_with_its_version_and_file() {
-    let here = WiredTiger.availability(Asked::default());
+    let here = WiredTiger.availability(BuildSelector::default());
     assert!(here.missing.is_none(), "{:?}", here.missing);
     assert!(here.version.unwrap().starts_with("3.2."));
     assert!(Path::new(&here.source).is_file(), "{}", here.source);
@@ -19,7 +19,8 @@ fn the_installed_library_is_found_with_its_version_and_file() {
 #[test]
 fn a_missing_library_names_the_command_that_installs_it() {
     let path = Path::new("/nonexistent/libwiredtiger.so");
-    let missing = WiredTiger.availability(Asked { library: Some(path), ..Asked::default() }).missing.unwrap();
+    let selector = BuildSelector { library: Some(path), ..BuildSelector::default() };
+    let missing = WiredTiger.availability(selector).missing.unwrap();
     assert!(missing.what.contains("/nonexistent/libwiredtiger.so"), "{}", missing.what);
     assert!(missing.what.contains("cannot open shared object file"), "{}", missing.what);
     assert_eq!(missing.install, "apt-get install libwiredtiger0");
@@ -42,7 +43,8 @@ fn another_version_is_refused_by_its_name() {
     std::fs::write(&source, program).unwrap();
     let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status().unwrap();
     assert!(compiled.success());
-    let missing = WiredTiger.availability(Asked { library: Some(&library), ..Asked::default() }).missing.unwrap();
+    let selector = BuildSelector { library: Some(&library), ..BuildSelector::default() };
+    let missing = WiredTiger.availability(selector).missing.unwrap();
     assert!(missing.what.contains("WiredTiger 11.3.1") && missing.what.contains("3.2"), "{}", missing.what);
 }
 
@@ -52,6 +54,7 @@ fn a_library_that_is_something_else_is_refused() {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let other = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).find(|path| path.contains("libc.so"));
     let other = Path::new(other.unwrap());
-    let missing = WiredTiger.availability(Asked { library: Some(other), ..Asked::default() }).missing.unwrap();
+    let selector = BuildSelector { library: Some(other), ..BuildSelector::default() };
+    let missing = WiredTiger.availability(selector).missing.unwrap();
     assert!(missing.what.contains("it is not WiredTiger"), "{}", missing.what);
 }

@@ -57,7 +57,7 @@ fn of_two_that_read_a_row_for_update_one_fails() {
 
 /// What is written must follow from the row as it is, not as it was at the snapshot.
 #[test]
-fn writing_a_row_that_was_read_for_update_when_stale_is_a_conflict() {
+fn write_after_a_stale_read_for_update_conflicts() {
     let database = Database::open(&config());
     let (mut one, mut two) = (database.session(), database.session());
     put(&mut *one, b"a", b"0");

@@ -26,7 +26,7 @@ fn what_is_put_is_read_replaced_and_removed() {
 }
 
 #[test]
-fn a_transaction_sees_its_own_writes_and_nobody_else_does_before_the_commit() {
+fn uncommitted_writes_are_visible_only_to_their_owner() {
     let database = Database::open(&config());
     let (mut writer, mut reader) = (database.session(), database.session());
     put(&mut *writer, b"a", b"old");

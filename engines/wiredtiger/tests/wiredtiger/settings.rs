@@ -37,7 +37,7 @@ fn a_wrong_value_is_refused_in_the_library_s_own_words() {
 
 /// Each value is fine alone; only an open database refuses them together.
 #[test]
-fn values_that_do_not_go_together_are_refused_before_anything_is_created() {
+fn incompatible_settings_are_refused_before_creation() {
     let eviction = refused(&[("eviction_target", Value::Int(97))]);
     assert!(eviction.problem.contains("eviction target must be lower than the eviction trigger"), "{eviction}");
     let page = refused(&[("leaf_page_max", Value::Int(5000))]);

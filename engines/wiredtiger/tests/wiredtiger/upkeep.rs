@@ -142,7 +142,7 @@ fn every_counter_is_there_under_the_library_s_name_and_moves() {
 }
 
 #[test]
-fn an_instance_with_an_open_session_says_so_and_closes_with_the_session() {
+fn instance_with_an_open_session_closes_after_the_session() {
     let database = Database::open(&config());
     let mut session = database.session();
     let error = database.instance.close().unwrap_err();

@@ -12,19 +12,19 @@ use crate::upkeep::{Patience, existing};
 const UPDATE: &str = "UPDATE lab.rows_ SET k = k + 1, filler = REVERSE(filler) WHERE id % 3 = 0";
 
 /// A connection, and what was asked over it.
-struct Told {
+struct RecordingConnection {
     admin: Admin,
     said: Vec<String>,
 }
 
-impl Ask for Told {
+impl Ask for RecordingConnection {
     fn ask(&mut self, sql: &str) -> Result<Rows, WireError> {
         self.said.push(sql.to_owned());
         self.admin.ask(sql)
     }
 }
 
-impl Told {
+impl RecordingConnection {
     fn of(server: &Private) -> Self {
         Self { admin: server.connect(), said: Vec::new() }
     }
@@ -48,7 +48,7 @@ fn dirty_pages(admin: &mut Admin) -> u64 {
 fn innodb_pays_for_its_tables_and_no_variable_is_touched() {
     // A server that writes no page by itself as long as it has room.
     let private = Private::start(&["--innodb-max-dirty-pages-pct=90", "--innodb-max-dirty-pages-pct-lwm=0"]);
-    let (mut told, innodb) = (Told::of(&private), private.server(Kind::InnoDb));
+    let (mut told, innodb) = (RecordingConnection::of(&private), private.server(Kind::InnoDb));
     let mut admin = private.connect();
     server::load(&mut admin, "InnoDB", 50_000);
     let variables = server::variables(&mut admin, "%");
@@ -125,7 +125,7 @@ fn a_table_that_others_have_locked_is_not_waited_for_for_ever() {
 
 #[test]
 #[needs(MariaDb)]
-fn tables_that_share_the_systems_file_are_refused_with_the_remedy() {
+fn tables_in_the_system_tablespace_are_refused_with_remedy() {
     let private = Private::start(&["--innodb-file-per-table=OFF"]);
     let innodb = private.server(Kind::InnoDb);
     let mut admin = private.connect();
@@ -138,7 +138,7 @@ fn tables_that_share_the_systems_file_are_refused_with_the_remedy() {
 #[needs(MariaDb, MyRocks)]
 fn myrocks_is_flushed_and_its_options_stay_as_they_are() {
     let private = Private::with_myrocks();
-    let (mut told, myrocks) = (Told::of(&private), private.server(Kind::RocksDb));
+    let (mut told, myrocks) = (RecordingConnection::of(&private), private.server(Kind::RocksDb));
     let mut admin = private.connect();
     server::load(&mut admin, "RocksDB", 50_000);
     server::run(&mut admin, &[UPDATE]);
@@ -160,7 +160,7 @@ fn myrocks_is_flushed_and_its_options_stay_as_they_are() {
 #[needs(MariaDb)]
 fn tables_of_another_engine_are_flushed_by_name() {
     let private = Private::start(&[]);
-    let (mut told, aria) = (Told::of(&private), private.server(Kind::of("Aria")));
+    let (mut told, aria) = (RecordingConnection::of(&private), private.server(Kind::of("Aria")));
     let mut admin = private.connect();
     server::load(&mut admin, "Aria", 1000);
     existing::settle(&mut told, &aria, "lab", &Patience::default()).expect("settled");

@@ -38,7 +38,7 @@ fn innodb_owes_after_updates_and_nothing_after_a_drain() {
 /// A forgotten transaction would otherwise let a run wait for ever.
 #[test]
 #[needs(MariaDb)]
-fn a_drain_that_cannot_get_on_says_what_holds_it_and_sets_everything_back() {
+fn stuck_drain_reports_its_cause_and_restores_settings() {
     let private = Private::start(&["--innodb-max-dirty-pages-pct-lwm=7"]);
     let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
     server::load(&mut admin, "InnoDB", 1000);

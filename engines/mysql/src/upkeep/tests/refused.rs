@@ -7,7 +7,7 @@ use rumba_protocol_mysql::{Rows, WireError};
 
 use crate::counters::{Ask, Kind, Server};
 use crate::upkeep::{Patience, drain};
-use rumba_server_kit::wait::{Left, Look, until_paid};
+use rumba_server_kit::wait::{BackgroundWork, WaitError, until_paid};
 
 const SOON: Patience = Patience { poll: Duration::ZERO, stuck_after: Duration::ZERO };
 
@@ -63,8 +63,8 @@ fn a_setting_that_cannot_be_set_back_is_named() {
     assert!(error.contains("could not be set back: innodb_io_capacity = 200"), "{error}");
 }
 
-fn look(left: f64, work: f64) -> Result<Look, EngineError> {
-    let mut look = Look { work, ..Look::default() };
+fn look(left: f64, work: f64) -> Result<BackgroundWork, EngineError> {
+    let mut look = BackgroundWork { work, ..BackgroundWork::default() };
     look.owe("pages", left, 0.0);
     Ok(look)
 }
@@ -83,7 +83,7 @@ fn slow_progress_is_waited_for_and_swinging_is_not() {
     compacts.expect("a long compaction writes, though its files are counted at its end only");
     let mut swing = [3.0, 4.0].into_iter().cycle();
     match until_paid(&patience, || look(swing.next().unwrap_or(0.0), 0.0)) {
-        Err(Left::Stuck(words)) => assert!(words.contains("left: ") && words.contains("pages"), "{words}"),
+        Err(WaitError::Stuck(words)) => assert!(words.contains("left: ") && words.contains("pages"), "{words}"),
         other => panic!("up and down is no progress: {other:?}"),
     }
 }
