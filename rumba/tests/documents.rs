@@ -12,7 +12,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Place, text};
+use common::{TestDir, text};
 
 /// Who runs the commands of a page.
 #[derive(Clone, Copy, PartialEq)]
@@ -49,10 +49,16 @@ pages! {
     readme: "README.md" needs MariaDb, MyRocks;
     start: "docs/start.md" needs MariaDb;
     kept_servers: "docs/kept-servers.md" needs MariaDb;
-    innodb_or_myrocks: "docs/tutorials/innodb-or-myrocks.md" needs MariaDb, MyRocks;
-    small_server: "docs/tutorials/small-server.md" needs MariaDb, PostgreSql;
-    new_version: "docs/tutorials/new-version.md" needs MariaDb, Server("mariadb@11.8");
-    setting: "docs/tutorials/setting.md" needs MariaDb;
+    compare_engines: "docs/how-to/compare-engines.md" needs MariaDb, MyRocks, PostgreSql;
+    compare_versions: "docs/how-to/compare-versions.md" needs MariaDb, Server("mariadb@11.8");
+    measure_a_setting: "docs/how-to/measure-a-setting.md" needs MariaDb;
+    benchmark_my_server: "docs/how-to/benchmark-my-server.md";
+    permissions: "docs/how-to/permissions.md";
+    gate_a_pull_request: "docs/how-to/gate-a-pull-request.md";
+    run_my_lua_script: "docs/how-to/run-my-lua-script.md" needs MariaDb, PostgreSql;
+    find_the_highest_rate: "docs/how-to/find-the-highest-rate.md";
+    run_on_a_cloud_vm: "docs/how-to/run-on-a-cloud-vm.md";
+    troubleshooting: "docs/how-to/troubleshooting.md";
     reliability: "docs/reliability.md";
     live: "docs/live.md";
     null_server: "docs/null-server.md" needs MariaDbClient;
@@ -107,7 +113,7 @@ fn commands(block: &Block) -> Vec<String> {
 }
 
 /// A place in which `rumba` is found by its name, and whose servers end with it.
-struct Shell(Place);
+struct Shell(TestDir);
 
 impl Drop for Shell {
     fn drop(&mut self) {
@@ -138,7 +144,7 @@ impl Shell {
 }
 
 fn walk(page: &str, by: By) {
-    let shell = Shell(Place::new());
+    let shell = Shell(TestDir::new());
     for block in blocks(&read(page)) {
         let file = block.marks.iter().find_map(|mark| mark.strip_prefix("file="));
         if let Some(name) = file {
@@ -216,7 +222,7 @@ fn all_pages() -> Vec<String> {
 }
 
 #[test]
-fn every_command_of_the_book_stands_where_it_is_run_or_says_why_it_is_not() {
+fn every_documented_command_is_run_or_has_a_reason_not_to() {
     for page in all_pages() {
         for block in blocks(&read(&page)) {
             if block.language != "sh" {
@@ -231,5 +237,19 @@ fn every_command_of_the_book_stands_where_it_is_run_or_says_why_it_is_not() {
                 assert!(PAGES.contains(&page.as_str()), "{page} is not among the pages that are run: {}", block.text);
             }
         }
+    }
+}
+
+#[test]
+#[needs(MariaDb, Server("mariadb@11.8"))]
+fn every_example_would_run() {
+    let place = TestDir::new();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(root().join("examples")).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 5, "{files:?}");
+    for file in files {
+        let output = place.rumba(&["run", file.to_str().unwrap(), "--dry-run", "--allow-unlimited"]).output().unwrap();
+        assert!(output.status.success(), "{}: {}", file.display(), text(&output));
     }
 }
