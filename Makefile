@@ -66,7 +66,7 @@ book: ## Build the book in target/book, and follow its links; installs mdBook if
 	cargo run -q -p xtask -- book
 
 .PHONY: book-test
-book-test: setup-test ## Run every command of the README and the tutorials, also those that take long (half an hour)
+book-test: setup-test ## Run every command of the README and the how-to pages, also those that take long (half an hour)
 	@echo "book-test: each page's commands in a directory of its own"
 	cargo test -q -p rumba --test documents -- --ignored
 

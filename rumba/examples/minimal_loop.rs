@@ -194,7 +194,7 @@ impl Connection {
 /// What an event loop has told so far, alone in its cache lines.
 #[derive(Default)]
 #[repr(align(128))]
-struct Told(AtomicU64);
+struct AnswerCount(AtomicU64);
 
 fn watch(epoll: &OwnedFd, place: usize, stream: RawFd) -> Result<(), Failure> {
     let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: place as u64 };
@@ -206,7 +206,7 @@ fn watch(epoll: &OwnedFd, place: usize, stream: RawFd) -> Result<(), Failure> {
 }
 
 /// Serves connections until the end.
-fn serve(mut connections: Vec<Connection>, rows: u64, end: Instant, told: &Told) -> Result<(), Failure> {
+fn serve(mut connections: Vec<Connection>, rows: u64, end: Instant, told: &AnswerCount) -> Result<(), Failure> {
     // SAFETY: the call takes no pointer.
     let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
     if epoll < 0 {
@@ -263,7 +263,7 @@ fn main() -> Result<(), Failure> {
         let exchange = log_in(&mut stream, &user, &database)?;
         shares[client as usize % loops].push(Connection { stream, exchange, missing: 0, random: client });
     }
-    let told: Vec<Told> = (0..loops).map(|_| Told::default()).collect();
+    let told: Vec<AnswerCount> = (0..loops).map(|_| AnswerCount::default()).collect();
     let queries = || told.iter().map(|told| told.0.load(Relaxed)).sum::<u64>();
     let end = Instant::now() + warmup + seconds + Duration::from_millis(200);
     std::thread::scope(|scope| {

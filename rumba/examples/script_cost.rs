@@ -117,7 +117,7 @@ fn value(kind: Kind, default: Option<String>) -> OptionValue {
 
 /// What is asked of a script.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct ScriptInvocation<'a> {
     /// Where the server listens.
     pub socket: &'a str,
     /// What every connection begins with.
@@ -130,10 +130,10 @@ pub struct Asked<'a> {
     pub options: &'a [(&'a str, f64)],
 }
 
-impl Asked<'_> {
+impl ScriptInvocation<'_> {
     /// The run of a script that is bundled.
-    pub fn run<'a>(socket: &'a str, script: &'a str) -> Asked<'a> {
-        Asked { socket, begins: &[], script, command: "run", options: &[] }
+    pub fn run<'a>(socket: &'a str, script: &'a str) -> ScriptInvocation<'a> {
+        ScriptInvocation { socket, begins: &[], script, command: "run", options: &[] }
     }
 
     /// It, with the script's own options.
@@ -173,5 +173,5 @@ impl Asked<'_> {
 /// Runs so many events.
 pub fn run(socket: &str, left: u64, script: &str) -> Result<(), String> {
     let mut pace = Counted { pace: ClientPace::alone(Arc::new(Cells::new(1))), left };
-    block_on(Asked::run(socket, script).client()?.run(&mut pace)).map_err(|error| error.to_string())
+    block_on(ScriptInvocation::run(socket, script).client()?.run(&mut pace)).map_err(|error| error.to_string())
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use rumba_core::bson::{Document, DocumentBuf};
 use rumba_core::document::{Command, DocumentSession, Find};
-use rumba_core::engine::Place;
+use rumba_core::engine::ProcessLocation;
 use rumba_core::error::EngineError;
 use rumba_core::record::DriverKind;
 use rumba_core::sql::{Param, Row, SqlSession, Statement};
@@ -132,9 +132,9 @@ impl Worker for PointSelect {
 }
 
 /// `key=value` arguments, with defaults.
-struct Asked(BTreeMap<String, String>);
+struct Arguments(BTreeMap<String, String>);
 
-impl Asked {
+impl Arguments {
     fn number(&self, key: &str, default: u32) -> Result<u32, Box<dyn Error>> {
         self.0
             .get(key)
@@ -150,7 +150,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let socket = arguments.next().ok_or("the path of the server's socket is missing")?;
     let asked = arguments.map(|text| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())));
-    let asked = Asked(asked.collect::<Option<_>>().ok_or("arguments are written key=value")?);
+    let asked = Arguments(asked.collect::<Option<_>>().ok_or("arguments are written key=value")?);
     let clients = asked.number("clients", 64)?;
     let (warmup, seconds) = (asked.number("warmup", 5)?, asked.number("seconds", 5)?);
     // A server of documents that nobody has given a user takes none.
@@ -175,7 +175,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => DriverKind::Auto,
     };
     let driving = match asked.number("loops", 0)? {
-        0 => Driving::choose(kind, &Place::Server { pid: Some(server_at(&socket)?), data_dir: None }, clients),
+        0 => {
+            let place = ProcessLocation::Server { pid: Some(server_at(&socket)?), data_dir: None };
+            Driving::choose(kind, &place, clients)
+        }
         threads => Driving::Loops { threads: threads.min(clients) },
     };
     let rows = u64::from(asked.number("rows", 100_000)?);

@@ -6,7 +6,7 @@ mod common;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{Place, kill, text};
+use common::{TestDir, kill, text};
 use serde_json::Value;
 
 const FILE: &str = r#"
@@ -30,18 +30,18 @@ holds = 'ops_per_s("store") > 1'
 /// How the outline of the loops begins, with what its verdicts generalise over.
 const LOADS: &str = "store, 2 clients, loops, 4 and 4 repeats, each from its own load: ";
 
-fn write(place: &Place, name: &str, engine: &str) {
+fn write(place: &TestDir, name: &str, engine: &str) {
     let file = FILE.replace("NAME", name).replace("ENGINE", engine);
     std::fs::write(place.path(&format!("{name}.toml")), file).unwrap();
 }
 
 /// `rumba` with these arguments: its exit code, and all that it said.
-fn said(place: &Place, args: &[&str]) -> (i32, String) {
+fn said(place: &TestDir, args: &[&str]) -> (i32, String) {
     let output = place.rumba(args).output().unwrap();
     (output.status.code().unwrap(), text(&output))
 }
 
-fn json(place: &Place, args: &[&str]) -> Value {
+fn json(place: &TestDir, args: &[&str]) -> Value {
     let output = place.rumba(args).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     serde_json::from_slice(&output.stdout).unwrap()
@@ -68,8 +68,8 @@ fn there_and_back<'a>(base: &'a str, other: &'a str) -> Vec<&'a str> {
 }
 
 #[test]
-fn two_files_take_turns_and_their_difference_is_told_at_the_end_and_again() {
-    let place = Place::new();
+fn ab_alternates_two_files_and_reports_their_difference() {
+    let place = TestDir::new();
     write(&place, "disk", "lmdb");
     write(&place, "nothing", "null");
     let (code, shown) = said(&place, &["ab", "disk.toml", "nothing.toml", "--dry-run"]);
@@ -121,8 +121,8 @@ fn two_files_take_turns_and_their_difference_is_told_at_the_end_and_again() {
 
 /// Four starts of one load on each side: what they say holds for this load.
 #[test]
-fn kept_repeats_decide_for_this_load_only_and_no_check_passes_on_them() {
-    let place = Place::new();
+fn repeats_of_one_kept_load_never_pass_a_check() {
+    let place = TestDir::new();
     write(&place, "disk", "lmdb");
     let claim = "[[claim]]\ntext = \"less\"\nholds = 'size_bytes(\"a\") < 100 * size_bytes(\"b\")'\n";
     let file = std::fs::read_to_string(place.path("disk.toml")).unwrap();
@@ -142,8 +142,8 @@ fn kept_repeats_decide_for_this_load_only_and_no_check_passes_on_them() {
 }
 
 #[test]
-fn engines_of_one_run_are_compared_by_name_and_a_plain_run_has_no_sides() {
-    let place = Place::new();
+fn against_compares_engines_of_one_run_by_name() {
+    let place = TestDir::new();
     let set = ["--against", "sqlite", "--set", "loop=200ms", "--set", "loops=1", "--json"];
     let output = place.short_run("null", &set).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -163,7 +163,7 @@ fn engines_of_one_run_are_compared_by_name_and_a_plain_run_has_no_sides() {
 
 #[test]
 fn a_killed_run_of_both_goes_on_to_its_comparison() {
-    let place = Place::new();
+    let place = TestDir::new();
     write(&place, "one", "lmdb");
     let args = ["ab", "one.toml", "one.toml", "--out", "out", "--set", "other/cache=32MiB", "--set", "loops=4"];
     let mut run = place.rumba(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -188,7 +188,7 @@ fn a_killed_run_of_both_goes_on_to_its_comparison() {
 
 #[test]
 fn files_of_other_work_are_refused_with_both_values() {
-    let place = Place::new();
+    let place = TestDir::new();
     write(&place, "one", "lmdb");
     write(&place, "two", "sqlite");
     let two = std::fs::read_to_string(place.path("two.toml")).unwrap();

@@ -53,7 +53,7 @@ fn tree() -> &'static Path {
 
 #[test]
 #[needs(Tmpfs)]
-fn without_the_tree_that_it_was_built_from_the_program_does_all_that_it_does() {
+fn binary_works_without_its_source_tree() {
     let alone = Alone::new();
     assert!(alone.says("--help").contains("rumba run"));
     assert!(alone.says("reproduce").contains("linkbench-fast-server"), "it carries the published experiments");

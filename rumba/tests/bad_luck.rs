@@ -13,12 +13,12 @@ mod embedded;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{Place, children, is_alive, kill, phase, start_and_await, start_long_run, text};
+use common::{TestDir, children, is_alive, kill, phase, start_and_await, start_long_run, text};
 use rumba_testkit::mounts::{LoopDevice, fill};
 
 #[test]
 fn an_interrupt_keeps_what_was_measured_and_exits_130() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut child = start_long_run(&place, "rocksdb", &place.path("out"), &[]);
     kill("-INT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -32,7 +32,7 @@ fn an_interrupt_keeps_what_was_measured_and_exits_130() {
 
 #[test]
 fn a_killed_trial_is_named_as_that_and_the_next_one_runs() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut child = start_long_run(&place, "rocksdb", &place.path("out"), &["repeats=2", "repeats_from=load"]);
     let trial = children(child.id())[0];
     kill("-KILL", trial);
@@ -54,7 +54,7 @@ fn a_killed_trial_is_named_as_that_and_the_next_one_runs() {
 
 #[test]
 fn an_interrupt_while_the_data_is_aged_keeps_the_load() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut child = start_and_await(&place, "sqlite", &place.path("out"), &["age=5m"], "age");
     kill("-INT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -70,7 +70,7 @@ fn an_interrupt_while_the_data_is_aged_keeps_the_load() {
 
 #[test]
 fn a_trial_that_is_killed_while_it_ages_is_named_as_that() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut child = start_and_await(&place, "sqlite", &place.path("out"), &["age=5m"], "age");
     kill("-KILL", children(child.id())[0]);
     assert_eq!(child.wait().unwrap().code(), Some(1));
@@ -81,8 +81,8 @@ fn a_trial_that_is_killed_while_it_ages_is_named_as_that() {
 }
 
 #[test]
-fn after_a_kill_of_rumba_itself_the_results_are_readable_and_doctor_cleans_up() {
-    let place = Place::new();
+fn results_stay_readable_and_cleanable_after_a_kill() {
+    let place = TestDir::new();
     let mut child = start_long_run(&place, "rocksdb", &place.path("out"), &[]);
     let trial = children(child.id())[0];
     kill("-KILL", child.id());
@@ -101,9 +101,9 @@ fn after_a_kill_of_rumba_itself_the_results_are_readable_and_doctor_cleans_up() 
 
 #[test]
 #[needs(LoopDevice)]
-fn a_full_disk_fails_the_trial_with_its_cause_and_costs_no_measurement() {
+fn full_disk_fails_the_trial_and_keeps_all_measurements() {
     for engine in embedded::of_linkbench() {
-        let place = Place::new();
+        let place = TestDir::new();
         let disk = LoopDevice::at(&place.path("disk"), 96);
         // Results and data share the disk, and somebody fills it in mid-run.
         let out = disk.path().join("out");
@@ -127,8 +127,8 @@ fn a_full_disk_fails_the_trial_with_its_cause_and_costs_no_measurement() {
 }
 
 #[test]
-fn a_data_directory_that_rumba_did_not_create_is_refused_and_untouched() {
-    let place = Place::new();
+fn foreign_data_directory_is_refused_and_unchanged() {
+    let place = TestDir::new();
     let foreign = place.path("mine/001-null-c2-r1");
     std::fs::create_dir_all(&foreign).unwrap();
     std::fs::write(foreign.join("thesis.txt"), "irreplaceable").unwrap();
@@ -141,7 +141,7 @@ fn a_data_directory_that_rumba_did_not_create_is_refused_and_untouched() {
 
 #[test]
 fn results_are_never_overwritten() {
-    let place = Place::new();
+    let place = TestDir::new();
     std::fs::create_dir(place.path("out")).unwrap();
     std::fs::write(place.path("out/record.json"), "old").unwrap();
     let output = place.short_run("null", &[]).output().unwrap();
@@ -151,7 +151,7 @@ fn results_are_never_overwritten() {
 
 #[test]
 fn a_mistake_creates_nothing() {
-    let place = Place::new();
+    let place = TestDir::new();
     for mistake in ["lopos=2", "loop=soon", "rocksdb.write_bufer_size=1", "rocksdb.library=nowhere.so"] {
         let output = place.short_run("rocksdb", &["--set", mistake]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{mistake}: {}", text(&output));
@@ -161,7 +161,7 @@ fn a_mistake_creates_nothing() {
 
 #[test]
 fn a_reader_that_goes_away_costs_nothing() {
-    let place = Place::new();
+    let place = TestDir::new();
     // Standard error is closed at once, as by a pipe whose reader has died.
     let mut child = place.short_run("null", &[]).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stderr.take());
@@ -172,7 +172,7 @@ fn a_reader_that_goes_away_costs_nothing() {
 
 #[test]
 fn a_second_interrupt_ends_the_trial_at_once_and_is_no_failure() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut child = start_long_run(&place, "rocksdb", &place.path("out"), &[]);
     let trial = children(child.id())[0];
     // The trial cannot answer the first one.

@@ -5,7 +5,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{Place, text};
+use common::{TestDir, text};
 
 /// The commit of the sources that this test was compiled from, if they lie in a repository.
 fn commit() -> Option<String> {
@@ -14,8 +14,8 @@ fn commit() -> Option<String> {
 }
 
 #[test]
-fn every_record_says_from_which_commit_it_was_measured_or_why_that_is_not_known() {
-    let place = Place::new();
+fn every_record_states_its_commit_or_why_it_is_unknown() {
+    let place = TestDir::new();
     let output = place.short_run("null", &["--set", "loops=1", "--quiet"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::Command;
 
 use conforms::{config, conforms};
-use rumba_core::engine::{Asked, Brought, Durability, Engine};
+use rumba_core::engine::{Brought, BuildSelector, Durability, Engine};
 use rumba_testkit::Need;
 
 #[test]
@@ -45,7 +45,7 @@ fn every_engine_says_what_it_is_by_nature() {
 
 /// Whoever wants one of these finds out how from the engine, from the program, from its page and from its tests alike.
 #[test]
-fn what_somebody_has_to_bring_is_named_by_a_variable_of_its_own_and_a_page_says_how() {
+fn external_library_has_its_own_variable_and_a_setup_page() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut engines = embedded::and_servers();
     engines.retain(|engine| engine.info().brought.is_some());
@@ -59,7 +59,7 @@ fn what_somebody_has_to_bring_is_named_by_a_variable_of_its_own_and_a_page_says_
         variables.push(variable);
         let text = std::fs::read_to_string(root.join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
         assert!(text.contains(variable), "{page} does not name {variable}");
-        let asked = Asked { library: Some(Path::new("/nowhere/lib.so")), ..Asked::default() };
+        let asked = BuildSelector { library: Some(Path::new("/nowhere/lib.so")), ..BuildSelector::default() };
         let install = engine.availability(asked).missing.unwrap().install;
         let listed = Command::new(env!("CARGO_BIN_EXE_rumba")).args(["engines", info.name]).output().unwrap();
         let listed = String::from_utf8(listed.stdout).unwrap();
@@ -88,7 +88,7 @@ fn conform(engines: &[Box<dyn Engine>]) {
     std::thread::scope(|scope| {
         for engine in engines {
             scope.spawn(|| {
-                let availability = engine.availability(Asked::default());
+                let availability = engine.availability(BuildSelector::default());
                 assert!(availability.missing.is_none(), "{}: {:?}", engine.info().name, availability.missing);
                 let mut config = config(engine.as_ref(), None);
                 conforms(engine.as_ref(), &config, &[1, 2]);

@@ -15,7 +15,7 @@ use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{Place, kill, start_long_run, text, two_at_a_time};
+use common::{TestDir, kill, start_long_run, text, two_at_a_time};
 use serde_json::Value;
 
 /// A user that no system has.
@@ -52,11 +52,11 @@ impl Over {
         Self { engine: "secantusdb", sets }
     }
 
-    fn place(&self) -> Place {
-        Place::for_engines(embedded::have_transactions(&[self.engine]))
+    fn place(&self) -> TestDir {
+        TestDir::for_engines(embedded::have_transactions(&[self.engine]))
     }
 
-    fn run(&self, place: &Place, data: &str) -> Command {
+    fn run(&self, place: &TestDir, data: &str) -> Command {
         let mut command = place.short_run(self.engine, &["--quiet", "--set", &format!("data_dir={data}")]);
         for set in &self.sets {
             command.args(["--set", set]);
@@ -125,7 +125,7 @@ impl Over {
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "{}", self.engine);
     }
 
-    fn assert_refused(&self, place: &Place, output: &Output, why: &str) {
+    fn assert_refused(&self, place: &TestDir, output: &Output, why: &str) {
         let said: String = text(output).chars().filter(|c| !c.is_whitespace() && *c != '│').collect();
         assert_eq!(output.status.code(), Some(2), "{}: {}", self.engine, text(output));
         assert!(said.contains(&why.replace(' ', "")), "{}: {}", self.engine, text(output));

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Place, text};
+use common::{TestDir, text};
 use serde_json::Value;
 
 const PILOT: &str = r#"
@@ -23,20 +23,20 @@ name = "lmdb"
 name = "sqlite"
 "#;
 
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> TestDir {
+    let place = TestDir::new();
     std::fs::write(place.path("pilot.toml"), PILOT).unwrap();
     place
 }
 
 /// `rumba run pilot.toml` with these arguments: its exit code, and all that it said.
-fn said(place: &Place, args: &[&str]) -> (i32, String) {
+fn said(place: &TestDir, args: &[&str]) -> (i32, String) {
     let output = place.rumba(&[&["run", "pilot.toml"], args].concat()).output().unwrap();
     (output.status.code().unwrap(), text(&output))
 }
 
 #[test]
-fn a_pilot_of_three_loads_says_what_it_takes_to_detect_a_difference() {
+fn pilot_estimates_repeats_to_detect_a_difference() {
     let place = place();
     let pilot = ["run", "pilot.toml", "--detect", "5%", "--json", "--out", "results"];
     let output = place.rumba(&pilot).output().unwrap();
@@ -64,7 +64,7 @@ fn a_pilot_of_three_loads_says_what_it_takes_to_detect_a_difference() {
 }
 
 #[test]
-fn the_table_has_a_line_for_each_headline_and_explains_its_ranges() {
+fn detect_table_covers_each_headline_with_its_range() {
     let place = place();
     let (code, said) = said(&place, &["--detect", "20%", "--out", "results"]);
     assert_eq!(code, 0, "{said}");

@@ -8,12 +8,12 @@ rumba_testkit::main!();
 
 mod common;
 
-use common::{Place, text};
+use common::{TestDir, text};
 use rumba_testkit::mounts::LoopDevice;
 use serde_json::Value;
 
 /// InnoDB over data that its cache does not hold, every page written twice or once.
-fn run(place: &Place, disk: &LoopDevice, doublewrite: bool) -> String {
+fn run(place: &TestDir, disk: &LoopDevice, doublewrite: bool) -> String {
     let out = disk.path().join(if doublewrite { "twice" } else { "once" }).display().to_string();
     let setting = format!("innodb.innodb_doublewrite={doublewrite}");
     let mut command = place.rumba(&["run", "linkbench", "--engine", "innodb", "--quiet", "--out", &out]);
@@ -28,8 +28,8 @@ fn run(place: &Place, disk: &LoopDevice, doublewrite: bool) -> String {
 
 #[test]
 #[needs(MariaDb, LoopDevice)]
-fn a_run_without_the_doublewrite_buffer_is_told_from_one_with_it_by_what_it_did_not_write() {
-    let place = Place::new();
+fn compare_shows_writes_saved_without_doublewrite() {
+    let place = TestDir::new();
     let disk = LoopDevice::at(&place.path("disk"), 900);
     let (twice, once) = (run(&place, &disk, true), run(&place, &disk, false));
     let output = place.rumba(&["compare", &twice, &once, "--json"]).output().unwrap();

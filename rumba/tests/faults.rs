@@ -24,7 +24,7 @@ fn holds(name: &str, moment: Moment, engine: Engine, limit: Limit, again: Again)
 }
 
 #[test]
-fn an_interrupted_run_is_kept_and_goes_on_whatever_the_signal_and_the_phase() {
+fn interrupted_run_resumes_after_any_signal_in_any_phase() {
     for (name, moment, engine) in [
         ("INT to rumba", Moment::Settle, Engine::Sqlite),
         ("QUIT to rumba", Moment::Loops, Engine::RocksDb),
@@ -42,7 +42,7 @@ fn the_next_run_removes_what_a_kill_in_limits_has_left() {
 
 #[test]
 #[needs(MariaDb)]
-fn a_server_that_dies_while_it_is_loaded_is_named_with_its_signal() {
+fn server_death_during_load_is_reported_with_its_signal() {
     holds("kill -9 of the server", Moment::Load, Engine::InnoDb, Limit::None, Again::Run);
 }
 

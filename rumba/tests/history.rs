@@ -6,11 +6,11 @@ mod common;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{Place, text};
+use common::{TestDir, text};
 use serde_json::Value;
 
 /// An experiment over the null engine with seven repeats, some seconds in all.
-fn write_experiment(place: &Place, rate: &str) {
+fn write_experiment(place: &TestDir, rate: &str) {
     let toml = format!(
         "name = \"bench\"\n[workload.linkbench]\nmaxid1 = 1000\n[run]\nclients = 1\nload_clients = 1\nwarmup = \"100ms\"\n\
          loops = 1\nloop = \"300ms\"\nrepeats = 7\n{rate}[[engine]]\nname = \"null\"\n"
@@ -29,7 +29,7 @@ fn script(step: &str) -> String {
 }
 
 /// A step, as a runner executes it.
-fn step(place: &Place, name: &str) -> Output {
+fn step(place: &TestDir, name: &str) -> Output {
     let binary = Path::new(env!("CARGO_BIN_EXE_rumba")).parent().unwrap().display().to_string();
     let mut command = Command::new("bash");
     command.args(["-eo", "pipefail", "-c", &script(name)]).current_dir(place.path("."));
@@ -43,8 +43,8 @@ fn assert_done(output: &Output) {
 }
 
 #[test]
-fn the_example_workflow_passes_at_first_keeps_a_baseline_and_fails_on_what_is_worse_with_the_reason_in_its_summary() {
-    let place = Place::new();
+fn example_workflow_keeps_baseline_and_fails_on_regression() {
+    let place = TestDir::new();
     write_experiment(&place, "");
     assert_done(&step(&place, "Run"));
     place.undisturbed("new");
@@ -65,8 +65,8 @@ fn the_example_workflow_passes_at_first_keeps_a_baseline_and_fails_on_what_is_wo
 }
 
 #[test]
-fn a_run_is_printed_in_every_form_and_a_second_one_makes_a_history_that_programs_read() {
-    let place = Place::new();
+fn run_prints_in_every_format_and_two_runs_form_a_history() {
+    let place = TestDir::new();
     for out in ["a", "b"] {
         let run = place.short_run("null", &["--set", "loops=1", "--quiet"]).output().unwrap();
         assert_done(&run);
@@ -95,7 +95,7 @@ fn a_run_is_printed_in_every_form_and_a_second_one_makes_a_history_that_programs
 
 #[test]
 fn a_directory_without_results_is_refused_by_its_name() {
-    let place = Place::new();
+    let place = TestDir::new();
     let output = place.rumba(&["history", "nothing"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output).contains("nothing holds no results"), "{}", text(&output));

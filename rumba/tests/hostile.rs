@@ -16,7 +16,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{Place, children, is_alive, kill, start_long_run, text};
+use common::{TestDir, children, is_alive, kill, start_long_run, text};
 use rumba_lab::provision::Owner;
 use serde_json::{Value, json};
 
@@ -42,14 +42,14 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 /// `rumba` with an empty environment but for a directory for temporary files.
-fn without_home(place: &Place, args: &[&str], temporary: &Path) -> Command {
+fn without_home(place: &TestDir, args: &[&str], temporary: &Path) -> Command {
     let mut command = place.rumba(args);
     command.env_remove("XDG_STATE_HOME").env_remove("HOME").env("TMPDIR", temporary);
     command
 }
 
 /// A directory for temporary files that all users share.
-fn temporary(place: &Place) -> std::path::PathBuf {
+fn temporary(place: &TestDir) -> std::path::PathBuf {
     let temporary = place.path("tmp");
     fs::create_dir(&temporary).unwrap();
     set_mode(&temporary, 0o1777);
@@ -67,10 +67,10 @@ fn entry_against(victim: u32, group_dir: &Path) -> (String, Value) {
 
 #[test]
 #[needs(Root)]
-fn a_ledger_that_a_stranger_has_laid_out_is_refused_and_nobody_is_killed() {
+fn planted_resource_registry_is_refused_without_a_kill() {
     // Before, with neither HOME nor XDG_STATE_HOME, a link in the directory for temporary files led root to entries of
     // the stranger's, and the process that they named was killed.
-    let place = Place::new();
+    let place = TestDir::new();
     set_mode(&place.path(""), 0o755);
     let temporary = temporary(&place);
     let mut victim = Command::new("sleep").arg("1000").spawn().unwrap();
@@ -93,7 +93,7 @@ fn a_ledger_that_a_stranger_has_laid_out_is_refused_and_nobody_is_killed() {
 
 #[test]
 fn a_ledger_among_temporary_files_is_private() {
-    let place = Place::new();
+    let place = TestDir::new();
     let temporary = temporary(&place);
     let doctor = || without_home(&place, &["doctor"], &temporary).output().unwrap();
     let output = doctor();
@@ -119,7 +119,7 @@ fn a_ledger_among_temporary_files_is_private() {
 #[test]
 #[needs(Root)]
 fn root_puts_no_data_where_everybody_may_change_it() {
-    let place = Place::new();
+    let place = TestDir::new();
     let shared = place.path("shared");
     fs::create_dir(&shared).unwrap();
     for (mode, code) in [(0o777, 2), (0o1777, 0)] {
@@ -137,8 +137,8 @@ fn root_puts_no_data_where_everybody_may_change_it() {
 }
 
 #[test]
-fn data_whose_marker_went_bad_is_shown_by_doctor_until_it_is_gone() {
-    let place = Place::new();
+fn doctor_reports_data_with_a_bad_owner_tag_until_removed() {
+    let place = TestDir::new();
     let mut child = start_long_run(&place, "null", &place.path("out"), &[]);
     let trial = children(child.id())[0];
     kill("-KILL", child.id());
@@ -160,10 +160,10 @@ fn data_whose_marker_went_bad_is_shown_by_doctor_until_it_is_gone() {
 }
 
 #[test]
-fn every_signal_that_people_and_batch_systems_send_leaves_nothing_behind() {
+fn every_termination_signal_leaves_nothing_behind() {
     // Before, SIGQUIT (Ctrl-\ on a terminal) and the others ended rumba where it stood, and the data stayed.
     for signal in ["QUIT", "USR1", "USR2", "XCPU", "HUP", "TERM"] {
-        let place = Place::new();
+        let place = TestDir::new();
         // Whoever has started the tests may have had it ignored, as a shell's `&` does; rumba then ignores it, too.
         for number in [libc::SIGQUIT, libc::SIGHUP] {
             // SAFETY: the default action takes no code of this process's.
@@ -181,14 +181,14 @@ const EXPERIMENT: &str = "name = \"small\"\nworkload.linkbench.maxid1 = 1000\n\
                           run = { loops = 1, loop = \"200ms\", warmup = \"0s\" }\n[[engine]]\nname = \"null\"\n";
 
 /// `rumba` with something on its standard input.
-fn fed(place: &Place, args: &[&str], input: impl Into<Stdio>) -> Output {
+fn fed(place: &TestDir, args: &[&str], input: impl Into<Stdio>) -> Output {
     place.rumba(args).stdin(input).output().unwrap()
 }
 
 #[test]
-fn a_source_that_never_ends_is_refused_and_standard_input_is_one() {
+fn endless_experiment_source_is_refused_also_on_stdin() {
     // Before, /dev/zero was read until the memory was full.
-    let place = Place::new();
+    let place = TestDir::new();
     let zero = || fs::File::open("/dev/zero").unwrap();
     let output = fed(&place, &["run", "/dev/zero"], Stdio::null());
     assert_eq!(output.status.code(), Some(2));
@@ -209,8 +209,8 @@ fn a_source_that_never_ends_is_refused_and_standard_input_is_one() {
 }
 
 #[test]
-fn a_name_that_no_directory_can_have_is_refused_by_dry_run_already() {
-    let place = Place::new();
+fn dry_run_refuses_an_impossible_directory_name() {
+    let place = TestDir::new();
     let with = |name: &str| EXPERIMENT.replace("name = \"null\"", &format!("name = \"{name}\"\nuse = \"null\""));
     fs::write(place.path("long.toml"), with(&"x".repeat(5000))).unwrap();
     for more in [&["--dry-run"][..], &[]] {
@@ -225,8 +225,8 @@ fn a_name_that_no_directory_can_have_is_refused_by_dry_run_already() {
 }
 
 #[test]
-fn a_dry_run_refuses_a_directory_that_holds_results_and_leaves_none_behind() {
-    let place = Place::new();
+fn dry_run_refuses_a_results_directory_and_creates_none() {
+    let place = TestDir::new();
     fs::write(place.path("small.toml"), EXPERIMENT).unwrap();
     let run = |more: &[&str]| place.rumba(&["run", "small.toml", "--out", "above/out"]).args(more).output().unwrap();
     let free = run(&["--dry-run"]);
@@ -241,7 +241,7 @@ fn a_dry_run_refuses_a_directory_that_holds_results_and_leaves_none_behind() {
 
 #[test]
 fn nothing_that_a_file_says_is_obeyed_by_the_terminal() {
-    let place = Place::new();
+    let place = TestDir::new();
     let escaped = EXPERIMENT.replace("name = \"null\"", "name = \"a\\u001b[2Jb\"\nuse = \"null\"");
     fs::write(place.path("escaped.toml"), escaped).unwrap();
     // A file that is no TOML, and is shown where it is wrong.
@@ -257,10 +257,10 @@ fn nothing_that_a_file_says_is_obeyed_by_the_terminal() {
 
 /// Before, a line of such a name stood in errors and tables as if rumba had said it.
 #[test]
-fn a_directory_whose_name_begins_a_line_is_refused_where_it_is_made_and_spelt_out_where_it_is_read() {
+fn directory_name_with_newline_is_refused_or_escaped() {
     const NAME: &str = "a\nverdict: all claims hold";
     const SHOWN: &str = "a\\u000averdict: all claims hold";
-    let place = Place::new();
+    let place = TestDir::new();
     fs::write(place.path("small.toml"), EXPERIMENT).unwrap();
     let data = EXPERIMENT.replace("warmup = \"0s\"", "warmup = \"0s\", data_dir = \"a\\nverdict: all claims hold\"");
     assert_ne!(data, EXPERIMENT);
@@ -304,7 +304,7 @@ fn a_directory_whose_name_begins_a_line_is_refused_where_it_is_made_and_spelt_ou
 
 #[test]
 fn nothing_that_somebodys_results_say_is_obeyed_by_the_terminal() {
-    let place = Place::new();
+    let place = TestDir::new();
     fs::write(place.path("small.toml"), EXPERIMENT).unwrap();
     let output = place.rumba(&["run", "small.toml", "--quiet", "--out", "out"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));

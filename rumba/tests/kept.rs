@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use common::{CALM, Place, at_once, children, is_alive, kill, phase, text};
+use common::{CALM, TestDir, at_once, children, is_alive, kill, phase, text};
 use serde_json::Value;
 
 fn is_verified(trial: &Value) -> bool {
@@ -25,7 +25,7 @@ fn is_verified(trial: &Value) -> bool {
 }
 
 /// Every repeat of these engines starts from a copy of its engine's load, and proves its data.
-fn assert_repeats_from_one_load(place: &Place, engines: &[&str], more: &[&str]) {
+fn assert_repeats_from_one_load(place: &TestDir, engines: &[&str], more: &[&str]) {
     let mut command = place.short_run(&engines.join(","), &["--set", "repeats=2", "--set", "repeats_from=kept"]);
     for set in more {
         command.args(["--set", set]);
@@ -68,7 +68,7 @@ fn repeats_of_embedded_engines_start_from_one_load_and_verify() {
 }
 
 fn of_embedded(engines: &[&str]) {
-    let place = Place::for_engines(embedded::have_transactions(engines));
+    let place = TestDir::for_engines(embedded::have_transactions(engines));
     assert_repeats_from_one_load(&place, engines, &[]);
 }
 
@@ -84,20 +84,20 @@ fn repeats_of_servers_start_from_one_load_and_verify() {
     let server = "server=mariadb@10.11";
     let runs: [(&[&str], &[&str]); 2] =
         [(&["innodb", "myrocks"], &[server]), (&["innodb"], &[server, "innodb.tcp=true"])];
-    at_once(runs, |(engines, more)| assert_repeats_from_one_load(&Place::new(), engines, more));
+    at_once(runs, |(engines, more)| assert_repeats_from_one_load(&TestDir::new(), engines, more));
 }
 
 /// It keeps what it has purged in its history, and counts on from a number that no transaction has when it is started again.
 #[test]
 #[needs(Server("mysql@5.6"))]
 fn repeats_of_mysql_5_6_start_from_one_load_and_verify() {
-    assert_repeats_from_one_load(&Place::new(), &["innodb"], &["server=mysql@5.6"]);
+    assert_repeats_from_one_load(&TestDir::new(), &["innodb"], &["server=mysql@5.6"]);
 }
 
 /// What is kept is what the mix has left of the load; every repeat goes on from there, and proves all of it.
 #[test]
 fn repeats_start_from_a_load_that_was_aged_once() {
-    let place = Place::new();
+    let place = TestDir::new();
     let sets = ["--set", "repeats=2", "--set", "repeats_from=kept", "--set", "age=1500ms", "--set", "interval=200ms"];
     let output = place.short_run("rocksdb,sqlite", &sets).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -120,8 +120,8 @@ fn repeats_start_from_a_load_that_was_aged_once() {
 }
 
 #[test]
-fn every_rung_of_a_ladder_of_clients_starts_from_a_copy_of_one_load() {
-    let place = Place::new();
+fn every_client_count_starts_from_a_copy_of_one_load() {
+    let place = TestDir::new();
     let mut command = place.rumba(&["run", "linkbench", "--engine", "rocksdb,sqlite", "--out", "out"]);
     for set in ["maxid1=2000", "clients=[1,2,4]", CALM, "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms"] {
         command.args(["--set", set]);
@@ -151,8 +151,8 @@ fn every_rung_of_a_ladder_of_clients_starts_from_a_copy_of_one_load() {
 
 /// The starts of each load are one figure; a load is made for each repeat, and is gone before the next one.
 #[test]
-fn every_repeat_starts_from_a_load_of_its_own_and_its_starts_are_one_figure() {
-    let place = Place::new();
+fn every_repeat_has_its_own_load_and_pools_its_starts() {
+    let place = TestDir::new();
     let sets = ["repeats=2", "starts=2", "loops=1"].map(|set| ["--set", set]).concat();
     let output = place.short_run("rocksdb,null", &sets).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -183,7 +183,7 @@ fn every_repeat_starts_from_a_load_of_its_own_and_its_starts_are_one_figure() {
 /// A killed run of four loads goes on in the repeat that it was in.
 #[test]
 fn a_killed_run_goes_on_with_the_load_of_its_repeat() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut command = place.rumba(&["run", "linkbench", "--engine", "lmdb", "--out", "out"]);
     for set in ["maxid1=2000", "clients=[1,2]", CALM, "load_clients=2", "warmup=0s", "loops=1", "loop=2s", "repeats=2"]
     {
@@ -203,7 +203,7 @@ fn a_killed_run_goes_on_with_the_load_of_its_repeat() {
 }
 
 /// Starts a run from one load, and waits until a trial is in its first loop.
-fn start(place: &Place, trial: &str, more: &[&str]) -> Child {
+fn start(place: &TestDir, trial: &str, more: &[&str]) -> Child {
     let mut command = place.rumba(&["run", "linkbench", "--engine", "rocksdb", "--out", "out"]);
     for set in ["maxid1=2000", "clients=2", CALM, "warmup=0s", "loops=1", "repeats_from=kept"].iter().chain(more) {
         command.args(["--set", set]);
@@ -215,7 +215,7 @@ fn start(place: &Place, trial: &str, more: &[&str]) -> Child {
 }
 
 /// Waits for the first second of a trial's loop.
-fn await_loop(place: &Place, run: &mut Child, trial: &str) {
+fn await_loop(place: &TestDir, run: &mut Child, trial: &str) {
     let intervals = place.path(&format!("out/trials/{trial}/intervals.ndjson"));
     while !std::fs::read_to_string(&intervals).unwrap_or_default().contains("\"loop 1\"") {
         assert!(run.try_wait().unwrap().is_none(), "it ended before {trial}");
@@ -224,13 +224,13 @@ fn await_loop(place: &Place, run: &mut Child, trial: &str) {
 }
 
 /// The largest file that was kept of a load.
-fn kept_file(place: &Place) -> std::path::PathBuf {
+fn kept_file(place: &TestDir) -> std::path::PathBuf {
     let files = std::fs::read_dir(place.path("out/data/001-rocksdb-load/data")).unwrap().flatten();
     files.map(|file| file.path()).max_by_key(|file| file.metadata().unwrap().len()).unwrap()
 }
 
 /// The second repeat has loaded for itself, and says so.
-fn assert_loaded_again(place: &Place) {
+fn assert_loaded_again(place: &TestDir) {
     let report = place.report();
     let (first, second) = (&report["trials"][1], &report["trials"][2]);
     assert_eq!((&first["part"], &second["part"]), (&"run".into(), &"whole".into()));
@@ -245,7 +245,7 @@ fn assert_loaded_again(place: &Place) {
 
 #[test]
 fn a_damaged_copy_is_loaded_again_and_the_record_says_so() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=3", "loop=3s"]);
     let file = std::fs::OpenOptions::new().write(true).open(kept_file(&place)).unwrap();
     file.write_all_at(b"not what was kept", 4096).unwrap();
@@ -263,7 +263,7 @@ fn a_damaged_copy_is_loaded_again_and_the_record_says_so() {
 
 #[test]
 fn a_copy_that_does_not_open_is_tried_once_more() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=2s"]);
     // Whoever holds the lock of a store keeps others from opening it; the next copy has another.
     let lock = place.path("out/data/003-rocksdb-c2-r2/data/LOCK");
@@ -285,7 +285,7 @@ fn a_copy_that_does_not_open_is_tried_once_more() {
 
 #[test]
 fn a_copy_that_does_not_open_is_loaded_again() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut run = start(&place, "003-rocksdb-c2-r2", &["repeats=2", "loop=2s"]);
     kill_with_its_trial(&mut run);
     // The files are what they were; what the workload must know of them is not there.
@@ -299,7 +299,7 @@ fn a_copy_that_does_not_open_is_loaded_again() {
 
 #[test]
 fn after_a_kill_the_doctor_leaves_nothing_of_what_was_kept() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=5m"]);
     kill_with_its_trial(&mut run);
     assert!(place.path("out/data/001-rocksdb-load/data").is_dir(), "what was kept was left behind");
@@ -318,7 +318,7 @@ fn kill_with_its_trial(run: &mut Child) {
 }
 
 /// A library of the test's own, and the setting that names it.
-fn own_library(place: &Place) -> (PathBuf, String) {
+fn own_library(place: &TestDir) -> (PathBuf, String) {
     let engine = place.rumba(&["engines", "rocksdb", "--json"]).output().unwrap();
     let engine: Value = serde_json::from_slice(&engine.stdout).unwrap();
     let library = place.path("librocksdb-other.so");
@@ -334,7 +334,7 @@ fn build_anew(library: &Path) {
 
 #[test]
 fn a_library_that_was_built_anew_does_not_go_on_with_a_run() {
-    let place = Place::new();
+    let place = TestDir::new();
     let (library, own) = own_library(&place);
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=5m", &own]);
     kill_with_its_trial(&mut run);
@@ -347,7 +347,7 @@ fn a_library_that_was_built_anew_does_not_go_on_with_a_run() {
 
 #[test]
 fn a_library_that_is_built_anew_while_a_run_goes_on_ends_it() {
-    let place = Place::new();
+    let place = TestDir::new();
     let (library, own) = own_library(&place);
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=2s", &own]);
     build_anew(&library);
@@ -358,7 +358,7 @@ fn a_library_that_is_built_anew_while_a_run_goes_on_ends_it() {
     assert!(place.is_clean());
 }
 
-fn resumed(place: &Place, more: &[&str]) -> String {
+fn resumed(place: &TestDir, more: &[&str]) -> String {
     let output = place.rumba(&["run", "--resume", "out"]).args(more).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     text(&output)
@@ -372,7 +372,7 @@ fn statuses(report: &Value) -> Vec<(String, String)> {
 
 #[test]
 fn a_killed_run_goes_on_from_the_data_that_it_kept() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=2s"]);
     // It waits a second for the other to end: a whole trial is still to come.
     let busy = place.rumba(&["run", "--resume", "out"]).output().unwrap();
@@ -395,8 +395,8 @@ fn a_killed_run_goes_on_from_the_data_that_it_kept() {
 }
 
 #[test]
-fn an_interrupted_run_loads_again_and_says_that_its_repeats_are_of_two_loads() {
-    let place = Place::new();
+fn resume_loads_again_and_warns_of_repeats_from_two_loads() {
+    let place = TestDir::new();
     let mut run = start(&place, "003-rocksdb-c2-r2", &["repeats=2", "loop=2s"]);
     kill("-INT", run.id());
     assert_eq!(run.wait().unwrap().code(), Some(130));
@@ -412,7 +412,7 @@ fn an_interrupted_run_loads_again_and_says_that_its_repeats_are_of_two_loads() {
 
 #[test]
 fn a_run_does_not_go_on_with_another_experiment() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=5m"]);
     kill("-INT", run.id());
     run.wait().unwrap();
@@ -425,8 +425,8 @@ fn a_run_does_not_go_on_with_another_experiment() {
 }
 
 #[test]
-fn a_load_whose_record_is_gone_is_made_again_under_a_number_that_no_trial_names() {
-    let place = Place::new();
+fn load_with_a_lost_record_is_repeated_as_a_new_trial() {
+    let place = TestDir::new();
     let output = place.short_run("lmdb", &["--set", "repeats=2", "--set", "repeats_from=kept"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     for trial in ["001-lmdb-load", "003-lmdb-c2-r2"] {
@@ -444,7 +444,7 @@ fn a_load_whose_record_is_gone_is_made_again_under_a_number_that_no_trial_names(
 #[test]
 #[needs(LoopDevice, StorageRates)]
 fn data_that_is_to_stay_is_copied_off_limited_storage() {
-    let place = Place::new();
+    let place = TestDir::new();
     let sets = ["keep_data=true", "storage=slow-ssd", "storage.size=1GiB", "repeats=2", "repeats_from=kept"];
     let output = place.short_run("sqlite", &sets.map(|set| ["--set", set]).concat()).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -463,7 +463,7 @@ fn data_that_is_to_stay_is_copied_off_limited_storage() {
 /// What another process kept belongs to the run; whoever only asks and is refused takes nothing of it.
 #[test]
 fn a_resume_that_is_refused_leaves_the_kept_load_where_it_is() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=2s"]);
     kill_with_its_trial(&mut run);
     let (file, load) = (place.path("out/experiment.toml"), place.path("out/data/001-rocksdb-load/data"));
@@ -492,7 +492,7 @@ fn a_resume_that_is_refused_leaves_the_kept_load_where_it_is() {
 
 #[test]
 fn a_run_that_was_gone_on_with_ends_as_all_of_its_trials_do() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=2s", "keep_data=true"]);
     kill("-KILL", children(run.id())[0]);
     while !place.path("out/trials/003-rocksdb-c2-r2").is_dir() {
@@ -511,7 +511,7 @@ fn a_run_that_was_gone_on_with_ends_as_all_of_its_trials_do() {
 /// Ages what these settings load and runs over copies of it: the data is proven after the mix that aged it, and after what
 /// ran over that.
 fn assert_ages(engine: &str, workload: &str, sets: &[&str], aged: &str) {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut command = place.rumba(&["run", workload, "--engine", engine, "--out", "out", "--quiet"]);
     let short = ["clients=2", "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms", "interval=200ms", "repeats=2"];
     for set in short.iter().chain(&["age=1500ms"]).chain(sets) {
@@ -553,7 +553,7 @@ fn data_of_sysbench_is_aged_alone_and_by_a_test_of_a_suite() {
 
 #[test]
 fn a_suite_says_which_of_its_tests_ages_its_data() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut command = place.rumba(&["run", "ycsb", "--engine", "sqlite", "--dry-run"]);
     for set in ["recordcount=2000", "profiles=\"c,d\"", "age=1s"] {
         command.args(["--set", set]);

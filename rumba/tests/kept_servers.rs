@@ -12,12 +12,12 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use common::{Place, is_alive, kill, text};
+use common::{TestDir, is_alive, kill, text};
 use rustix::process::Signal;
 use serde_json::Value;
 
 /// A place whose servers end with the test, whatever becomes of it.
-struct Servers(Place);
+struct Servers(TestDir);
 
 impl Drop for Servers {
     fn drop(&mut self) {
@@ -28,7 +28,7 @@ impl Drop for Servers {
 
 impl Servers {
     fn new() -> Self {
-        Self(Place::new())
+        Self(TestDir::new())
     }
 
     /// Starts a server with these arguments; what it says of itself.
@@ -85,7 +85,7 @@ fn assert_answers(server: &Value, sql: &str, answer: &str) {
 
 #[test]
 #[needs(MariaDb, MariaDbClient)]
-fn a_server_outlives_its_command_takes_a_client_and_leaves_nothing() {
+fn started_server_outlives_its_command_and_leaves_nothing() {
     let servers = Servers::new();
     let server = servers.start(&["mariadb@10.11", "--set", "cache=32MiB"]);
     assert_eq!(server["name"], "innodb");
@@ -115,7 +115,7 @@ fn a_server_of_postgresql_takes_a_client_with_its_password_file() {
 
 #[test]
 #[needs(MariaDb)]
-fn a_keeper_that_is_killed_takes_its_server_along_and_the_doctor_removes_the_rest() {
+fn killed_supervisor_ends_its_server_and_doctor_cleans_up() {
     let servers = Servers::new();
     let server = servers.start(&["innodb"]);
     kill("-KILL", servers.list()[0]["keeper"]["pid"].as_u64().unwrap() as u32);
@@ -147,7 +147,7 @@ fn a_start_that_is_interrupted_leaves_nothing() {
 /// Somebody shuts it down by its client: then nobody waits for a stop that would never come.
 #[test]
 #[needs(MariaDb)]
-fn a_server_that_ends_by_itself_is_listed_no_more_and_leaves_nothing() {
+fn exited_server_is_unlisted_and_leaves_nothing() {
     let servers = Servers::new();
     let server = servers.start(&["innodb"]);
     kill("-KILL", pid(&server));
@@ -158,7 +158,7 @@ fn a_server_that_ends_by_itself_is_listed_no_more_and_leaves_nothing() {
 }
 
 /// A short run of InnoDB that keeps its data; its one trial's directory.
-fn run_that_keeps(place: &Place, more: &[&str]) -> PathBuf {
+fn run_that_keeps(place: &TestDir, more: &[&str]) -> PathBuf {
     let sets = ["server=mariadb@10.11", "keep_data=true", "repeats_from=load"];
     let sets = sets.iter().chain(more).flat_map(|set| ["--set", set]);
     let output = place.short_run("innodb", &sets.collect::<Vec<_>>()).output().unwrap();
@@ -220,7 +220,7 @@ fn a_kept_configuration_starts_a_server_as_it_is() {
 
 #[test]
 #[needs(MariaDb, MariaDbClient, LoopDevice, StorageRates)]
-fn what_is_kept_of_limited_storage_starts_where_it_is_and_is_served_from_a_volume_again() {
+fn kept_limited_storage_serves_in_place_and_on_a_volume() {
     let servers = Servers::new();
     let kept = run_that_keeps(&servers.0, &["storage=fast-ssd", "storage.size=1GiB"]);
     assert_serves_by_its_configuration(&kept);

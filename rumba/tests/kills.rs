@@ -10,7 +10,7 @@ mod common;
 #[path = "common/embedded.rs"]
 mod embedded;
 
-use common::{CALM, Place, phase, text};
+use common::{CALM, TestDir, phase, text};
 use rumba_core::engine::Form;
 use rumba_testkit::Each;
 use serde_json::Value;
@@ -45,7 +45,7 @@ const LINKBENCH: Work = Work {
 
 /// Kills the database while clients write, and looks for what they were told.
 fn killed(work: &Work, engine: &str, durability: &str, server: Option<&str>) -> Vec<Value> {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut command = place.rumba(&["run", work.name, "--engine", engine, "--out", "out", "--quiet"]);
     command.args(["--verify", "acid", "--set", &format!("durability={durability}")]);
     // The loops are calm; until the kill clients are as fast as they go, and a server does far less meanwhile.
@@ -145,7 +145,7 @@ fn what_postgresql_acknowledged_is_there_after_a_kill() {
 /// Its log is in the process for up to a second.
 #[test]
 #[needs(MyRocks, Server("mariadb@10.11"))]
-fn what_a_kill_takes_of_buffered_commits_is_counted_and_damages_nothing() {
+fn kill_loses_counted_buffered_commits_without_damage() {
     for found in killed(&YCSB, "myrocks", "buffered", Some("mariadb@10.11")) {
         assert!(found["lost"].as_u64().unwrap() > 0 && found["damage"].as_array().is_none_or(Vec::is_empty), "{found}");
     }

@@ -7,13 +7,13 @@ rumba_testkit::main!();
 
 mod common;
 
-use common::{Place, text};
+use common::{TestDir, text};
 use std::process::{Child, Command, Output};
 use std::time::Duration;
 
 const STORAGE: [&str; 4] = ["--set", "storage=slow-ssd", "--set", "storage.size=1GiB"];
 
-fn mounts_below(place: &Place) -> usize {
+fn mounts_below(place: &TestDir) -> usize {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
     mounts.lines().filter(|line| line.contains(place.path("").to_str().unwrap().trim_end_matches('/'))).count()
 }
@@ -21,7 +21,7 @@ fn mounts_below(place: &Place) -> usize {
 #[test]
 #[needs(LoopDevice, StorageRates, MemoryGroup)]
 fn a_limited_run_says_what_was_enforced_and_leaves_nothing() {
-    let place = Place::new();
+    let place = TestDir::new();
     let limits = [&STORAGE[..], &["--set", "memory=256MiB"]].concat();
     let output = place.short_run("sqlite", &limits).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -49,7 +49,7 @@ impl Drop for Started {
 }
 
 /// Kills rumba once a trial's loops have begun; doctor must then find all that is left, and remove it.
-fn killed_and_cleaned(place: &Place, mut run: Command, trial: &str, between: impl Fn(&Place)) {
+fn killed_and_cleaned(place: &TestDir, mut run: Command, trial: &str, between: impl Fn(&TestDir)) {
     let mut run = Started(run.spawn().unwrap());
     while !place.path("out/trials").join(trial).join("intervals.ndjson").exists() {
         assert!(run.0.try_wait().unwrap().is_none(), "it ended before its loops");
@@ -66,21 +66,21 @@ fn killed_and_cleaned(place: &Place, mut run: Command, trial: &str, between: imp
     assert_eq!(devices_below(place), 0, "{}", text(&doctor));
 }
 
-fn devices_below(place: &Place) -> usize {
+fn devices_below(place: &TestDir) -> usize {
     let blocks = std::fs::read_dir("/sys/block").unwrap().flatten();
     let backing = blocks.filter_map(|block| std::fs::read_to_string(block.path().join("loop/backing_file")).ok());
     backing.filter(|file| file.starts_with(place.path("").to_str().unwrap())).count()
 }
 
 /// A limited run that lasts.
-fn long_run(place: &Place) -> Command {
+fn long_run(place: &TestDir) -> Command {
     place.short_run("sqlite", &[&STORAGE[..], &["--set", "loop=60s"]].concat())
 }
 
 #[test]
 #[needs(LoopDevice, StorageRates)]
-fn a_kill_in_the_middle_of_a_limited_run_is_cleaned_up_by_doctor() {
-    let place = Place::new();
+fn doctor_cleans_up_after_a_killed_limited_run() {
+    let place = TestDir::new();
     let run = long_run(&place);
     killed_and_cleaned(&place, run, "001-sqlite-c2-r1", |_| {});
 }
@@ -88,7 +88,7 @@ fn a_kill_in_the_middle_of_a_limited_run_is_cleaned_up_by_doctor() {
 #[test]
 #[needs(LoopDevice, StorageRates)]
 fn so_is_one_that_started_from_a_kept_load() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut run = long_run(&place);
     run.args(["--set", "repeats=2", "--set", "repeats_from=kept"]);
     killed_and_cleaned(&place, run, "002-sqlite-c2-r1", |place| {
@@ -99,7 +99,7 @@ fn so_is_one_that_started_from_a_kept_load() {
 #[test]
 #[needs(LoopDevice, StorageRates)]
 fn repeats_on_limited_storage_start_from_one_load_and_verify() {
-    let place = Place::new();
+    let place = TestDir::new();
     let output = place
         .short_run("sqlite", &[&STORAGE[..], &["--set", "repeats=2", "--set", "repeats_from=kept"]].concat())
         .output()
@@ -120,7 +120,7 @@ fn repeats_on_limited_storage_start_from_one_load_and_verify() {
 #[test]
 #[needs(LoopDevice, StorageRates)]
 fn so_is_one_whose_results_were_removed_as_far_as_they_could_be() {
-    let place = Place::new();
+    let place = TestDir::new();
     let run = long_run(&place);
     killed_and_cleaned(&place, run, "001-sqlite-c2-r1", |place| {
         std::fs::remove_dir_all(place.path("out")).expect_err("what is mounted stays");
@@ -130,7 +130,7 @@ fn so_is_one_whose_results_were_removed_as_far_as_they_could_be() {
 #[test]
 #[needs(LoopDevice, StorageRates, MemoryGroup, MariaDb)]
 fn so_is_a_kill_in_the_middle_of_storage_tiers_with_its_server() {
-    let place = Place::new();
+    let place = TestDir::new();
     let small = ["reproduce", "storage-tiers", "--out", "out", "--quiet", "--set", "maxid1=50000", "--set"];
     let sizes = [
         "repeats=1",
@@ -155,7 +155,7 @@ fn so_is_a_kill_in_the_middle_of_storage_tiers_with_its_server() {
 #[test]
 #[needs(Root, MemoryGroup)]
 fn a_trial_that_outgrows_its_memory_is_named_as_that() {
-    let place = Place::new();
+    let place = TestDir::new();
     // Less than RocksDB's memtables alone, which are within its cache.
     let limits = ["--set", "memory=16MiB"];
     let more = ["--set", "maxid1=200000", "--set", "cache=2GiB", "--set", "rocksdb.write_buffer_size=256MiB"];
@@ -170,7 +170,7 @@ fn a_trial_that_outgrows_its_memory_is_named_as_that() {
 #[test]
 #[needs(Root, MemoryGroup, MariaDb)]
 fn a_server_that_the_memory_group_kills_is_named_as_that() {
-    let place = Place::new();
+    let place = TestDir::new();
     let limits = ["--set", "memory=80MiB"];
     let more = ["--allow-tight-memory", "--set", "maxid1=200000", "--set", "cache=512MiB"];
     let output = place.short_run("innodb", &[&limits[..], &more[..]].concat()).output().unwrap();
@@ -181,16 +181,16 @@ fn a_server_that_the_memory_group_kills_is_named_as_that() {
 }
 
 #[test]
-fn storage_too_small_for_the_data_is_refused_before_anything_starts() {
-    let place = Place::new();
+fn storage_too_small_for_the_data_is_refused_before_start() {
+    let place = TestDir::new();
     let output = place.short_run("sqlite", &["--set", "maxid1=1000000", "--set", "storage={size=\"64MiB\"}"]).output();
     let output = output.unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert!(!place.path("out").exists());
 }
 
-fn claims(holds: &str) -> (Place, Output) {
-    let place = Place::new();
+fn claims(holds: &str) -> (TestDir, Output) {
+    let place = TestDir::new();
     let experiment = format!(
         "name = \"claims\"\nworkload.linkbench.maxid1 = 1000\nrun = {{ loops = 1, loop = \"200ms\", warmup = \"0s\" }}\n\
          [[engine]]\nname = \"null\"\n[[claim]]\ntext = \"It holds.\"\nholds = '{holds}'\n"
@@ -229,8 +229,8 @@ fn a_check_ends_with_a_code_of_its_own_unless_every_claim_holds() {
 
 #[test]
 #[needs(MariaDb, PostgreSql, SecantusDb)]
-fn every_published_experiment_is_read_and_says_where_it_comes_from() {
-    let place = Place::new();
+fn every_published_experiment_validates() {
+    let place = TestDir::new();
     let listed = text(&place.rumba(&["reproduce"]).output().unwrap());
     let names: Vec<&str> = listed.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase())).collect();
     let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../experiments")).unwrap().count();
@@ -245,7 +245,7 @@ fn every_published_experiment_is_read_and_says_where_it_comes_from() {
 }
 
 /// Which limits this host enforces, and how much its disk has free, is not the experiments' matter.
-fn assert_admitted(place: &Place, command: &[&str]) {
+fn assert_admitted(place: &TestDir, command: &[&str]) {
     let mut dry = place.rumba(&[command, &["--dry-run", "--allow-unlimited"]].concat());
     // Some are of servers that are on the path where somebody has them.
     let brought = rumba_testkit::secantusdb::program().canonicalize().unwrap();
@@ -258,7 +258,7 @@ fn assert_admitted(place: &Place, command: &[&str]) {
 }
 
 /// A `mongod` that tells its version and does nothing else: of a dry run no server is asked for more.
-fn mongod(place: &Place, version: &str) -> std::path::PathBuf {
+fn mongod(place: &TestDir, version: &str) -> std::path::PathBuf {
     let bin = place.path(&format!("mongodb-{version}/bin"));
     std::fs::create_dir_all(&bin).unwrap();
     let program = bin.join("mongod");
@@ -271,7 +271,7 @@ fn mongod(place: &Place, version: &str) -> std::path::PathBuf {
 #[test]
 #[needs(MariaDb)]
 fn what_is_written_of_mongodb_is_admitted_where_somebody_has_it() {
-    let place = Place::new();
+    let place = TestDir::new();
     let (bin, old) = (mongod(&place, "7.0.5"), mongod(&place, "3.6.23"));
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let engines = [

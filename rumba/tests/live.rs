@@ -12,14 +12,14 @@ mod served;
 
 use std::time::{Duration, Instant};
 
-use common::{CALM, Place, kill, phase, text};
+use common::{CALM, TestDir, kill, phase, text};
 use rumba_testkit::mounts::{Tmpfs, fill};
 use serde_json::Value;
 use served::{PATIENCE, Served};
 
 #[test]
-fn only_who_knows_the_address_is_answered_and_no_foreign_page_reads_or_stops() {
-    let place = Place::new();
+fn live_page_rejects_unknown_address_and_foreign_origin() {
+    let place = TestDir::new();
     let run = Served::long_run(&place);
     let live = format!("/{}/live", run.secret);
     let stop = format!("{live}/stop");
@@ -51,7 +51,7 @@ fn only_who_knows_the_address_is_answered_and_no_foreign_page_reads_or_stops() {
 
 #[test]
 fn what_happens_is_told_in_order_and_from_where_a_listener_was() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut command = place.short_run("lmdb", &["--live", "--set", "repeats=2", "--set", "repeats_from=kept"]);
     command.env("TZ", "UTC");
     let run = Served::start(command);
@@ -79,7 +79,7 @@ fn what_happens_is_told_in_order_and_from_where_a_listener_was() {
 
 #[test]
 fn a_listener_that_was_cut_off_goes_on_where_it_was() {
-    let place = Place::new();
+    let place = TestDir::new();
     let run = Served::long_run(&place);
     let (id, ..) = run.events(&[]).nth(3).unwrap();
     let (next, ..) = run.events(&[("Last-Event-ID", &id.to_string())]).next().unwrap();
@@ -90,7 +90,7 @@ fn a_listener_that_was_cut_off_goes_on_where_it_was() {
 
 #[test]
 fn the_page_grows_with_the_run_and_a_scraper_reads_it() {
-    let place = Place::new();
+    let place = TestDir::new();
     let run = Served::long_run(&place);
     run.await_loop();
     let seconds = |data: &Value| data["data"]["trials"][0]["timeline"]["at_s"].as_array().unwrap().len();
@@ -118,7 +118,7 @@ fn the_page_grows_with_the_run_and_a_scraper_reads_it() {
 #[test]
 fn the_stop_button_leaves_what_an_interrupt_leaves() {
     let outcomes = [true, false].map(|by_button| {
-        let place = Place::new();
+        let place = TestDir::new();
         let run = Served::long_run(&place);
         run.await_loop();
         let mut events = run.events(&[]);
@@ -151,7 +151,7 @@ fn the_stop_button_leaves_what_an_interrupt_leaves() {
 
 #[test]
 fn a_port_that_is_taken_refuses_the_run_before_anything_is_made() {
-    let place = Place::new();
+    let place = TestDir::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let output = place.short_run("null", &["--live", "--port", &port]).output().unwrap();
@@ -162,7 +162,7 @@ fn a_port_that_is_taken_refuses_the_run_before_anything_is_made() {
 
 #[test]
 fn past_results_are_listed_noted_compared_and_shown() {
-    let place = Place::new();
+    let place = TestDir::new();
     std::fs::create_dir(place.path("results")).unwrap();
     for name in ["a", "b"] {
         let output = place.short_run("null", &["--quiet"]).output().unwrap();
@@ -195,8 +195,8 @@ fn past_results_are_listed_noted_compared_and_shown() {
 
 #[test]
 #[needs(Tmpfs)]
-fn a_page_of_a_run_whose_disk_is_full_shows_what_was_measured_and_why_it_ended() {
-    let place = Place::new();
+fn live_page_shows_results_and_cause_after_a_full_disk() {
+    let place = TestDir::new();
     let memory = Tmpfs::at(&place.path("memory"), "size=24m");
     let mut command = place.rumba(&["run", "linkbench", "--engine", "lmdb", "--out", "memory/out", "--live"]);
     let sets = ["maxid1=2000", "clients=2", CALM, "warmup=0s", "loops=2", "loop=5m", "interval=200ms", "data_dir=data"];

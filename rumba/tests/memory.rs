@@ -12,7 +12,7 @@ mod embedded;
 
 use std::process::Output;
 
-use common::{CALM, Place, children, kill, phase, start_long_run, text};
+use common::{CALM, TestDir, children, kill, phase, start_long_run, text};
 use serde_json::Value;
 
 const EXPERIMENT: &str = r#"name = "memory"
@@ -27,7 +27,7 @@ name = "ENGINE"
 "#;
 
 /// The outcome of a run, with more arguments, of one engine with this cache in this memory.
-fn run(place: &Place, engine: &str, memory: &str, cache: &str, more: &[&str]) -> Output {
+fn run(place: &TestDir, engine: &str, memory: &str, cache: &str, more: &[&str]) -> Output {
     let experiment = EXPERIMENT.replace("MEMORY", memory).replace("ENGINE", engine).replace("CACHE", cache);
     let experiment = if cache.is_empty() { experiment.replace("[common]\ncache = \"\"\n", "") } else { experiment };
     std::fs::write(place.path("e.toml"), experiment).unwrap();
@@ -36,10 +36,10 @@ fn run(place: &Place, engine: &str, memory: &str, cache: &str, more: &[&str]) ->
 
 #[test]
 #[needs(MariaDb)]
-fn too_little_memory_is_refused_before_anything_is_made_and_by_a_dry_run() {
+fn insufficient_memory_is_refused_before_creation() {
     for more in [&[][..], &["--dry-run"]] {
         for engine in ["innodb", "myrocks"] {
-            let place = Place::new();
+            let place = TestDir::new();
             let output = run(&place, engine, "87MiB", "32MiB", more);
             assert_eq!(output.status.code(), Some(2), "{}", text(&output));
             let said = text(&output);
@@ -55,7 +55,7 @@ fn too_little_memory_is_refused_before_anything_is_made_and_by_a_dry_run() {
 #[test]
 #[needs(MemoryGroup)]
 fn a_load_of_hashed_keys_fits_a_small_cache() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut command = place.rumba(&["run", "ycsb", "--engine", "wiredtiger", "--out", "out", "--quiet"]);
     for set in ["recordcount=60000", "cache=16MiB", "limits.memory=80MiB", "load_clients=4", CALM] {
         command.args(["--set", set]);
@@ -70,7 +70,7 @@ fn a_load_of_hashed_keys_fits_a_small_cache() {
 #[test]
 fn the_memory_that_the_refusal_names_is_taken_without_a_word() {
     for engine in embedded::of_linkbench() {
-        let place = Place::new();
+        let place = TestDir::new();
         let output = run(&place, engine, "16MiB", "64MiB", &["--dry-run"]);
         assert_eq!(output.status.code(), Some(2), "{engine}: {}", text(&output));
         let said = text(&output);
@@ -84,7 +84,7 @@ fn the_memory_that_the_refusal_names_is_taken_without_a_word() {
 
 #[test]
 fn a_cache_as_large_as_the_memory_is_refused_at_the_caches_line() {
-    let place = Place::new();
+    let place = TestDir::new();
     let output = run(&place, "rocksdb", "512MiB", "512MiB", &["--dry-run"]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert!(text(&output).contains("e.toml:7:"), "{}", text(&output));
@@ -92,7 +92,7 @@ fn a_cache_as_large_as_the_memory_is_refused_at_the_caches_line() {
 
 #[test]
 fn a_cache_that_is_not_given_is_derived_and_said() {
-    let place = Place::new();
+    let place = TestDir::new();
     let output = run(&place, "rocksdb", "512MiB", "", &["--dry-run"]);
     assert!(output.status.success(), "{}", text(&output));
     assert!(text(&output).contains("derived from limits.memory"), "{}", text(&output));
@@ -100,8 +100,8 @@ fn a_cache_that_is_not_given_is_derived_and_said() {
 
 /// Of either the common 64 MiB were told, which were in force in none, and no difference.
 #[test]
-fn a_dry_run_tells_the_cache_that_an_engines_own_settings_ask_for() {
-    let place = Place::new();
+fn dry_run_reports_the_cache_from_engine_settings() {
+    let place = TestDir::new();
     let set = ["rocksdb.block_cache=16MiB", "rocksdb.db_write_buffer_size=8MiB", "sqlite.cache_size=-2000"];
     let more: Vec<&str> = set.into_iter().flat_map(|set| ["--set", set]).chain(["--dry-run"]).collect();
     let output = place.short_run("rocksdb,sqlite", &more).output().unwrap();
@@ -117,14 +117,14 @@ fn warnings(trial: &Value) -> Vec<String> {
     warnings.filter(|warning| warning["code"] == "stall").map(|warning| warning["message"].to_string()).collect()
 }
 
-fn failure(place: &Place) -> String {
+fn failure(place: &TestDir) -> String {
     place.report()["trials"][0]["failure"]["cause"].as_str().unwrap_or_default().to_owned()
 }
 
 #[test]
 #[needs(MariaDb)]
-fn a_stopped_server_is_told_as_that_and_fails_the_trial_after_the_bound() {
-    let place = Place::new();
+fn stopped_server_fails_the_trial_after_the_stall_limit() {
+    let place = TestDir::new();
     let mut run = start_long_run(&place, "innodb", &place.path("out"), &["stall=6s", "cache=16MiB", "interval=100ms"]);
     let server = children(children(run.id())[0])[0];
     kill("-STOP", server);
@@ -144,8 +144,8 @@ fn a_stopped_server_is_told_as_that_and_fails_the_trial_after_the_bound() {
 /// Its backends are processes of their own: each that is stopped holds up the clients that it serves.
 #[test]
 #[needs(PostgreSql)]
-fn stopped_backends_of_postgresql_are_told_as_that_and_fail_the_trial_after_the_bound() {
-    let place = Place::new();
+fn stopped_postgresql_backends_fail_trial_at_stall_limit() {
+    let place = TestDir::new();
     let more = ["stall=6s", "cache=16MiB", "interval=100ms"];
     let mut run = start_long_run(&place, "postgresql", &place.path("out"), &more);
     let server = children(children(run.id())[0])[0];
@@ -163,8 +163,8 @@ fn stopped_backends_of_postgresql_are_told_as_that_and_fail_the_trial_after_the_
 
 #[test]
 #[needs(Root, MemoryGroup, PostgreSql)]
-fn postgresql_in_a_group_that_is_too_small_ends_with_the_memory_as_the_cause_and_leaves_nothing() {
-    let place = Place::new();
+fn postgresql_in_a_small_memory_group_reports_memory() {
+    let place = TestDir::new();
     let more = ["--allow-tight-memory", "--set", "stall=8s", "--set", "maxid1=50000", "--set", "verify=false"];
     let output = run(&place, "postgresql", "20MiB", "16MiB", &more);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
@@ -176,7 +176,7 @@ fn postgresql_in_a_group_that_is_too_small_ends_with_the_memory_as_the_cause_and
 
 #[test]
 fn so_is_a_stopped_trial_whose_engine_is_embedded() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut run = start_long_run(&place, "sqlite", &place.path("out"), &["stall=5s"]);
     let trial = children(run.id())[0];
     kill("-STOP", trial);
@@ -188,8 +188,8 @@ fn so_is_a_stopped_trial_whose_engine_is_embedded() {
 
 #[test]
 #[needs(MariaDb)]
-fn a_server_that_goes_on_before_the_bound_is_told_to_and_the_trial_goes_on() {
-    let place = Place::new();
+fn server_resumed_within_stall_limit_continues_the_trial() {
+    let place = TestDir::new();
     let sets = ["stall=20s", "cache=16MiB"];
     let mut run = start_long_run(&place, "innodb", &place.path("out"), &sets);
     let server = children(children(run.id())[0])[0];
@@ -210,8 +210,8 @@ fn a_server_that_goes_on_before_the_bound_is_told_to_and_the_trial_goes_on() {
 
 #[test]
 #[needs(Root, MemoryGroup, MariaDb)]
-fn a_group_that_is_too_small_and_let_through_is_told_as_pressure_of_memory() {
-    let place = Place::new();
+fn tight_memory_group_is_reported_as_memory_pressure() {
+    let place = TestDir::new();
     let more = ["--allow-tight-memory", "--set", "stall=8s", "--set", "maxid1=50000", "--set", "verify=false"];
     let output = run(&place, "innodb", "95MiB", "32MiB", &more);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
@@ -227,7 +227,7 @@ fn a_group_that_is_too_small_and_let_through_is_told_as_pressure_of_memory() {
 
 #[test]
 fn a_bound_without_a_unit_is_refused_and_none_is_accepted() {
-    let place = Place::new();
+    let place = TestDir::new();
     let dry = |stall: &str| place.short_run("null", &["--dry-run", "--set", stall]).output().unwrap();
     assert!(text(&dry("stall=60")).contains("write \"60s\""), "{}", text(&dry("stall=60")));
     assert_eq!(dry("stall=1ms").status.code(), Some(2), "{}", text(&dry("stall=1ms")));

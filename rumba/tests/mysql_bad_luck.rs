@@ -11,10 +11,10 @@ mod common;
 use std::process::{Child, Output};
 use std::time::Duration;
 
-use common::{Place, children, is_alive, kill, phase, start_long_run, text};
+use common::{TestDir, children, is_alive, kill, phase, start_long_run, text};
 use rumba_testkit::mounts::{LoopDevice, fill};
 
-fn failure(place: &Place) -> String {
+fn failure(place: &TestDir) -> String {
     place.report()["trials"][0]["failure"]["cause"].as_str().unwrap_or_default().to_owned()
 }
 
@@ -36,14 +36,14 @@ fn code(output: &Output) -> Option<i32> {
 
 #[test]
 #[needs(MariaDb)]
-fn a_server_that_refuses_a_setting_is_quoted_and_the_setting_named() {
+fn refused_setting_is_named_with_the_server_message() {
     for (set, name, words) in [
         // Refused when the data directory is made.
         ("innodb.innodb_data_file_path=ibdata1:1M", "innodb_data_file_path", "Tablespace size"),
         // Refused at the start.
         ("innodb.innodb_log_group_home_dir=nowhere", "innodb_log_group_home_dir", "nowhere/ib_logfile0"),
     ] {
-        let place = Place::new();
+        let place = TestDir::new();
         let output = place.short_run("innodb", &["--set", set]).output().unwrap();
         assert_eq!(code(&output), Some(1), "{}", text(&output));
         let cause = failure(&place);
@@ -54,8 +54,8 @@ fn a_server_that_refuses_a_setting_is_quoted_and_the_setting_named() {
 
 #[test]
 #[needs(MariaDb)]
-fn files_outside_of_the_data_directory_are_refused_before_anything_is_made() {
-    let place = Place::new();
+fn files_outside_the_data_directory_are_refused() {
+    let place = TestDir::new();
     for set in ["innodb.innodb_log_group_home_dir=/nowhere", "innodb.log_group_home_dir=../nowhere"] {
         let output = place.short_run("innodb", &["--set", set]).output().unwrap();
         let words = text(&output).replace("\n  │ ", " ");
@@ -67,8 +67,8 @@ fn files_outside_of_the_data_directory_are_refused_before_anything_is_made() {
 
 #[test]
 #[needs(MariaDb)]
-fn a_value_that_the_server_would_move_to_a_bound_is_refused_before_anything_is_made() {
-    let place = Place::new();
+fn out_of_range_value_is_refused_before_creation() {
+    let place = TestDir::new();
     let output = place.short_run("innodb", &["--set", "innodb.innodb_io_capacity=50"]).output().unwrap();
     assert_eq!(code(&output), Some(2), "{}", text(&output));
     assert!(text(&output).contains("from 100 to"), "{}", text(&output));
@@ -77,8 +77,8 @@ fn a_value_that_the_server_would_move_to_a_bound_is_refused_before_anything_is_m
 
 #[test]
 #[needs(MariaDb)]
-fn a_value_that_the_server_changes_silently_is_refused_with_both() {
-    let place = Place::new();
+fn silently_changed_value_is_refused_with_both_values() {
+    let place = TestDir::new();
     // Each is a number that the server takes; together, InnoDB lowers the first to the second.
     let sets = ["--set", "innodb.innodb_io_capacity=3000", "--set", "innodb.innodb_io_capacity_max=1000"];
     let output = place.short_run("innodb", &sets).output().unwrap();
@@ -91,8 +91,8 @@ fn a_value_that_the_server_changes_silently_is_refused_with_both() {
 
 #[test]
 #[needs(MariaDb)]
-fn an_engine_that_the_server_lacks_is_refused_with_the_servers_own_list() {
-    let place = Place::new();
+fn missing_storage_engine_is_refused_with_the_server_list() {
+    let place = TestDir::new();
     let output = place.short_run("tokudb", &[]).output().unwrap();
     assert_eq!(code(&output), Some(2), "{}", text(&output));
     let words = text(&output);
@@ -102,8 +102,8 @@ fn an_engine_that_the_server_lacks_is_refused_with_the_servers_own_list() {
 
 /// It would run until the first transaction that is to be undone, and leave data that is not consistent.
 #[test]
-fn a_storage_engine_without_transactions_is_refused_by_workloads_that_need_them() {
-    let place = Place::new();
+fn workloads_refuse_a_storage_engine_without_transactions() {
+    let place = TestDir::new();
     for workload in ["tpcc", "linkbench"] {
         let mut command = place.rumba(&["run", workload, "--engine", "mysql", "--out", "out"]);
         let output = command.args(["--set", "mysql.storage_engine=aria"]).output().unwrap();
@@ -117,7 +117,7 @@ fn a_storage_engine_without_transactions_is_refused_by_workloads_that_need_them(
 #[test]
 #[needs(MariaDb)]
 fn a_killed_server_fails_its_trial_and_the_next_one_runs() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut run = start_long_run(&place, "innodb", &place.path("out"), &["repeats=2", "repeats_from=load"]);
     kill("-KILL", server_of(&run));
     while !place.path("out/trials/002-innodb-c2-r2/record.json").exists() {
@@ -140,7 +140,7 @@ fn a_killed_server_fails_its_trial_and_the_next_one_runs() {
 #[test]
 #[needs(MariaDb)]
 fn an_interrupt_leaves_no_server_no_directory_and_no_password() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut run = start_long_run(&place, "innodb", &place.path("out"), &[]);
     let server = server_of(&run);
     for pid in [run.id(), children(run.id())[0], server] {
@@ -158,7 +158,7 @@ fn an_interrupt_leaves_no_server_no_directory_and_no_password() {
 #[test]
 #[needs(MariaDb)]
 fn a_killed_run_takes_its_server_with_it() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut run = start_long_run(&place, "innodb", &place.path("out"), &[]);
     let server = server_of(&run);
     kill("-KILL", run.id());
@@ -177,7 +177,7 @@ const GROWS: [&str; 3] = ["addnode=46.6", "getnode=0", "node_datasize=4000"];
 #[needs(MariaDb, MyRocks, LoopDevice)]
 fn a_full_disk_under_a_server_is_told_as_that() {
     for engine in ["innodb", "myrocks"] {
-        let place = Place::new();
+        let place = TestDir::new();
         let disk = LoopDevice::at(&place.path("disk"), 500);
         let data = format!("data_dir={}", disk.path().join("data").display());
         let more = [&GROWS[..], &["cache=16MiB", &data]].concat();

@@ -13,10 +13,10 @@ mod existing;
 use std::path::PathBuf;
 use std::process::Output;
 
-use common::{Place, children, files_holding, kill, start_long_run, text};
+use common::{TestDir, children, files_holding, kill, start_long_run, text};
 use existing::{Existing, PASSWORD};
 
-fn refused(place: &Place, output: &Output, words: &[&str]) {
+fn refused(place: &TestDir, output: &Output, words: &[&str]) {
     let said = text(output).split_whitespace().collect::<Vec<_>>().join(" ").replace("│ ", "");
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(words.iter().all(|words| said.contains(words)), "{said}");
@@ -26,8 +26,8 @@ fn refused(place: &Place, output: &Output, words: &[&str]) {
 
 #[test]
 #[needs(MariaDb)]
-fn a_run_on_an_existing_server_leaves_it_as_it_was_and_its_password_nowhere() {
-    let place = Place::new();
+fn run_restores_an_existing_server_and_stores_no_password() {
+    let place = TestDir::new();
     let server = Existing::start(&[]);
     let schemas = server.ask("SHOW DATABASES");
     let output = server.run(&place, "innodb", "lab", "", PASSWORD);
@@ -48,7 +48,7 @@ fn a_run_on_an_existing_server_leaves_it_as_it_was_and_its_password_nowhere() {
 #[test]
 #[needs(MariaDb)]
 fn no_process_of_a_run_shows_the_password() {
-    let place = Place::new();
+    let place = TestDir::new();
     let server = Existing::start(&[]);
     let file = place.path("client.cnf");
     std::fs::write(&file, format!("[client]\nuser = root\npassword = {PASSWORD}\n")).unwrap();
@@ -72,8 +72,8 @@ fn no_process_of_a_run_shows_the_password() {
 
 #[test]
 #[needs(MariaDb)]
-fn a_wrong_password_a_refusal_of_tls_and_a_missing_engine_are_told_before_anything_is_made() {
-    let place = Place::new();
+fn password_tls_and_engine_errors_precede_creation() {
+    let place = TestDir::new();
     let server = Existing::start(&[]);
     let output = server.run(&place, "innodb", "lab", "", "wrong");
     refused(&place, &output, &["Access denied", "RUMBA_MYSQL_PASSWORD"]);
@@ -85,7 +85,7 @@ fn a_wrong_password_a_refusal_of_tls_and_a_missing_engine_are_told_before_anythi
 
 #[test]
 fn a_password_that_was_written_into_the_dsn_is_not_repeated() {
-    let place = Place::new();
+    let place = TestDir::new();
     for dsn in [
         "mysql://root:PASSWORD@/lab",
         // The option was repeated with it,
@@ -110,8 +110,8 @@ fn a_password_that_was_written_into_the_dsn_is_not_repeated() {
 /// Its tables would have been dropped, had it had the right column; it had not, and the error was "Unknown column".
 #[test]
 #[needs(MariaDb)]
-fn a_schema_with_somebodys_table_of_the_markers_name_is_refused_and_untouched() {
-    let place = Place::new();
+fn schema_with_foreign_marker_table_is_refused_unchanged() {
+    let place = TestDir::new();
     let server = Existing::start(&[]);
     server.ask("CREATE DATABASE thesis");
     server.ask("CREATE TABLE thesis.rumba_marker SELECT 'blue' AS colour");
@@ -126,8 +126,8 @@ fn a_schema_with_somebodys_table_of_the_markers_name_is_refused_and_untouched() 
 
 #[test]
 #[needs(MariaDb)]
-fn a_schema_that_is_neither_empty_nor_rumbas_is_refused_and_untouched() {
-    let place = Place::new();
+fn nonempty_foreign_schema_is_refused_and_unchanged() {
+    let place = TestDir::new();
     let server = Existing::start(&[]);
     server.ask("CREATE DATABASE thesis");
     server.ask("CREATE TABLE thesis.chapters SELECT 'irreplaceable' AS text");
@@ -143,8 +143,8 @@ fn a_schema_that_is_neither_empty_nor_rumbas_is_refused_and_untouched() {
 
 #[test]
 #[needs(MariaDb)]
-fn a_setting_that_an_existing_server_does_not_have_is_refused_with_both_values() {
-    let place = Place::new();
+fn setting_unlike_the_existing_server_shows_both_values() {
+    let place = TestDir::new();
     let server = Existing::start(&[]);
     let sets = ["--set", &server.dsn("lab", ""), "--set", "innodb.innodb_page_size=4k"];
     let mut command = place.short_run("innodb", &sets);

@@ -13,18 +13,18 @@ mod existing;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use common::{CALM, Place, at_once, children, is_alive, kill, phase, text};
+use common::{CALM, TestDir, at_once, children, is_alive, kill, phase, text};
 use existing::{Existing, PASSWORD};
 use rumba_protocol_mysql::Admin;
 
 const TRIAL: &str = "out/trials/001-innodb-c2-r1";
 
 /// A run on an existing server, with loops of the given seconds.
-fn command(place: &Place, server: &Existing, loop_s: u32, more: &[&str]) -> Command {
+fn command(place: &TestDir, server: &Existing, loop_s: u32, more: &[&str]) -> Command {
     command_of(place, server, "linkbench", loop_s, &[&["maxid1=2000"], more].concat())
 }
 
-fn command_of(place: &Place, server: &Existing, workload: &str, loop_s: u32, more: &[&str]) -> Command {
+fn command_of(place: &TestDir, server: &Existing, workload: &str, loop_s: u32, more: &[&str]) -> Command {
     let mut command = place.rumba(&["run", workload, "--engine", "innodb", "--out", "out", "--quiet"]);
     let (dsn, length) = (server.dsn("lab", ""), format!("loop={loop_s}s"));
     for set in ["clients=2", "load_clients=2", "warmup=0s", "loops=1", &length, &dsn].iter().chain(more) {
@@ -35,7 +35,7 @@ fn command_of(place: &Place, server: &Existing, workload: &str, loop_s: u32, mor
 }
 
 /// Waits until a run's trial has told an interval of a phase.
-fn await_phase(place: &Place, run: &mut Child, phase: &str) {
+fn await_phase(place: &TestDir, run: &mut Child, phase: &str) {
     let told = || std::fs::read_to_string(place.path(TRIAL).join("intervals.ndjson")).unwrap_or_default();
     while !told().contains(&format!("\"{phase}\"")) {
         assert!(run.try_wait().unwrap().is_none(), "it ended before its {phase}: {}", place.report());
@@ -61,8 +61,8 @@ fn changed(before: &[Vec<Option<String>>], after: &[Vec<Option<String>>]) -> Vec
 /// innodb_purge_rseg_truncate_frequency stayed as the drain had set them, and the next run measured another server.
 #[test]
 #[needs(MariaDb)]
-fn a_run_that_is_killed_in_its_drain_leaves_an_existing_server_as_it_was() {
-    let place = Place::new();
+fn run_killed_in_drain_leaves_server_settings_unchanged() {
+    let place = TestDir::new();
     let server = Existing::start(&[]);
     let before = state(&server);
     let mut run = command(&place, &server, 3, &[]).spawn().unwrap();
@@ -91,8 +91,8 @@ fn a_run_that_is_killed_in_its_drain_leaves_an_existing_server_as_it_was() {
 /// The clients went on, and the drain failed with "receiving from the server: unexpected end of file".
 #[test]
 #[needs(MariaDb)]
-fn a_server_that_is_restarted_in_the_loops_is_drained_and_given_back_like_any_other() {
-    let place = Place::new();
+fn server_restarted_in_the_loops_is_drained_and_restored() {
+    let place = TestDir::new();
     let mut server = Existing::start(&[]);
     let mut run = command(&place, &server, 12, &["innodb.on_lost=reconnect", CALM]).spawn().unwrap();
     await_phase(&place, &mut run, "loop 1");
@@ -120,13 +120,13 @@ fn a_server_that_is_restarted_in_the_loops_is_drained_and_given_back_like_any_ot
 /// have been sent by itself, or several as one text, of which the server may have carried out a part.
 #[test]
 #[needs(MariaDb)]
-fn the_twelve_conditions_of_tpcc_hold_over_a_restart_of_the_server() {
+fn tpcc_consistency_conditions_hold_over_a_server_restart() {
     at_once([&["statements=plain"][..], &["statements=grouped", "innodb.prepared=false"]], hold_over_a_restart);
 }
 
 /// Runs TPC-C in this way on a server of its own that is restarted in the loop, and proves what is there.
 fn hold_over_a_restart(way: &[&str]) {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut server = Existing::start(&[]);
     let small = ["warehouses=1", "customers=60", "items=500", "innodb.on_lost=reconnect"];
     let mut run = command_of(&place, &server, "tpcc", 10, &[&small[..], way].concat()).spawn().unwrap();
@@ -152,8 +152,8 @@ fn hold_over_a_restart(way: &[&str]) {
 
 #[test]
 #[needs(MariaDb)]
-fn a_server_that_is_restarted_ends_a_trial_that_may_not_reconnect_with_the_remedy() {
-    let place = Place::new();
+fn server_restart_without_reconnect_fails_with_remedy() {
+    let place = TestDir::new();
     let mut server = Existing::start(&[]);
     let mut run = command(&place, &server, 60, &[]).spawn().unwrap();
     await_phase(&place, &mut run, "loop 1");
@@ -180,8 +180,8 @@ fn number_that_works(words: &str) -> u32 {
 /// It loaded, and then some client was told "Too many connections".
 #[test]
 #[needs(MariaDb)]
-fn more_clients_than_the_server_takes_are_refused_before_the_load_with_the_number_that_works() {
-    let place = Place::new();
+fn clients_above_server_limit_are_refused_before_the_load() {
+    let place = TestDir::new();
     let server = Existing::start(&["--max-connections=20"]);
     let _other = server.connect().unwrap();
     let run = |clients: u32| {
@@ -203,8 +203,8 @@ fn more_clients_than_the_server_takes_are_refused_before_the_load_with_the_numbe
 /// The servers that rumba starts itself have room for as many as the profile says.
 #[test]
 #[needs(MariaDb)]
-fn more_clients_than_a_managed_server_is_configured_for_are_refused_before_anything_is_made() {
-    let place = Place::new();
+fn clients_above_configured_limit_are_refused_early() {
+    let place = TestDir::new();
     let output = place.short_run("innodb", &["--set", "innodb.max_connections=10", "--set", "clients=2,10"]).output();
     let output = output.unwrap();
     let words = words(&output);
@@ -219,7 +219,7 @@ fn more_clients_than_a_managed_server_is_configured_for_are_refused_before_anyth
 #[test]
 #[needs(MariaDb)]
 fn a_user_who_may_not_settle_is_refused_before_anything_is_made() {
-    let place = Place::new();
+    let place = TestDir::new();
     let server = Existing::start(&[]);
     server.ask(&format!("CREATE USER lab@localhost IDENTIFIED BY '{PASSWORD}'"));
     server.ask("GRANT ALL ON lab.* TO lab@localhost");
@@ -241,8 +241,8 @@ fn a_user_who_may_not_settle_is_refused_before_anything_is_made() {
 
 /// The process died in the middle of a thread's start: "failed to allocate an alternative stack".
 #[test]
-fn more_clients_than_the_host_has_threads_for_are_refused_with_the_number_that_works() {
-    let place = Place::new();
+fn clients_above_host_thread_limit_are_refused() {
+    let place = TestDir::new();
     let dry = |clients: u32| {
         let clients = format!("clients={clients}");
         place.short_run("null", &["--dry-run", "--set", &clients]).output().unwrap()

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Place, kill};
+use common::{TestDir, kill};
 use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls, WireError};
 
 /// Far more than any answer takes; only a server that hangs is found by it.
@@ -21,7 +21,7 @@ struct Server {
 
 impl Server {
     /// One that may have so many descriptors.
-    fn start(place: &Place, descriptors: u32) -> Self {
+    fn start(place: &TestDir, descriptors: u32) -> Self {
         let socket = place.path("socket");
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$0\" null-server --threads 2 --socket \"$1\"")]);
@@ -75,8 +75,8 @@ impl Drop for Server {
 }
 
 #[test]
-fn without_descriptors_it_turns_clients_away_serves_those_it_has_and_obeys() {
-    let place = Place::new();
+fn null_server_out_of_descriptors_rejects_only_new_clients() {
+    let place = TestDir::new();
     let server = Server::start(&place, 32);
     let mut clients = Vec::new();
     // The client that took the last descriptor used to hang in its login, and the server with it: the kernel refuses
@@ -111,7 +111,7 @@ fn without_descriptors_it_turns_clients_away_serves_those_it_has_and_obeys() {
 #[test]
 fn each_signal_that_asks_it_to_end_takes_its_socket_with_it() {
     for signal in ["-INT", "-TERM", "-USR1"] {
-        let place = Place::new();
+        let place = TestDir::new();
         let server = Server::start(&place, 64);
         let _client = server.connect().unwrap();
         let socket = server.socket.clone();

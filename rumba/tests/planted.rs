@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-use common::{Place, text};
+use common::{TestDir, text};
 use rumba_testkit::mounts::{Tmpfs, fill};
 use serde_json::{Value, json};
 use served::{PATIENCE, Served};
@@ -29,7 +29,7 @@ const NAME: &str = "<script>\n\u{1b}[2J?#%&\"";
 const TRIAL: &str = "trials/001-null-c2-r1";
 
 /// Sound results in `results/a`.
-fn with_results(place: &Place) -> PathBuf {
+fn with_results(place: &TestDir) -> PathBuf {
     let output = place.short_run("null", &["--quiet"]).output().unwrap();
     assert!(place.path("out/experiment.json").exists(), "{}", text(&output));
     let results = place.path("results");
@@ -117,9 +117,9 @@ fn escaped(name: &str) -> String {
 }
 
 #[test]
-fn the_library_lists_what_is_planted_beside_sound_results_and_waits_for_none_of_it() {
+fn library_lists_planted_results_without_blocking_on_them() {
     // One pipe, and nobody was answered any more: one thread reads for all.
-    let place = Place::new();
+    let place = TestDir::new();
     let results = with_results(&place);
     plant_everything(&results);
     let served = Served::start(place.rumba(&["serve"]));
@@ -158,8 +158,8 @@ fn the_library_lists_what_is_planted_beside_sound_results_and_waits_for_none_of_
 }
 
 #[test]
-fn a_report_and_a_history_wait_for_no_pipe_and_leave_out_what_cannot_be_read() {
-    let place = Place::new();
+fn report_and_history_skip_pipes_and_unreadable_results() {
+    let place = TestDir::new();
     let results = with_results(&place);
     plant_everything(&results);
     for name in ["record", "pipes", "huge", "link"] {
@@ -188,9 +188,9 @@ fn a_report_and_a_history_wait_for_no_pipe_and_leave_out_what_cannot_be_read() {
 }
 
 #[test]
-fn what_the_library_keeps_is_not_written_through_a_link_nor_waited_for() {
+fn library_cache_follows_no_link_and_never_blocks() {
     // Serving a directory with a link `.library-cache.json` overwrote whatever file it led to.
-    let place = Place::new();
+    let place = TestDir::new();
     let results = with_results(&place);
     let of_the_library = [".library-cache.json", "library.json"].map(|name| results.join(name));
     of_the_library.iter().for_each(|file| symlink("../precious", file).unwrap());
@@ -223,8 +223,8 @@ fn what_the_library_keeps_is_not_written_through_a_link_nor_waited_for() {
 
 #[test]
 #[needs(Root)]
-fn what_a_stranger_has_kept_of_results_is_not_believed_and_his_notes_stay_his() {
-    let place = Place::new();
+fn forged_library_cache_is_ignored_and_notes_keep_owner() {
+    let place = TestDir::new();
     let results = with_results(&place);
     let cache = results.join(".library-cache.json");
     {
@@ -256,7 +256,7 @@ fn what_a_stranger_has_kept_of_results_is_not_believed_and_his_notes_stay_his() 
 #[test]
 #[needs(Tmpfs)]
 fn a_note_that_finds_no_room_is_said_so_and_leaves_the_old_one() {
-    let place = Place::new();
+    let place = TestDir::new();
     let results = with_results(&place);
     let memory = Tmpfs::at(&place.path("memory"), "size=8m");
     copy(&results.join("a"), &memory.path().join("a"));

@@ -10,14 +10,14 @@ mod common;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{Place, at_once, phase};
+use common::{TestDir, at_once, phase};
 use rumba_protocol_postgresql::{Address, Admin, Secret, Target, Tls};
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 
 const DATABASE: &str = "CREATE DATABASE lab TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'";
 
 /// A run of TPC-C on a database of its own of that server, with a loop of so many seconds.
-fn command(place: &Place, server: &PostgreSql, loop_s: u32, more: &[&str]) -> Command {
+fn command(place: &TestDir, server: &PostgreSql, loop_s: u32, more: &[&str]) -> Command {
     let target = Target {
         address: Address::Socket(server.socket()),
         user: SUPERUSER.into(),
@@ -38,7 +38,7 @@ fn command(place: &Place, server: &PostgreSql, loop_s: u32, more: &[&str]) -> Co
 }
 
 /// Kills the server in the middle of the first loop, and starts it again.
-fn crash_in_the_loop(place: &Place, server: &PostgreSql, run: &mut Child) {
+fn crash_in_the_loop(place: &TestDir, server: &PostgreSql, run: &mut Child) {
     let intervals = place.path("out/trials/001-postgresql-c2-r1/intervals.ndjson");
     let told = || std::fs::read_to_string(&intervals).unwrap_or_default().contains("\"loop 1\"");
     while !told() {
@@ -53,13 +53,13 @@ fn crash_in_the_loop(place: &Place, server: &PostgreSql, run: &mut Child) {
 /// have been sent by itself, or several of them before one Sync, of which the server may have carried out a part.
 #[test]
 #[needs(PostgreSql)]
-fn the_twelve_conditions_of_tpcc_hold_over_a_crash_of_the_server() {
+fn tpcc_consistency_conditions_hold_over_a_server_crash() {
     at_once(["plain", "grouped"], hold_over_a_crash);
 }
 
 /// Runs TPC-C with such statements on a server of its own that crashes in the loop, and proves what is there.
 fn hold_over_a_crash(statements: &str) {
-    let place = Place::new();
+    let place = TestDir::new();
     let server = PostgreSql::start(&[], &["host all all 127.0.0.1/32 trust"]);
     let statements_of = format!("statements={statements}");
     let mut run = command(&place, &server, 15, &["postgresql.on_lost=reconnect", &statements_of]).spawn().unwrap();
@@ -81,7 +81,7 @@ fn hold_over_a_crash(statements: &str) {
 #[test]
 #[needs(PostgreSql)]
 fn a_crash_ends_a_trial_that_may_not_reconnect() {
-    let place = Place::new();
+    let place = TestDir::new();
     let server = PostgreSql::start(&[], &["host all all 127.0.0.1/32 trust"]);
     let mut run = command(&place, &server, 60, &[]).spawn().unwrap();
     crash_in_the_loop(&place, &server, &mut run);

@@ -7,10 +7,10 @@ rumba_testkit::main!();
 
 mod common;
 
-use common::{Place, text};
+use common::{TestDir, text};
 
 /// Runs an engine, and gives what was sampled and how the record calls it.
-fn sampled(place: &Place, engine: &str) -> (String, String) {
+fn sampled(place: &TestDir, engine: &str) -> (String, String) {
     let output = place.fast_run(engine, &["--profile", "--set", "loop=2s", "--quiet"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let trial = place.path(&format!("out/trials/001-{engine}-c2-r1"));
@@ -21,8 +21,8 @@ fn sampled(place: &Place, engine: &str) -> (String, String) {
 
 #[test]
 #[needs(Perf)]
-fn an_engine_in_the_process_is_sampled_with_its_clients_and_the_page_draws_it() {
-    let place = Place::new();
+fn embedded_engine_is_profiled_and_drawn_on_the_page() {
+    let place = TestDir::new();
     let (stacks, words) = sampled(&place, "lmdb");
     let samples: u64 = stacks.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
     assert!(samples > 0 && words.contains("of the clients' process"), "{words}");
@@ -35,15 +35,15 @@ fn an_engine_in_the_process_is_sampled_with_its_clients_and_the_page_draws_it() 
 #[test]
 #[needs(Perf, MariaDb)]
 fn of_an_engine_in_a_server_the_server_is_sampled() {
-    let place = Place::new();
+    let place = TestDir::new();
     let (stacks, words) = sampled(&place, "innodb");
     assert!(words.contains("of the server's processes"), "{words}");
     assert!(!stacks.contains("rumba"), "the clients are not among them: {stacks}");
 }
 
 #[test]
-fn where_perf_is_missing_the_run_is_refused_with_the_remedy_before_anything_is_made() {
-    let place = Place::new();
+fn missing_perf_is_refused_with_remedy_before_creation() {
+    let place = TestDir::new();
     // A dry run is refused as the run would be.
     for more in [&["--profile"][..], &["--profile", "--dry-run"]] {
         let output = place.short_run("null", more).env("PATH", "/nowhere").output().unwrap();

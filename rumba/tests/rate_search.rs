@@ -11,13 +11,13 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use common::{Place, phase, text};
+use common::{TestDir, phase, text};
 use rumba_statistics::MOST_PROBES;
 use rumba_testkit::queueing::{READS_OF_NODES, highest_rate};
 use serde_json::Value;
 
 /// Reads of one key over the null engine, each of which takes as long as the next.
-fn reads(place: &Place, delay_us: u32, more: &[&str]) -> Command {
+fn reads(place: &TestDir, delay_us: u32, more: &[&str]) -> Command {
     let mut command = place.rumba(&["run", "linkbench", "--engine", "null", "--out", "out", "--quiet"]);
     let delay = format!("null.delay_us={delay_us}");
     for set in READS_OF_NODES.iter().copied().chain(["maxid1=1000", "load_clients=1", "loops=1", delay.as_str()]) {
@@ -35,8 +35,8 @@ fn has_run_out(search: &Value) -> bool {
 }
 
 #[test]
-fn the_highest_rate_that_keeps_a_limit_is_found_and_every_probe_is_in_the_record() {
-    let place = Place::new();
+fn rate_search_finds_highest_rate_and_records_every_probe() {
+    let place = TestDir::new();
     let search = ["clients=4", "warmup=200ms", "loop=2s", "queue=shared", "rate=max(p99 < 40ms)"];
     let output = before_others(reads(&place, 4000, &search)).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -70,7 +70,7 @@ fn the_highest_rate_that_keeps_a_limit_is_found_and_every_probe_is_in_the_record
 /// What was found is not asked: its probes are so short that the next gives another figure.
 #[test]
 fn a_search_that_lacks_a_probe_begins_anew() {
-    let place = Place::new();
+    let place = TestDir::new();
     let search = ["clients=4", "warmup=50ms", "loop=500ms", "queue=shared", "rate=max(p95 < 40ms)"];
     let output = before_others(reads(&place, 4000, &search)).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -90,8 +90,8 @@ fn a_search_that_lacks_a_probe_begins_anew() {
 }
 
 #[test]
-fn arrivals_follow_their_schedule_and_idle_connections_ask_nothing() {
-    let place = Place::new();
+fn arrivals_follow_schedule_and_idle_clients_send_nothing() {
+    let place = TestDir::new();
     let schedule = ["clients=40", "active=10%", "warmup=0s", "loop=2s", "rate=[[\"0s\", 100], [\"1s\", 900]]"];
     let output = reads(&place, 0, &schedule).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -114,7 +114,7 @@ struct NullServer {
 }
 
 impl NullServer {
-    fn start(place: &Place, delay: &str) -> Self {
+    fn start(place: &TestDir, delay: &str) -> Self {
         let socket = place.path("null.sock");
         let mut command = before_others(Command::new(env!("CARGO_BIN_EXE_rumba")));
         command.args(["null-server", "--protocol", "mongodb", "--threads", "1", "--delay", delay]);
@@ -153,7 +153,7 @@ const LIMIT_MS: f64 = 60.0;
 
 /// A search over the null server: what it found.
 fn search_over_null_server() -> Value {
-    let place = Place::new();
+    let place = TestDir::new();
     let server = NullServer::start(&place, &format!("{DELAY_MS}ms"));
     let at = format!("server=mongodb:///null?socket={}", server.socket.display());
     let (clients, rate) = (format!("clients={CLIENTS}"), format!("rate=max(p99 < {LIMIT_MS}ms)"));
@@ -173,7 +173,7 @@ fn search_over_null_server() -> Value {
 /// `xtask bench rate-search`, as a disturbed host serves less.
 #[test]
 #[needs(Root)]
-fn over_the_null_server_the_rate_is_confirmed_and_no_more_than_its_delay_allows() {
+fn null_server_rate_is_confirmed_and_bounded_by_its_delay() {
     let found = search_over_null_server();
     let probes = found["probes"].as_array().unwrap();
     let highest = found["highest"].as_f64().unwrap();

@@ -13,7 +13,7 @@ use std::process::{Child, ExitStatus, Output, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use common::{CALM, Place, kill, phase, text};
+use common::{CALM, TestDir, kill, phase, text};
 use rumba_testkit::mounts::{Tmpfs, fill};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ fn wait(run: Child) -> Output {
 }
 
 /// Starts a short run, whose output is piped.
-fn start_short(place: &Place, engine: &str, more: &[&str]) -> Child {
+fn start_short(place: &TestDir, engine: &str, more: &[&str]) -> Child {
     let mut command = place.rumba(&["run", "linkbench", "--engine", engine]);
     for set in SHORT {
         command.args(["--set", set]);
@@ -32,7 +32,7 @@ fn start_short(place: &Place, engine: &str, more: &[&str]) -> Child {
     command.args(more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-fn report(place: &Place, results: &Path) -> Value {
+fn report(place: &TestDir, results: &Path) -> Value {
     let output = place.rumba(&["report", "--json"]).arg(results).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     serde_json::from_slice(&output.stdout).unwrap()
@@ -51,7 +51,7 @@ fn missing(report: &Value) -> String {
 #[test]
 fn runs_of_the_same_second_have_results_of_their_own() {
     // Five that begin at once share a second. They had one name then: all but one were refused, or one's results gone.
-    let place = Place::new();
+    let place = TestDir::new();
     let engines = ["rocksdb", "sqlite", "lmdb", "null", "sqlite"];
     let runs: Vec<Child> = engines.iter().map(|engine| start_short(&place, engine, &[])).collect();
     let said: Vec<String> = runs.into_iter().map(|run| text(&wait(run))).collect();
@@ -72,8 +72,8 @@ fn runs_of_the_same_second_have_results_of_their_own() {
 }
 
 #[test]
-fn of_two_runs_into_one_directory_at_once_one_is_refused_by_its_name() {
-    let place = Place::new();
+fn concurrent_run_into_one_directory_is_refused_by_name() {
+    let place = TestDir::new();
     let runs = ["rocksdb", "sqlite"].map(|engine| (engine, start_short(&place, engine, &["--out", "here/out"])));
     let ended = runs.map(|(engine, run)| (engine, wait(run)));
     let (kept, refused): (Vec<_>, Vec<_>) = ended.iter().partition(|(_, output)| output.status.code() != Some(2));
@@ -87,7 +87,7 @@ fn of_two_runs_into_one_directory_at_once_one_is_refused_by_its_name() {
 
 #[test]
 fn a_run_under_way_keeps_its_directory() {
-    let place = Place::new();
+    let place = TestDir::new();
     let first = Run::start(&place, "null", &place.path("out"), &["loops=1", "loop=30s", "repeats=1"]);
     let second = wait(start_short(&place, "sqlite", &["--out", "out"]));
     assert_eq!(second.status.code(), Some(2), "{}", text(&second));
@@ -108,7 +108,7 @@ struct Run {
 
 impl Run {
     /// Starts one, and waits until its first loop is under way.
-    fn start(place: &Place, engine: &str, out: &Path, more: &[&str]) -> Self {
+    fn start(place: &TestDir, engine: &str, out: &Path, more: &[&str]) -> Self {
         let mut command = place.rumba(&["run", "linkbench", "--engine", engine, "--out"]);
         command.arg(out);
         let sets = ["maxid1=2000", "clients=2", CALM, "warmup=0s", "data_dir=data", "repeats_from=load"];
@@ -144,10 +144,10 @@ fn seconds_told(trial: &Path, phase: &str) -> f64 {
 
 #[test]
 #[needs(Tmpfs)]
-fn a_full_disk_of_the_results_is_told_at_once_and_costs_an_interval_at_most() {
+fn full_results_disk_loses_at_most_one_interval() {
     // It was told when all loops had been measured: none was kept, and the record said that the trial was running.
     for engine in ["null", "sqlite"] {
-        let place = Place::new();
+        let place = TestDir::new();
         let memory = Tmpfs::at(&place.path("memory"), "size=24m");
         let out = memory.path().join("out");
         let run = Run::start(&place, engine, &out, &["loops=3", "loop=20s", "repeats=2"]);
@@ -180,8 +180,8 @@ fn a_full_disk_of_the_results_is_told_at_once_and_costs_an_interval_at_most() {
 
 #[test]
 #[needs(Tmpfs)]
-fn a_disk_without_inodes_is_a_full_one_and_the_run_goes_on_when_there_is_room() {
-    let place = Place::new();
+fn disk_without_free_inodes_is_full_and_run_resumes_later() {
+    let place = TestDir::new();
     let memory = Tmpfs::at(&place.path("memory"), "size=24m,nr_inodes=64");
     let out = memory.path().join("out");
     let run = Run::start(&place, "sqlite", &out, &["loops=2", "loop=3s", "repeats=1"]);
@@ -204,8 +204,8 @@ fn a_disk_without_inodes_is_a_full_one_and_the_run_goes_on_when_there_is_room() 
 
 #[test]
 #[needs(Tmpfs)]
-fn a_disk_without_room_for_the_record_is_refused_before_anything_runs() {
-    let place = Place::new();
+fn disk_too_small_for_the_record_is_refused_before_start() {
+    let place = TestDir::new();
     let memory = Tmpfs::at(&place.path("memory"), "size=4m");
     let run = start_short(&place, "null", &["--set", "data_dir=data", "--out", "memory/out"]);
     let output = wait(run);
@@ -219,8 +219,8 @@ fn a_disk_without_room_for_the_record_is_refused_before_anything_runs() {
 /// A volume of six times the data was full of InnoDB's log before the load was done, which only the load found out.
 #[test]
 #[needs(MariaDb, LoopDevice)]
-fn storage_that_the_log_alone_would_fill_is_refused_before_anything_runs() {
-    let place = Place::new();
+fn storage_smaller_than_the_log_is_refused_before_start() {
+    let place = TestDir::new();
     let sets = ["cache=512MiB", "storage.size=900MiB", "storage.backing=file"];
     let sets: Vec<&str> = sets.into_iter().flat_map(|set| ["--set", set]).collect();
     let output = place.short_run("innodb", &sets).arg("--dry-run").output().unwrap();
@@ -233,8 +233,8 @@ fn storage_that_the_log_alone_would_fill_is_refused_before_anything_runs() {
 /// SQLite's database is beside one with a log of 1 GiB, and has none itself.
 #[test]
 #[needs(MariaDb)]
-fn each_database_that_lies_on_the_disk_is_counted_with_its_own_log() {
-    let place = Place::new();
+fn disk_forecast_counts_each_database_with_its_own_log() {
+    let place = TestDir::new();
     let needed = |engines: &str| {
         let sets = ["--set", "cache=512MiB", "--set", "repeats=2", "--set", "repeats_from=kept", "--dry-run", "--json"];
         let output = place.short_run(engines, &sets).output().unwrap();
@@ -250,8 +250,8 @@ fn each_database_that_lies_on_the_disk_is_counted_with_its_own_log() {
 }
 
 #[test]
-fn results_that_somebody_moves_away_end_the_run_and_not_only_at_its_end() {
-    let place = Place::new();
+fn moved_results_directory_ends_the_run_early() {
+    let place = TestDir::new();
     let out = place.path("out");
     let run = Run::start(&place, "null", &out, &["loops=60", "loop=1s", "repeats=1"]);
     std::fs::rename(trial(&out, "null"), place.path("elsewhere")).unwrap();
@@ -265,7 +265,7 @@ fn results_that_somebody_moves_away_end_the_run_and_not_only_at_its_end() {
 #[needs(Tmpfs)]
 fn a_page_that_finds_no_room_leaves_the_old_one() {
     // It was emptied first, and then held what there was room for.
-    let place = Place::new();
+    let place = TestDir::new();
     place.short_run("null", &[]).output().unwrap();
     assert!(is_measured(&place.report()["trials"][0]));
     let memory = Tmpfs::at(&place.path("memory"), "size=2m");
@@ -281,7 +281,7 @@ fn a_page_that_finds_no_room_leaves_the_old_one() {
 
 #[test]
 fn an_engine_is_looked_at_while_clients_load_and_work() {
-    let place = Place::new();
+    let place = TestDir::new();
     let output = wait(start_short(&place, "sqlite,lmdb,null", &["--set", "loop=2s", "--quiet", "--out", "out"]));
     assert!(output.status.success(), "{}", text(&output));
     let out = place.path("out");
@@ -312,7 +312,7 @@ fn an_engine_is_looked_at_while_clients_load_and_work() {
 #[test]
 fn one_bad_byte_hides_one_second_and_no_trial() {
     // The file was read as text or not at all, and the trial was gone.
-    let place = Place::new();
+    let place = TestDir::new();
     place.short_run("sqlite", &["--set", "interval=200ms"]).output().unwrap();
     let intervals = place.path("out/trials/001-sqlite-c2-r1/intervals.ndjson");
     let mut bytes = std::fs::read(&intervals).unwrap();
@@ -329,7 +329,7 @@ fn one_bad_byte_hides_one_second_and_no_trial() {
 
 #[test]
 fn a_refusal_that_nobody_can_read_keeps_its_exit_code() {
-    let place = Place::new();
+    let place = TestDir::new();
     for (words, code) in [(&["run", "no-such.toml"][..], 2), (&["sysbench", "--no-such-option=1", "cpu", "run"][..], 1)]
     {
         let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -341,7 +341,7 @@ fn a_refusal_that_nobody_can_read_keeps_its_exit_code() {
 #[test]
 fn tables_that_find_no_room_are_a_failure_and_cost_no_results() {
     // They were lost without a word, and the command ended well.
-    let place = Place::new();
+    let place = TestDir::new();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = place.short_run("null", &[]).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));

@@ -9,7 +9,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{Place, text};
+use common::{TestDir, text};
 use serde_json::Value;
 
 const EXPERIMENT: &str = r#"
@@ -27,13 +27,13 @@ name = "rocksdb"
 "#;
 
 /// Runs LinkBench over libraries, each an engine.
-fn run_over(place: &Place, libraries: &[&str]) -> Command {
+fn run_over(place: &TestDir, libraries: &[&str]) -> Command {
     std::fs::write(place.path("releases.toml"), format!("{EXPERIMENT}library = {libraries:?}\n")).unwrap();
     place.rumba(&["run", "releases.toml", "--out", "out"])
 }
 
 /// The trials of such a run.
-fn trials_over(place: &Place, libraries: &[&str]) -> Vec<Value> {
+fn trials_over(place: &TestDir, libraries: &[&str]) -> Vec<Value> {
     let output = run_over(place, libraries).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();
@@ -51,7 +51,7 @@ fn warns_of_assertions(trial: &Value) -> bool {
 #[test]
 #[needs(Server("rocksdb@7.10"), Server("rocksdb@8.11"), Server("rocksdb@9.11"), Server("rocksdb@11.1"))]
 fn releases_from_7_to_11_serve_and_verify_in_one_run() {
-    let place = Place::new();
+    let place = TestDir::new();
     let trials = trials_over(&place, &["rocksdb@7.10", "rocksdb@8.11", "rocksdb@9.11", "rocksdb@11.1"]);
     assert_eq!(versions(&trials), ["7.10.2", "8.11.4", "9.11.2", "11.1.1"]);
     assert!(!trials.iter().any(warns_of_assertions), "{trials:?}");
@@ -60,22 +60,22 @@ fn releases_from_7_to_11_serve_and_verify_in_one_run() {
 /// The default was once whatever build the system had, on Debian one that checks assertions.
 #[test]
 #[needs(Server("rocksdb@10.4"))]
-fn the_installed_release_runs_by_default_and_the_system_s_when_it_is_named() {
-    let place = Place::new();
+fn installed_release_is_default_and_system_is_selectable() {
+    let place = TestDir::new();
     let output = place.short_run("rocksdb", &[]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();
     let trial = report["trials"].as_array().unwrap().last().unwrap();
     assert_eq!((trial["version"].as_str(), warns_of_assertions(trial)), (Some("10.4.2"), false));
-    let place = Place::new();
+    let place = TestDir::new();
     let trials = trials_over(&place, &["rocksdb@10.4", "librocksdb.so.7.8"]);
     assert_eq!(versions(&trials), ["10.4.2", "7.8.3 (built with assertions)"]);
     assert!(warns_of_assertions(&trials[1]));
 }
 
 #[test]
-fn a_release_that_is_not_installed_is_refused_with_the_command_that_installs_it() {
-    let place = Place::new();
+fn missing_release_is_refused_with_its_install_command() {
+    let place = TestDir::new();
     let output = run_over(&place, &["rocksdb@10.4"]).env("RUMBA_CACHE", place.path("cache")).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert!(text(&output).contains("rumba engines install rocksdb@10.4"), "{}", text(&output));

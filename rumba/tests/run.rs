@@ -5,13 +5,13 @@ mod common;
 #[path = "common/embedded.rs"]
 mod embedded;
 
-use common::{Place, phase, text};
+use common::{TestDir, phase, text};
 use rumba_core::metric::METRICS;
 use serde_json::Value;
 
 #[test]
-fn every_engine_runs_from_load_to_verify_and_every_metric_is_there_or_absent_with_a_reason() {
-    let place = Place::new();
+fn every_engine_runs_all_phases_and_explains_absent_metrics() {
+    let place = TestDir::new();
     // One that keeps nothing, those that LinkBench runs over, and two of them with a compression.
     let engines = [&["null"][..], &embedded::of_linkbench(), &["rocksdb.zstd", "wiredtiger.snappy"]].concat();
     let output = place.short_run(&engines.join(","), &[]).output().unwrap();
@@ -61,7 +61,7 @@ fn every_metric_or_its_absence(engine: &str, name: &str, phase: &Value) {
 
 #[test]
 fn an_open_loop_keeps_its_rate_and_tells_response_from_service() {
-    let place = Place::new();
+    let place = TestDir::new();
     let sets = ["--set", "rate=2000", "--set", "loop=2s", "--set", "loops=1"];
     let output = place.short_run("null", &sets).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -77,7 +77,7 @@ fn an_open_loop_keeps_its_rate_and_tells_response_from_service() {
 
 #[test]
 fn two_runs_compare_and_several_directories_report_together() {
-    let place = Place::new();
+    let place = TestDir::new();
     for out in ["a", "b"] {
         let mut command = place.short_run("null", &["--set", "repeats=2"]);
         let output = command.args(["--quiet"]).output().unwrap();
@@ -96,7 +96,7 @@ fn two_runs_compare_and_several_directories_report_together() {
 
 #[test]
 fn two_rocksdb_libraries_are_engines_of_one_experiment() {
-    let place = Place::new();
+    let place = TestDir::new();
     let engines = place.rumba(&["engines", "rocksdb", "--json"]).output().unwrap();
     let engines: Value = serde_json::from_slice(&engines.stdout).unwrap();
     // Another file is another library to the loader, whatever is in it.
@@ -114,7 +114,7 @@ fn two_rocksdb_libraries_are_engines_of_one_experiment() {
 fn the_experiment_in_the_readme_is_read() {
     let readme = include_str!("../../README.md");
     let experiment = readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    let place = Place::new();
+    let place = TestDir::new();
     std::fs::write(place.path("readme.toml"), experiment).unwrap();
     let output = place.rumba(&["run", "readme.toml", "--dry-run", "--allow-unlimited"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -122,8 +122,8 @@ fn the_experiment_in_the_readme_is_read() {
 }
 
 #[test]
-fn a_warmup_that_is_to_last_until_the_engine_is_steady_ends_at_its_bound_and_says_what_was_lacking() {
-    let place = Place::new();
+fn unsteady_warmup_ends_at_its_limit_with_a_reason() {
+    let place = TestDir::new();
     let sets = ["--set", "warmup=1s", "--set", "warmup_most=2s", "--set", "interval=200ms"];
     let output = place.short_run("rocksdb", &sets).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -141,8 +141,8 @@ fn a_warmup_that_is_to_last_until_the_engine_is_steady_ends_at_its_bound_and_say
 }
 
 #[test]
-fn a_warmup_over_an_engine_that_counts_its_compactions_knows_of_its_levels() {
-    let place = Place::new();
+fn warmup_knows_levels_if_the_engine_counts_compactions() {
+    let place = TestDir::new();
     let sets = ["--set", "warmup=1s", "--set", "warmup_most=2s", "--set", "rocksdb.statistics=true"];
     let output = place.short_run("rocksdb", &sets).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));

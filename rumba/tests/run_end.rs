@@ -13,7 +13,7 @@ mod common;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Place, at_once, children, phase, text};
+use common::{TestDir, at_once, children, phase, text};
 use rumba_lab::run::queue::{Queue, seed_of};
 use rumba_testkit::mounts::LoopDevice;
 use serde_json::Value;
@@ -24,23 +24,23 @@ const LOOP_S: f64 = 5.0;
 const CLIENTS: u64 = 4;
 
 /// Seconds of a loop's figures that a run has written so far.
-fn seconds_of_loop(place: &Place) -> usize {
+fn seconds_of_loop(place: &TestDir) -> usize {
     let directory = format!("out/trials/001-innodb-c{CLIENTS}-r1/intervals.ndjson");
     std::fs::read_to_string(place.path(&directory)).unwrap_or_default().matches("\"loop 1\"").count()
 }
 
 /// A run whose server stands still from the given second of the loop for so long; gives its report and how long that was.
 struct Stalled {
-    place: Place,
+    place: TestDir,
     run: Child,
 }
 
 impl Stalled {
     fn start(more: &[&str]) -> Self {
-        Self::start_in(Place::new(), more)
+        Self::start_in(TestDir::new(), more)
     }
 
-    fn start_in(place: Place, more: &[&str]) -> Self {
+    fn start_in(place: TestDir, more: &[&str]) -> Self {
         let mut command = place.rumba(&["run", "linkbench", "--engine", "innodb", "--out", "out", "--quiet"]);
         for set in ["maxid1=500", "load_clients=2", "warmup=1s", "loops=1", "loop=5s", "clients=4"].iter().chain(more) {
             command.args(["--set", set]);
@@ -113,7 +113,7 @@ fn across_the_end(more: &[&str]) -> (Value, f64) {
 
 #[test]
 #[needs(MariaDb)]
-fn a_stall_across_the_end_of_an_open_loop_is_in_its_percentiles_with_every_arrival() {
+fn stall_at_open_loop_end_is_in_its_percentiles() {
     at_once(["driver=threads", "driver=loops"], |driver| {
         let (trial, stall_ms) = across_the_end(&["rate=800", driver]);
         holds_every_arrival(&trial);
@@ -146,8 +146,8 @@ fn a_stall_across_the_end_of_an_open_loop_is_in_its_percentiles_with_every_arriv
 /// More arrives than SQLite serves: what is served after the last loop is the backlog's, and so is what it grows by. No
 /// moment between the first row and the end of the drain is in no phase, whoever is asked for what between two of them.
 #[test]
-fn what_is_spent_after_the_last_look_at_operations_is_spent_in_the_phase_that_follows() {
-    let place = Place::new();
+fn work_after_the_last_sample_counts_in_the_next_phase() {
+    let place = TestDir::new();
     let mut command = place.rumba(&["run", "linkbench", "--engine", "sqlite", "--out", "out", "--quiet"]);
     let sets = ["maxid1=2000", "load_clients=2", "warmup=1s", "loops=1", "loop=1s", "clients=2", "rate=200000"];
     for set in sets.into_iter().chain(["backlog=3s"]) {
@@ -173,7 +173,7 @@ fn what_is_spent_after_the_last_look_at_operations_is_spent_in_the_phase_that_fo
 
 #[test]
 #[needs(MariaDb)]
-fn a_stall_across_the_end_of_a_closed_loop_is_the_largest_response_of_each_client() {
+fn stall_at_closed_loop_end_is_the_largest_response() {
     at_once(["driver=threads", "driver=loops"], |driver| {
         let (trial, stall_ms) = across_the_end(&[driver]);
         let run = phase(&trial, "loop 1").unwrap();
@@ -192,7 +192,7 @@ fn a_stall_across_the_end_of_a_closed_loop_is_the_largest_response_of_each_clien
 
 #[test]
 #[needs(MariaDb)]
-fn a_stall_in_the_middle_of_an_open_loop_is_paid_by_all_who_waited_for_it() {
+fn stall_inside_open_loop_delays_every_waiting_arrival() {
     let mut stalled = Stalled::start(&["rate=800", "queue=client"]);
     stalled.await_second(1);
     let stall_ms = stalled.stop_for(Duration::from_secs(1));
@@ -211,7 +211,7 @@ fn a_stall_in_the_middle_of_an_open_loop_is_paid_by_all_who_waited_for_it() {
 
 #[test]
 #[needs(MariaDb)]
-fn a_stall_in_the_middle_of_a_closed_loop_is_one_long_response_of_each_client_and_no_percentile_of_many() {
+fn stall_in_closed_loop_is_one_long_response_per_client() {
     at_once(["driver=threads", "driver=loops"], |driver| {
         let mut stalled = Stalled::start(&[driver]);
         stalled.await_second(1);
@@ -239,7 +239,7 @@ fn a_stall_in_the_middle_of_a_closed_loop_is_one_long_response_of_each_client_an
 #[test]
 #[needs(MariaDb, LoopDevice)]
 fn a_late_tail_reaches_the_median_and_the_tables() {
-    let place = Place::new();
+    let place = TestDir::new();
     let disk = LoopDevice::at(&place.path("disk"), 500);
     let data = format!("data_dir={}", disk.path().join("data").display());
     let sets = ["rate=800", "cache=16MiB", "durability=sync", &data];
@@ -276,7 +276,7 @@ fn a_late_tail_reaches_the_median_and_the_tables() {
 
 #[test]
 #[needs(MariaDb)]
-fn what_is_still_open_when_the_backlogs_time_is_up_is_counted_and_no_percentile_is_made_of_it() {
+fn arrivals_open_after_backlog_enter_no_percentile() {
     at_once([&["rate=800", "driver=threads", "backlog=500ms"][..], &["driver=loops", "backlog=500ms"][..]], |more| {
         let (trial, _) = across_the_end(more);
         let run = phase(&trial, "loop 1").unwrap();
@@ -305,7 +305,7 @@ fn what_is_still_open_when_the_backlogs_time_is_up_is_counted_and_no_percentile_
 
 #[test]
 fn a_run_whose_operations_end_at_once_has_no_backlog_of_its_own() {
-    let place = Place::new();
+    let place = TestDir::new();
     let output = place.short_run("null", &["--set", "rate=2000"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let trial = place.report()["trials"][0].clone();

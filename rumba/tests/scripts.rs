@@ -326,7 +326,7 @@ fn an_event_that_met_a_conflict_is_begun_again() {
 }
 
 #[test]
-fn random_numbers_counters_and_histograms_are_there_under_all_their_names() {
+fn script_functions_exist_under_all_their_names() {
     let run = Run::new();
     let script = r"
         for _, name in ipairs { 'default', 'uniform', 'gaussian', 'special', 'pareto', 'zipfian' } do
@@ -463,7 +463,7 @@ fn what_statements_take_is_told_once() {
 /// Rows of prepared statements are kept as they came and read where a script fetches them: of every kind, several at a
 /// time, some of them never.
 #[test]
-fn rows_of_prepared_statements_are_those_of_the_same_statement_as_text() {
+fn prepared_and_text_statements_return_the_same_rows() {
     let run = Run::new();
     let script = format!(
         r"{TABLE}

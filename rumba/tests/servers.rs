@@ -17,7 +17,7 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use common::{Place, phase, text};
+use common::{TestDir, phase, text};
 use rumba_core::engine::{EngineConfig, Form};
 use rumba_testkit::mounts::{LoopDevice, fill};
 use serde_json::Value;
@@ -64,7 +64,7 @@ tried! {
 const BY_SETTING: &str = "mysql";
 
 #[test]
-fn every_server_of_the_catalogue_is_tried_with_every_engine_of_the_registry_that_it_has() {
+fn every_catalogue_server_runs_with_each_of_its_engines() {
     let mut engines = registry::engines();
     engines.retain(|engine| engine.info().form == Form::Server && engine.info().name != BY_SETTING);
     let engines: Vec<&str> = engines.iter().map(|engine| engine.info().name).collect();
@@ -89,7 +89,7 @@ fn answers_as_the_oracles_do(engine: &str, server: &str) {
 /// SecantusDB is in no catalogue, and stands for the servers of its protocol that no registry has.
 #[test]
 #[needs(SecantusDb)]
-fn documents_run_to_a_clean_verify_and_answer_as_the_oracle_does() {
+fn document_run_verifies_cleanly_and_matches_the_oracle() {
     let server = rumba_testkit::secantusdb::program().canonicalize().unwrap().display().to_string();
     // It takes a millisecond and more for each record: a few have links, counts and entries of indexes as well.
     runs_to_a_clean_verify("secantusdb", &server, &["maxid1=500", "rate=200"]);
@@ -100,7 +100,7 @@ fn documents_run_to_a_clean_verify_and_answer_as_the_oracle_does() {
 }
 
 /// Two families of servers in one experiment, whoever runs it. Their trials ended with everything verified.
-fn run_beside_each_other(place: &Place, mut run: Command) {
+fn run_beside_each_other(place: &TestDir, mut run: Command) {
     let output = run.output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();
@@ -119,7 +119,7 @@ fn run_beside_each_other(place: &Place, mut run: Command) {
 #[test]
 #[needs(PostgreSql, MariaDb)]
 fn servers_of_two_families_run_beside_each_other() {
-    let place = Place::new();
+    let place = TestDir::new();
     run_beside_each_other(&place, place.short_run("postgresql,innodb", &[]));
 }
 
@@ -128,8 +128,8 @@ const NOBODY: u32 = 65_534;
 
 #[test]
 #[needs(Root, PostgreSql, MariaDb)]
-fn servers_of_two_families_run_beside_each_other_for_a_plain_user() {
-    let place = Place::new();
+fn unprivileged_user_runs_two_server_families_together() {
+    let place = TestDir::new();
     // Where the user may come to: the program may lie below a directory that is root's alone.
     let program = place.path("rumba");
     rumba_testkit::process::executable(&std::fs::read(env!("CARGO_BIN_EXE_rumba")).unwrap(), &program);
@@ -156,7 +156,7 @@ fn is_complaint(line: &str) -> bool {
 
 /// With what is asked for beside the server.
 fn runs_to_a_clean_verify(engine: &str, server: &str, more: &[&str]) {
-    let place = Place::new();
+    let place = TestDir::new();
     let what = format!("{engine} of {server}");
     let mut command = place.short_run(engine, &["--set", &format!("server={server}")]);
     for set in more {
@@ -178,7 +178,7 @@ fn runs_to_a_clean_verify(engine: &str, server: &str, more: &[&str]) {
 }
 
 /// What a finished trial's record holds of a setting.
-fn in_force(place: &Place, trial: &str, name: &str) -> String {
+fn in_force(place: &TestDir, trial: &str, name: &str) -> String {
     let record = std::fs::read(place.path(&format!("out/trials/{trial}/record.json"))).unwrap();
     let record: Value = serde_json::from_slice(&record).unwrap();
     let found = find(&record, name).unwrap_or_else(|| panic!("{trial} has no {name}"));
@@ -197,7 +197,7 @@ fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     }
 }
 
-fn experiment(place: &Place, engines: &str) -> std::process::Output {
+fn experiment(place: &TestDir, engines: &str) -> std::process::Output {
     let text = format!(
         "name = \"servers\"\n[workload.linkbench]\nmaxid1 = 2000\n[run]\nclients = [2]\nrate = 1000\nload_clients = 2\n\
          warmup = \"200ms\"\nloops = 1\nloop = \"500ms\"\n{engines}"
@@ -209,7 +209,7 @@ fn experiment(place: &Place, engines: &str) -> std::process::Output {
 #[test]
 #[needs(Server("mariadb@11.8"))]
 fn a_list_of_page_sizes_makes_a_trial_of_each() {
-    let place = Place::new();
+    let place = TestDir::new();
     let server = "mariadb@11.8";
     let engine = format!(
         "[[engine]]\nname = \"pages\"\nuse = \"innodb\"\nserver = \"{server}\"\n\
@@ -226,7 +226,7 @@ fn a_list_of_page_sizes_makes_a_trial_of_each() {
 #[test]
 #[needs(PostgreSql, LoopDevice, MemoryGroup)]
 fn postgresql_starts_its_repeats_from_kept_data_under_limits() {
-    let place = Place::new();
+    let place = TestDir::new();
     let engine = "[[engine]]\nuse = \"postgresql\"\ncache = \"16MiB\"\nsettings.full_page_writes = [true, false]\n\
                   [limits]\nmemory = \"192MiB\"\nstorage = { backing = \"file\", size = \"1GiB\" }\n";
     let text_of = |engines: &str| {
@@ -254,7 +254,7 @@ fn postgresql_starts_its_repeats_from_kept_data_under_limits() {
 #[test]
 #[needs(Server("postgresql@15"))]
 fn memory_at_the_end_of_the_loops_includes_every_session() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut command = place.rumba(&["run", "linkbench", "--engine", "postgresql", "--out", "out", "--quiet"]);
     let small =
         ["maxid1=2000", "clients=16", "load_clients=2", "warmup=2s", "loops=2", "loop=2s", "server=postgresql@15"];
@@ -276,7 +276,7 @@ fn memory_at_the_end_of_the_loops_includes_every_session() {
 #[needs(MyRocks, Server("mariadb@10.11"), Server("mariadb@11.8"))]
 fn myrocks_compresses_as_the_published_runs_did() {
     for server in ["mariadb@10.11", "mariadb@11.8"] {
-        let place = Place::new();
+        let place = TestDir::new();
         let engine =
             format!("[[engine]]\nname = \"r\"\nuse = \"myrocks\"\nserver = \"{server}\"\ncompression = \"zstd\"\n");
         let output = experiment(&place, &engine);
@@ -289,7 +289,7 @@ fn myrocks_compresses_as_the_published_runs_did() {
 
 #[test]
 fn an_install_that_fails_leaves_nothing_and_names_the_remedy() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut install = place.rumba(&["engines", "install", "mysql@5.6"]);
     // Nobody listens there, so that npm cannot fetch it.
     install.env("npm_config_registry", "http://127.0.0.1:1").env("npm_config_fetch_retries", "0");
@@ -301,8 +301,8 @@ fn an_install_that_fails_leaves_nothing_and_names_the_remedy() {
 
 #[test]
 #[needs(LoopDevice)]
-fn an_install_onto_a_full_disk_says_so_and_where_else_it_could_be() {
-    let place = Place::new();
+fn install_on_a_full_disk_suggests_another_location() {
+    let place = TestDir::new();
     let disk = LoopDevice::at(&place.path("disk"), 4);
     fill(disk.path());
     let mut install = place.rumba(&["engines", "install", "mysql@5.6"]);
@@ -314,7 +314,7 @@ fn an_install_onto_a_full_disk_says_so_and_where_else_it_could_be() {
 #[test]
 #[needs(MariaDb)]
 fn a_server_that_is_here_is_not_fetched_again() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut install = place.rumba(&["engines", "install", "mariadb@10.11"]);
     // A fetch would fail.
     let output = install.env("RUMBA_DEBIAN_MIRROR", "http://127.0.0.1:1").output().unwrap();

@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Place, at_once, children, phase, stop_for, text};
+use common::{TestDir, at_once, children, phase, stop_for, text};
 use rumba_testkit::mounts::LoopDevice;
 use serde_json::Value;
 
@@ -22,14 +22,14 @@ const CALM: &str = "rate=400";
 
 /// A run in a process group of its own, as a shell starts it.
 struct Run {
-    place: Place,
+    place: TestDir,
     child: Child,
     engine: &'static str,
 }
 
 /// What a run has left.
 struct Ended {
-    place: Place,
+    place: TestDir,
     code: Option<i32>,
     report: Value,
     intervals: Vec<Value>,
@@ -37,10 +37,10 @@ struct Ended {
 
 impl Run {
     fn start(engine: &'static str, more: &[&str]) -> Self {
-        Self::start_in(Place::new(), engine, more)
+        Self::start_in(TestDir::new(), engine, more)
     }
 
-    fn start_in(place: Place, engine: &'static str, more: &[&str]) -> Self {
+    fn start_in(place: TestDir, engine: &'static str, more: &[&str]) -> Self {
         let mut command = place.rumba(&["run", "linkbench", "--engine", engine, "--out", "out", "--quiet"]);
         for set in ["maxid1=2000", "clients=2", "load_clients=2", "warmup=0s"].iter().chain(more) {
             command.args(["--set", set]);
@@ -150,7 +150,7 @@ impl Ended {
 }
 
 #[test]
-fn a_trial_that_was_stopped_is_marked_shows_its_gap_by_the_second_and_is_run_again_on_resume() {
+fn paused_trial_is_marked_and_reruns_on_resume() {
     let mut run = Run::start("sqlite", &["loops=2", "loop=4s"]);
     run.await_seconds("loop 1", 1);
     // The loop ends in time: only what could not run in it tells.
@@ -246,7 +246,7 @@ fn stopped_parent(engine: &'static str) {
 }
 
 #[test]
-fn a_reader_that_is_stopped_holds_nobody_back_and_misses_nothing() {
+fn stopped_parent_blocks_no_trial_and_misses_nothing() {
     stopped_parent("sqlite");
 }
 
@@ -258,7 +258,7 @@ fn nor_does_it_where_a_server_is_measured() {
 
 #[test]
 #[needs(MariaDb)]
-fn a_stopped_server_suspends_the_loops_that_it_was_stopped_in_and_makes_none_longer() {
+fn stopped_server_marks_only_its_loops_and_lengthens_none() {
     // The stall watch says nothing of so short a stop, and nothing at all when it is off.
     at_once(["driver=threads", "driver=loops"], |driver| {
         let mut run = Run::start("innodb", &["loops=5", "loop=2s", "stall=0s", driver, CALM]);
@@ -301,9 +301,9 @@ fn a_suspended_load_spoils_the_loads_figures_alone() {
 
 #[test]
 #[needs(MariaDb, LoopDevice)]
-fn a_disk_that_takes_no_writes_for_seconds_is_a_finding_and_no_suspension() {
+fn blocked_disk_is_a_finding_and_not_a_pause() {
     at_once(["sqlite", "innodb"], |engine| {
-        let place = Place::new();
+        let place = TestDir::new();
         let disk = LoopDevice::at(&place.path("disk"), 500);
         let data = format!("data_dir={}", disk.path().join("data").display());
         let mut run = Run::start_in(place, engine, &["loops=2", "loop=4s", "cache=16MiB", "durability=sync", &data]);

@@ -15,7 +15,7 @@ mod existing;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Output;
 
-use common::{Place, compile_lua_module, kill, text};
+use common::{TestDir, compile_lua_module, kill, text};
 use existing::{Existing, PASSWORD};
 use regex::Regex;
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
@@ -34,11 +34,11 @@ const SCRIPTS: [&str; 10] = [
     "select_random_ranges",
 ];
 
-fn sysbench<S: AsRef<std::ffi::OsStr>>(place: &Place, words: &[S]) -> Output {
+fn sysbench<S: AsRef<std::ffi::OsStr>>(place: &TestDir, words: &[S]) -> Output {
     place.rumba(&["sysbench"]).args(words).output().unwrap()
 }
 
-fn succeeds<S: AsRef<std::ffi::OsStr> + std::fmt::Debug>(place: &Place, words: &[S]) -> String {
+fn succeeds<S: AsRef<std::ffi::OsStr> + std::fmt::Debug>(place: &TestDir, words: &[S]) -> String {
     let output = sysbench(place, words);
     assert!(output.status.success(), "{words:?}: {}", text(&output));
     String::from_utf8(output.stdout).unwrap()
@@ -52,7 +52,7 @@ fn figure(said: &str, label: &str) -> f64 {
 }
 
 /// The whole suite: prepare, each script, cleanup.
-fn suite(place: &Place, options: &[&str]) {
+fn suite(place: &TestDir, options: &[&str]) {
     let with = |words: &[&str]| -> Vec<String> { options.iter().chain(words).map(|&word| word.to_owned()).collect() };
     succeeds(place, &with(&["oltp_common", "--tables=2", "--table-size=500", "--threads=2", "prepare"]));
     for script in SCRIPTS {
@@ -83,7 +83,7 @@ fn suite(place: &Place, options: &[&str]) {
 }
 
 /// Each of the tests of single statements.
-fn micro(place: &Place, options: &[&str]) {
+fn micro(place: &TestDir, options: &[&str]) {
     let listed = succeeds(place, &["micro", "tests"]);
     let tests: Vec<&str> = listed.lines().filter_map(|line| Some(line.split_once('\t')?.0)).collect();
     assert!(tests.len() >= 40, "{listed}");
@@ -98,7 +98,7 @@ fn micro(place: &Place, options: &[&str]) {
 
 #[test]
 fn the_suite_runs_with_no_server_at_all() {
-    let place = Place::new();
+    let place = TestDir::new();
     suite(&place, &["--db-driver=sqlite", "--sqlite-synchronous=off"]);
     assert!(place.path("sbtest.sqlite").exists());
 }
@@ -106,7 +106,7 @@ fn the_suite_runs_with_no_server_at_all() {
 #[test]
 #[needs(MariaDb)]
 fn the_suite_runs_over_mariadb_prepared_and_as_text() {
-    let place = Place::new();
+    let place = TestDir::new();
     let server = Existing::start(&[]);
     server.ask("CREATE DATABASE sbtest");
     let (socket, password) =
@@ -122,7 +122,7 @@ fn the_suite_runs_over_mariadb_prepared_and_as_text() {
 #[test]
 #[needs(MariaDb)]
 fn localhost_is_the_usual_socket_unless_a_port_is_named() {
-    let place = Place::new();
+    let place = TestDir::new();
     let server = Existing::start(&[]);
     server.ask("CREATE DATABASE sbtest");
     let run = |more: &[&str]| {
@@ -139,7 +139,7 @@ fn localhost_is_the_usual_socket_unless_a_port_is_named() {
 #[test]
 #[needs(PostgreSql)]
 fn the_suite_runs_over_postgresql() {
-    let place = Place::new();
+    let place = TestDir::new();
     let server = PostgreSql::start(&[], &[]);
     let (host, port) =
         (format!("--pgsql-host={}", server.directory().display()), format!("--pgsql-port={}", server.port()));
@@ -160,8 +160,8 @@ fn await_first_second(child: &mut std::process::Child) -> BufReader<std::process
 
 #[test]
 #[needs(MariaDb)]
-fn a_restart_of_the_server_is_survived_where_its_errors_are_to_be_ignored() {
-    let place = Place::new();
+fn ignored_errors_let_a_run_survive_a_server_restart() {
+    let place = TestDir::new();
     let mut server = Existing::start(&[]);
     server.ask("CREATE DATABASE sbtest");
     let (socket, password) =
@@ -195,7 +195,7 @@ fn a_restart_of_the_server_is_survived_where_its_errors_are_to_be_ignored() {
 
 #[test]
 fn what_it_says_of_itself_is_what_tools_look_for() {
-    let place = Place::new();
+    let place = TestDir::new();
     assert!(succeeds(&place, &["--version"]).starts_with("sysbench 1.1.0"));
     let help = succeeds(&place, &["--help"]);
     for words in ["--threads=N", "--db-driver=STRING", "--mysql-host=", "--pgsql-host=", "--sqlite-db="] {
@@ -215,7 +215,7 @@ fn what_it_says_of_itself_is_what_tools_look_for() {
 
 #[test]
 fn a_script_without_options_of_its_own_finds_what_it_was_given() {
-    let place = Place::new();
+    let place = TestDir::new();
     let script = "function prepare() print(sysbench.opt.table_size + 1) end function event() end";
     std::fs::write(place.path("plain.lua"), script).unwrap();
     assert!(succeeds(&place, &["plain.lua", "--table-size=7", "prepare"]).contains("\n8\n"));
@@ -225,7 +225,7 @@ fn a_script_without_options_of_its_own_finds_what_it_was_given() {
 #[test]
 #[needs(CCompiler)]
 fn a_module_in_c_calls_lua_in_the_program() {
-    let place = Place::new();
+    let place = TestDir::new();
     compile_lua_module(&place);
     let script = "local twice = require('twice')
         function event() assert(twice(21) == 42 and not pcall(twice, 'many')) end";
@@ -236,7 +236,7 @@ fn a_module_in_c_calls_lua_in_the_program() {
 
 #[test]
 fn the_banner_comes_first_unless_little_is_to_be_said() {
-    let place = Place::new();
+    let place = TestDir::new();
     let script = "sysbench.cmdline.options = { mode = {'Which', 'fast'} } print('loaded')
         function help(tid) print(tid) sysbench.cmdline.print_test_options() end function event() end";
     std::fs::write(place.path("own.lua"), script).unwrap();
@@ -250,7 +250,7 @@ fn the_banner_comes_first_unless_little_is_to_be_said() {
 
 #[test]
 fn a_rate_that_cannot_be_served_ends_the_run() {
-    let place = Place::new();
+    let place = TestDir::new();
     let output = sysbench(&place, &["--rate=2000000000", "--verbosity=1", "--time=60", "cpu", "run"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     assert!(text(&output).starts_with("FATAL: The event queue is full. "), "{}", text(&output));
@@ -266,7 +266,7 @@ fn a_rate_that_cannot_be_served_ends_the_run() {
 
 #[test]
 fn a_dry_run_needs_no_server() {
-    let place = Place::new();
+    let place = TestDir::new();
     // Nobody listens there.
     let dry = ["--mysql-dry-run", "--mysql-port=1", "oltp_read_write", "--tables=2", "--table-size=5000"];
     succeeds(&place, &[&dry[..], &["prepare"]].concat());
@@ -288,8 +288,8 @@ fn a_dry_run_needs_no_server() {
 }
 
 #[test]
-fn how_long_statements_took_is_told_with_all_the_verbosity_there_is() {
-    let place = Place::new();
+fn statement_times_are_reported_at_maximum_verbosity() {
+    let place = TestDir::new();
     let options = ["--db-driver=sqlite", "--db-debug", "oltp_read_only", "--table-size=500"];
     succeeds(&place, &[&options[..], &["prepare"]].concat());
     let run = ["--events=50", "--time=0", "run"];
@@ -303,15 +303,15 @@ fn how_long_statements_took_is_told_with_all_the_verbosity_there_is() {
 }
 
 /// A script that naps for a millisecond in each event, with more functions of its own.
-fn nap(place: &Place, more: &str) {
+fn nap(place: &TestDir, more: &str) {
     let script = "ffi.cdef[[int usleep(unsigned int);]]\nfunction event() ffi.C.usleep(1000) end\n";
     std::fs::write(place.path("nap.lua"), format!("{script}{more}")).unwrap();
 }
 
 /// They were taken from those that were asked for: the warm-up ended with them, and its events were told as the run's.
 #[test]
-fn events_of_a_warm_up_are_neither_told_nor_taken_from_those_that_are_asked_for() {
-    let place = Place::new();
+fn warmup_events_are_not_reported_or_counted() {
+    let place = TestDir::new();
     let more = "local began, nap = 0, event\nfunction event() began = began + 1 nap() end
         function thread_done() print('began: ' .. began) end";
     nap(&place, more);
@@ -327,8 +327,8 @@ fn events_of_a_warm_up_are_neither_told_nor_taken_from_those_that_are_asked_for(
 
 /// They were so long after the warm-up, and one at the very start told of nothing.
 #[test]
-fn checkpoints_are_so_long_after_the_start_of_the_warm_up_and_within_it_there_are_none() {
-    let place = Place::new();
+fn checkpoint_times_include_warmup_but_none_fall_in_it() {
+    let place = TestDir::new();
     nap(&place, "");
     let words = ["nap.lua", "--warmup-time=2", "--time=2", "--report-checkpoints=0,1,3,3", "run"];
     let said = succeeds(&place, &words);
@@ -342,7 +342,7 @@ fn checkpoints_are_so_long_after_the_start_of_the_warm_up_and_within_it_there_ar
 /// A server that had not yet answered anything was none, and a parser of the lines found another form.
 #[test]
 fn statements_are_told_from_when_a_driver_is_asked_for() {
-    let place = Place::new();
+    let place = TestDir::new();
     nap(&place, "function thread_init() drv = sysbench.sql.driver('sqlite') end");
     let words = ["nap.lua", "--db-driver=sqlite", "--time=2", "--report-interval=1", "run"];
     let said = succeeds(&place, &words);
@@ -353,7 +353,7 @@ fn statements_are_told_from_when_a_driver_is_asked_for() {
 
 #[test]
 fn a_command_of_all_threads_that_fails_in_one_fails() {
-    let place = Place::new();
+    let place = TestDir::new();
     let script = "local function fill() assert(sysbench.tid == 0, 'no room') end
         sysbench.cmdline.commands = { fill = { fill, sysbench.cmdline.PARALLEL_COMMAND } }";
     std::fs::write(place.path("fill.lua"), script).unwrap();
@@ -364,7 +364,7 @@ fn a_command_of_all_threads_that_fails_in_one_fails() {
 
 #[test]
 fn what_waits_is_told_while_it_runs_at_a_rate() {
-    let place = Place::new();
+    let place = TestDir::new();
     let script = "ffi.cdef[[int usleep(unsigned int);]]\nfunction event() ffi.C.usleep(2000) end";
     std::fs::write(place.path("nap.lua"), script).unwrap();
     let words = ["--rate=2000", "--time=2", "--report-interval=1", "--report-json=r.json", "run"];
@@ -383,7 +383,7 @@ fn what_waits_is_told_while_it_runs_at_a_rate() {
 
 #[test]
 fn mistakes_are_refused_in_its_words() {
-    let place = Place::new();
+    let place = TestDir::new();
     for (words, said) in [
         (&["nowhere", "run"][..], "FATAL: Cannot find benchmark 'nowhere': no such built-in test, file or module"),
         (&["oltp_read_only", "--tabels=3", "run"], "invalid option: --tabels=3\ndid you mean --tables?"),
@@ -420,7 +420,7 @@ fn expressions_that_tools_have_for_its_output_match_once() {
             r"lat \(ms,95%\): (\d+\.\d+) err/s: (\d+\.\d+) reconn/s: (\d+\.\d+)",
         ),
     ];
-    let place = Place::new();
+    let place = TestDir::new();
     let options = ["--db-driver=sqlite", "--sqlite-synchronous=off", "oltp_read_only", "--table-size=100"];
     succeeds(&place, &[&options[..], &["prepare"]].concat());
     for (layout, time) in
@@ -439,7 +439,7 @@ fn expressions_that_tools_have_for_its_output_match_once() {
 
 #[test]
 fn reports_come_while_it_runs_and_at_its_end() {
-    let place = Place::new();
+    let place = TestDir::new();
     std::fs::write(
         place.path("nap.lua"),
         "ffi.cdef[[int usleep(unsigned int);]]\nlocal events = 0
@@ -465,7 +465,7 @@ fn reports_come_while_it_runs_and_at_its_end() {
 
 #[test]
 fn the_built_in_tests_run_as_they_do_there() {
-    let place = Place::new();
+    let place = TestDir::new();
     let said = succeeds(&place, &["cpu", "--cpu-max-prime=100", "--events=50", "--time=0", "--threads=2", "run"]);
     assert!(said.contains("CPU speed:\n    events per second:"), "{said}");
     assert_eq!(figure(&said, "total number of events:"), 50.0);
@@ -490,7 +490,7 @@ fn the_built_in_tests_run_as_they_do_there() {
 
 #[test]
 fn hooks_options_and_commands_of_a_script_are_its_own() {
-    let place = Place::new();
+    let place = TestDir::new();
     std::fs::write(
         place.path("own.lua"),
         "sysbench.cmdline.options = { size = { 'A size', 3 } }
@@ -512,7 +512,7 @@ fn hooks_options_and_commands_of_a_script_are_its_own() {
 
 #[test]
 fn a_script_is_told_its_path_if_it_has_one() {
-    let place = Place::new();
+    let place = TestDir::new();
     std::fs::write(place.path("own.lua"), "print(sysbench.cmdline.script_path, test, sysbench.test.path)").unwrap();
     let said = succeeds(&place, &["own.lua"]);
     assert!(said.contains("own.lua\town.lua\town.lua\n"), "{said}");
@@ -523,8 +523,8 @@ fn a_script_is_told_its_path_if_it_has_one() {
 }
 
 #[test]
-fn a_value_that_a_script_does_not_take_is_refused_as_an_option_that_it_does_not_have() {
-    let place = Place::new();
+fn invalid_script_option_value_is_refused() {
+    let place = TestDir::new();
     let script = "
         local function positive(name, value)
             if value == nil then error(ffi.string(name) .. ' needs a number', 0) end
@@ -550,7 +550,7 @@ fn a_value_that_a_script_does_not_take_is_refused_as_an_option_that_it_does_not_
 
 #[test]
 fn an_interrupt_prints_what_was_measured() {
-    let place = Place::new();
+    let place = TestDir::new();
     std::fs::write(place.path("spin.lua"), "function event() for i = 1, 100 do end end").unwrap();
     let mut command = place.rumba(&["sysbench", "spin.lua", "--time=0", "--report-interval=1", "run"]);
     let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();

@@ -23,7 +23,7 @@ use rumba_testkit::allocations::{self, Counting};
 use rumba_testkit::instructions::{self, Work};
 use rumba_testkit::mariadb::MariaDb;
 use rumba_workload_sysbench::{Interpreter, memory};
-use script_cost::Asked;
+use script_cost::ScriptInvocation;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -97,7 +97,7 @@ fn a_client_with_its_interpreter_is_small() {
     let _server = server(dir.path());
     let cells = Arc::new(Cells::new(1));
     let socket = dir.path().join("s");
-    let asked = Asked::run(socket.to_str().unwrap(), "oltp_point_select");
+    let asked = ScriptInvocation::run(socket.to_str().unwrap(), "oltp_point_select");
     let mut runs = Vec::new();
     let before = allocations::bytes();
     for _ in 0..CLIENTS {
@@ -116,7 +116,7 @@ fn a_client_with_its_interpreter_is_small() {
 /// In the build that tests are of; `scripts/instructions` counts in the release, which would be made for this test alone.
 #[test]
 #[needs(Valgrind)]
-fn a_point_select_of_a_script_takes_no_more_instructions_than_allowed() {
+fn point_select_script_stays_within_its_instruction_limit() {
     // From 1860 to 1890 are counted in a build for debugging, with what counts allocations; 1321 in the release.
     const MOST: u64 = 1955;
     let dir = tempfile::tempdir().unwrap();
@@ -158,7 +158,7 @@ fn rows_of_prepare() {
     let Some(asked) = instructions::asked() else { return };
     let begins =
         ["CREATE DATABASE IF NOT EXISTS rows_of_prepare", "USE rows_of_prepare", "DROP TABLE IF EXISTS sbtest1"];
-    let asked = Asked {
+    let asked = ScriptInvocation {
         socket: asked.directory.to_str().unwrap(),
         begins: &begins,
         script: "oltp_point_select",
@@ -172,7 +172,7 @@ fn rows_of_prepare() {
 /// A list of ten values and the ten rows that have them, which are kept until the script looks at them.
 #[test]
 #[needs(Valgrind)]
-fn ten_random_points_of_a_script_take_no_more_instructions_than_allowed() {
+fn random_points_script_stays_within_its_instruction_limit() {
     // From 11,100 are counted in a build for debugging; 8,360 in the release, and of sysbench 1.0.20 20,975.
     const MOST: u64 = 11_700;
     let dir = tempfile::tempdir().unwrap();

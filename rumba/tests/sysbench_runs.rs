@@ -16,7 +16,7 @@ mod prepared;
 
 use std::process::{Command, Output};
 
-use common::{Place, text};
+use common::{TestDir, text};
 use existing::{Existing, PASSWORD};
 use laws::{Level, Verdict};
 use rumba_core::engine::Brought;
@@ -24,12 +24,12 @@ use rumba_core::engine::Brought;
 /// Other people's scripts, which are not kept here.
 const SCRIPTS: Brought = Brought { variable: "RUMBA_SYSBENCH_SCRIPTS", page: "docs/sysbench.md" };
 
-fn sysbench(place: &Place, script: &str, words: &[&str]) -> Output {
+fn sysbench(place: &TestDir, script: &str, words: &[&str]) -> Output {
     std::fs::write(place.path("own.lua"), format!("ffi.cdef[[int usleep(unsigned int);]]\n{script}")).unwrap();
     place.rumba(&["sysbench", "own.lua"]).args(words).output().unwrap()
 }
 
-fn succeeds(place: &Place, script: &str, words: &[&str]) -> String {
+fn succeeds(place: &TestDir, script: &str, words: &[&str]) -> String {
     let output = sysbench(place, script, words);
     assert!(output.status.success(), "{}", text(&output));
     text(&output)
@@ -50,7 +50,7 @@ fn intervals(said: &str) -> Vec<&str> {
 /// The counts of the interval in which a checkpoint fell were near 0, because it took them away.
 #[test]
 fn an_interval_with_a_checkpoint_tells_all_that_happened_in_it() {
-    let place = Place::new();
+    let place = TestDir::new();
     let script = "function event() ffi.C.usleep(2000) ffi.C.sb_counter_inc(0, ffi.C.SB_CNT_READ) end";
     let words = ["--time=4", "--report-interval=2", "--report-checkpoints=1,3", "run"];
     let said = succeeds(&place, script, &words);
@@ -71,7 +71,7 @@ fn an_interval_with_a_checkpoint_tells_all_that_happened_in_it() {
 
 #[test]
 fn clients_that_are_not_ready_in_time_end_the_program() {
-    let place = Place::new();
+    let place = TestDir::new();
     let script = "function thread_init() ffi.C.usleep(60e6) end function event() end";
     let output = sysbench(&place, script, &["--threads=2", "--thread-init-timeout=1", "run"]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
@@ -87,7 +87,7 @@ fn clients_that_are_not_ready_in_time_end_the_program() {
 /// What waited at the end of a warm-up was served after it, and its wait told as the response of what was measured.
 #[test]
 fn what_the_warm_up_made_wait_is_not_told_of_what_is_measured() {
-    let place = Place::new();
+    let place = TestDir::new();
     // The first event takes the whole warm-up and half a second more.
     let script = "local is_first = true
         function event() ffi.C.usleep(is_first and 3500000 or 1000) is_first = false end";
@@ -100,8 +100,8 @@ fn what_the_warm_up_made_wait_is_not_told_of_what_is_measured() {
 }
 
 #[test]
-fn a_run_that_does_not_end_with_its_time_is_ended_by_force_and_says_what_it_left() {
-    let place = Place::new();
+fn overdue_run_is_forced_to_end_and_reports_what_it_left() {
+    let place = TestDir::new();
     let script = "function event() ffi.C.usleep(sysbench.tid == 0 and 60e6 or 1000) end";
     let words = ["--threads=3", "--time=1", "--forced-shutdown=1", "run"];
     let output = sysbench(&place, script, &words);
@@ -113,14 +113,14 @@ fn a_run_that_does_not_end_with_its_time_is_ended_by_force_and_says_what_it_left
 }
 
 /// What `--report-json=r.json` has left.
-fn document(place: &Place) -> serde_json::Value {
+fn document(place: &TestDir) -> serde_json::Value {
     serde_json::from_str(&std::fs::read_to_string(place.path("r.json")).unwrap()).unwrap()
 }
 
 /// Its error threw the whole run away: a server that went away at the end cost all that was measured.
 #[test]
 fn what_fails_when_all_is_measured_costs_no_report() {
-    let place = Place::new();
+    let place = TestDir::new();
     for function in ["thread_done", "done"] {
         let script = format!("function event() ffi.C.usleep(1000) end function {function}() error('gone', 0) end");
         let words = ["--threads=2", "--events=40", "--time=0", "--report-json=r.json", "run"];
@@ -151,8 +151,8 @@ fn what_fails_when_all_is_measured_costs_no_report() {
 }
 
 #[test]
-fn the_document_of_a_run_that_fails_tells_what_was_measured_until_then() {
-    let place = Place::new();
+fn json_report_of_a_failed_run_keeps_its_measurements() {
+    let place = TestDir::new();
     let script = "local events = 0
         function event()
             events = events + 1
@@ -178,8 +178,8 @@ fn the_document_of_a_run_that_fails_tells_what_was_measured_until_then() {
 
 /// What was there is another run's, and would be taken for this one's.
 #[test]
-fn a_run_that_fails_before_anything_is_measured_leaves_no_other_run_s_document() {
-    let place = Place::new();
+fn run_failing_early_leaves_no_stale_json_report() {
+    let place = TestDir::new();
     let init = "function init() error('no') end function event() end";
     let thread_init = "function thread_init() error('no') end function event() end";
     let first_event = "function event() error('no') end";
@@ -199,8 +199,8 @@ fn a_run_that_fails_before_anything_is_measured_leaves_no_other_run_s_document()
 }
 
 #[test]
-fn a_document_that_cannot_be_written_is_refused_before_anything_runs() {
-    let place = Place::new();
+fn unwritable_json_report_is_refused_before_start() {
+    let place = TestDir::new();
     let script = "function init() print('init') end function event() end";
     for file in ["nowhere/r.json", "."] {
         let output = sysbench(&place, script, &[&format!("--report-json={file}"), "--events=1", "run"]);
@@ -222,7 +222,7 @@ fn a_document_that_cannot_be_written_is_refused_before_anything_runs() {
 
 #[test]
 fn what_fails_before_the_run_is_told_without_its_banner() {
-    let place = Place::new();
+    let place = TestDir::new();
     for (script, words) in [
         ("function init() error('no') end function event() end", "FATAL: `init' function failed: own.lua:2: no"),
         ("function init() end", "FATAL: cannot find the event() function in own.lua"),
@@ -240,7 +240,7 @@ fn what_fails_before_the_run_is_told_without_its_banner() {
 
 #[test]
 fn a_name_in_a_file_of_options_that_nobody_knows_is_warned_of() {
-    let place = Place::new();
+    let place = TestDir::new();
     std::fs::write(place.path("own.cnf"), "threads=1\ntabels=4\ntables=2\ntables=3\n").unwrap();
     let script = "sysbench.cmdline.options = { tables = {'How many', 1} }
         function event() assert(sysbench.opt.tables == 3) end";
@@ -258,8 +258,8 @@ fn a_name_in_a_file_of_options_that_nobody_knows_is_warned_of() {
 const ON_LOOPS: &str = "--threads=256";
 
 #[test]
-fn a_client_that_loops_without_a_statement_holds_no_report_of_the_others_back() {
-    let place = Place::new();
+fn busy_client_without_statements_delays_no_report() {
+    let place = TestDir::new();
     let script = "function event()
             if sysbench.tid == 0 then while true do end end
             ffi.C.usleep(500)
@@ -281,8 +281,8 @@ fn a_client_that_loops_without_a_statement_holds_no_report_of_the_others_back() 
 }
 
 #[test]
-fn a_script_that_blocks_by_itself_works_where_clients_share_a_thread() {
-    let place = Place::new();
+fn blocking_script_works_when_clients_share_a_thread() {
+    let place = TestDir::new();
     let script = "function event()
             ffi.C.usleep(100)
             assert(sysbench.tid % 64 > 0 or os.execute('true'))
@@ -292,8 +292,8 @@ fn a_script_that_blocks_by_itself_works_where_clients_share_a_thread() {
 }
 
 #[test]
-fn a_script_runs_by_its_first_line_and_by_its_name_on_the_path_of_lua() {
-    let place = Place::new();
+fn script_runs_by_its_shebang_and_by_name_on_the_lua_path() {
+    let place = TestDir::new();
     let bin = place.path("bin");
     std::fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_rumba"), bin.join("sysbench")).unwrap();
@@ -329,7 +329,7 @@ fn a_script_runs_by_its_first_line_and_by_its_name_on_the_path_of_lua() {
 
 #[test]
 fn reports_of_a_script_s_choice_are_the_ones_that_come() {
-    let place = Place::new();
+    let place = TestDir::new();
     let with = |hook: &str| {
         let script = format!(
             "function event() ffi.C.usleep(1000) ffi.C.sb_counter_inc(0, ffi.C.SB_CNT_READ) end
@@ -353,8 +353,8 @@ fn reports_of_a_script_s_choice_are_the_ones_that_come() {
 
 #[test]
 #[needs(MariaDb)]
-fn a_collection_in_the_middle_of_a_call_may_send_statements_to_mariadb() {
-    let place = Place::new();
+fn gc_finalizer_inside_a_call_may_query_mariadb() {
+    let place = TestDir::new();
     let server = Existing::start(&[]);
     server.ask("CREATE DATABASE sbtest");
     let socket = format!("--mysql-socket={}", server.socket.display());
@@ -386,7 +386,7 @@ const DRAWN: [(&str, usize); 14] = [
 const DRAWS: usize = 50_000;
 
 /// How often each class of each came, by a program: where a seed counts, in a thread of a run.
-fn drawn(place: &Place, program: &mut Command, words: &[&str]) -> Vec<Vec<f64>> {
+fn drawn(place: &TestDir, program: &mut Command, words: &[&str]) -> Vec<Vec<f64>> {
     let draws: String =
         DRAWN.map(|(draw, classes)| format!("count({classes}, function() return {draw} end)\n")).concat();
     let script = format!(
@@ -435,7 +435,7 @@ fn law_of(draw: &str, kind: &str, classes: usize) -> laws::Law {
 #[test]
 #[needs(Sysbench)]
 fn numbers_are_distributed_as_sysbench_draws_them() {
-    let place = Place::new();
+    let place = TestDir::new();
     for kind in ["uniform", "gaussian", "special", "pareto"] {
         let kind_word = format!("--rand-type={kind}");
         let theirs = drawn(&place, &mut Command::new("sysbench"), &[&kind_word, "--rand-seed=11"]);
@@ -460,8 +460,8 @@ fn numbers_are_distributed_as_sysbench_draws_them() {
 }
 
 #[test]
-fn clients_write_before_their_first_event_where_they_are_asked_to() {
-    let place = Place::new();
+fn clients_write_before_their_first_event_on_request() {
+    let place = TestDir::new();
     let options = ["--db-driver=sqlite", "--sqlite-synchronous=off", "--tables=2", "--table-size=200", "--threads=2"];
     let sysbench = |words: &[&str]| {
         let output = place.rumba(&["sysbench"]).args(words).args(options).output().unwrap();
@@ -494,7 +494,7 @@ fn brought(directory: &std::path::Path) -> Vec<String> {
 #[test]
 #[needs(Brought(SCRIPTS), Sysbench, MariaDb)]
 fn scripts_that_somebody_brings_run_as_they_do_in_sysbench() {
-    let place = Place::new();
+    let place = TestDir::new();
     let server = Existing::start(&[]);
     let root = std::path::PathBuf::from(std::env::var_os(SCRIPTS.variable).unwrap());
     let socket = format!("--mysql-socket={}", server.socket.display());

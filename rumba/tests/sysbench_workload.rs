@@ -9,7 +9,7 @@ mod common;
 
 use std::process::{Command, Output};
 
-use common::{CALM, Place, compile_lua_module, phase, text};
+use common::{CALM, TestDir, compile_lua_module, phase, text};
 use rumba_core::workload::SCRIPT_TEXT;
 use serde_json::Value;
 
@@ -17,11 +17,11 @@ const TABLES: &str = "options=--tables=3 --table-size=400";
 /// More rows than go together: ids stay without holes from one batch to the next.
 const SEVERAL_BATCHES: &str = "options=--tables=3 --table-size=7000";
 
-fn run(place: &Place, engine: &str, more: &[&str]) -> Command {
+fn run(place: &TestDir, engine: &str, more: &[&str]) -> Command {
     run_into(place, "out", engine, more)
 }
 
-fn run_into(place: &Place, out: &str, engine: &str, more: &[&str]) -> Command {
+fn run_into(place: &TestDir, out: &str, engine: &str, more: &[&str]) -> Command {
     let mut command = place.rumba(&["run", "sysbench", "--engine", engine, "--out", out, "--quiet"]);
     for set in ["clients=2", CALM, "load_clients=2", "warmup=100ms", "loops=1", "loop=400ms"] {
         command.args(["--set", set]);
@@ -33,7 +33,7 @@ fn run_into(place: &Place, out: &str, engine: &str, more: &[&str]) -> Command {
 }
 
 /// Runs it to its end; its trials.
-fn trials(place: &Place, engine: &str, more: &[&str]) -> Vec<Value> {
+fn trials(place: &TestDir, engine: &str, more: &[&str]) -> Vec<Value> {
     let output = run(place, engine, more).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();
@@ -42,7 +42,7 @@ fn trials(place: &Place, engine: &str, more: &[&str]) -> Vec<Value> {
 }
 
 /// The same into another place.
-fn trials_in(place: &Place, out: &str, more: &[&str]) -> Vec<Value> {
+fn trials_in(place: &TestDir, out: &str, more: &[&str]) -> Vec<Value> {
     let output = run_into(place, out, "sqlite", more).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let output = place.rumba(&["report", out, "--json"]).output().unwrap();
@@ -50,7 +50,7 @@ fn trials_in(place: &Place, out: &str, more: &[&str]) -> Vec<Value> {
     report["trials"].as_array().unwrap().clone()
 }
 
-fn refused(place: &Place, more: &[&str]) -> String {
+fn refused(place: &TestDir, more: &[&str]) -> String {
     let output = run(place, "sqlite", more).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     in_a_line(&output)
@@ -75,7 +75,7 @@ fn measured(trial: &Value) {
 
 #[test]
 fn repeats_start_from_the_rows_that_prepare_has_loaded() {
-    let place = Place::new();
+    let place = TestDir::new();
     let all = trials(&place, "sqlite", &[TABLES, "repeats=2", "repeats_from=kept"]);
     assert_eq!(all.len(), 3);
     let load = phase(&all[0], "load").unwrap();
@@ -88,7 +88,7 @@ fn repeats_start_from_the_rows_that_prepare_has_loaded() {
 }
 
 fn runs_over(engine: &str, server: &str) {
-    let place = Place::new();
+    let place = TestDir::new();
     for (number, script) in ["oltp_read_write", "micro"].into_iter().enumerate() {
         let script = format!("script={script}");
         let server = format!("server={server}");
@@ -140,7 +140,7 @@ end
 
 #[test]
 fn a_script_of_ones_own_is_run_as_it_is() {
-    let place = Place::new();
+    let place = TestDir::new();
     std::fs::write(place.path("own.lua"), OWN).unwrap();
     let output =
         run(&place, "sqlite", &["script=own.lua", "options=--rows=70", "load_clients=4"]).arg("--json").output();
@@ -163,7 +163,7 @@ fn a_script_of_ones_own_is_run_as_it_is() {
 /// A table that had grown to 600 MB was divided by the 43 KB of the load: 14,456 bytes per byte.
 #[test]
 fn a_script_that_writes_rows_has_no_logical_size_after() {
-    let place = Place::new();
+    let place = TestDir::new();
     let writing =
         format!("{OWN}\nlocal read = event\nfunction event() read() con:query([[UPDATE own SET word = 'word']]) end\n");
     std::fs::write(place.path("own.lua"), writing).unwrap();
@@ -193,7 +193,7 @@ fn a_script_that_writes_rows_has_no_logical_size_after() {
 
 #[test]
 fn logical_bytes_follow_the_rows_that_events_insert_and_delete() {
-    let place = Place::new();
+    let place = TestDir::new();
     for (out, script, sign) in [("inserted", "oltp_insert", 1.0), ("deleted", "oltp_delete", -1.0)] {
         let trial = &trials_in(&place, out, &[TABLES, &format!("script={script}")])[0];
         let bytes = |name: &str| phase(trial, name).unwrap()["logical_bytes"].as_f64().unwrap();
@@ -207,8 +207,8 @@ fn logical_bytes_follow_the_rows_that_events_insert_and_delete() {
 
 /// Its function was looked for outside of all protection, and the process ended.
 #[test]
-fn a_script_that_fails_while_its_function_is_looked_for_ends_the_trial_in_its_own_words() {
-    let place = Place::new();
+fn script_error_in_function_lookup_ends_the_trial_verbatim() {
+    let place = TestDir::new();
     let script = "sysbench.cmdline = setmetatable({ options = {}, commands = { prepare = { function() end } } },
         { __index = function(_, name) error('there is no ' .. name) end })
         function event() end";
@@ -221,8 +221,8 @@ fn a_script_that_fails_while_its_function_is_looked_for_ends_the_trial_in_its_ow
 }
 
 #[test]
-fn the_tests_of_a_suite_start_from_one_load_and_are_compared_test_by_test() {
-    let place = Place::new();
+fn suite_tests_share_one_load_and_are_compared_per_test() {
+    let place = TestDir::new();
     let file = r#"
 name = "suite"
 [workload.sysbench]
@@ -278,7 +278,7 @@ holds = 'ops_per_s("full/point-pk") > ops_per_s("full/insert")'
 /// Trials of two texts are no repeats of each other, whichever file they are in.
 #[test]
 fn a_script_whose_module_was_changed_does_not_go_on_with_a_run() {
-    let place = Place::new();
+    let place = TestDir::new();
     std::fs::write(place.path("mine.lua"), "require('theirs')\nfunction event() theirs() end\n").unwrap();
     let module = |text: &str| std::fs::write(place.path("theirs.lua"), text).unwrap();
     module("function theirs() end\n");
@@ -303,7 +303,7 @@ fn a_script_whose_module_was_changed_does_not_go_on_with_a_run() {
 #[test]
 #[needs(CCompiler)]
 fn a_module_in_c_is_a_part_of_the_script_s_text() {
-    let place = Place::new();
+    let place = TestDir::new();
     compile_lua_module(&place);
     let script = "local twice = require('twice') function event() assert(twice(2) == 4) end";
     std::fs::write(place.path("mine.lua"), script).unwrap();
@@ -315,7 +315,7 @@ fn a_module_in_c_is_a_part_of_the_script_s_text() {
 /// As an experiment's own settings are: in its file, on the command line in any order, checked before anything is made.
 #[test]
 fn a_scripts_options_are_settings_of_the_experiment() {
-    let place = Place::new();
+    let place = TestDir::new();
     let file = |settings: &str| {
         let rest = "[run]\nclients = 1\nload_clients = 1\nwarmup = \"0s\"\nloops = 1\nloop = \"200ms\"\n[[engine]]\nname = \"sqlite\"\n";
         format!("name = \"named\"\n[workload.sysbench]\n{settings}\n{rest}")
@@ -356,7 +356,7 @@ fn a_scripts_options_are_settings_of_the_experiment() {
 
 #[test]
 fn mistakes_are_refused_before_anything_is_made() {
-    let place = Place::new();
+    let place = TestDir::new();
     let words = refused(&place, &["options=--threads=4"]);
     assert!(words.contains("--threads is not a script's to say") && words.contains("run.clients"), "{words}");
     let words = refused(&place, &["script=oltp_readwrite"]);
@@ -379,7 +379,7 @@ fn mistakes_are_refused_before_anything_is_made() {
 /// A test that reads after the writes reads tables that were written to, as its record says, and whole all the same.
 #[test]
 fn a_test_after_the_writes_begins_with_them_from_the_same_load() {
-    let place = Place::new();
+    let place = TestDir::new();
     let all = trials(&place, "sqlite", &["suite=point-query-post", TABLES]);
     let worn = &all[0];
     measured(worn);
@@ -393,7 +393,7 @@ fn a_test_after_the_writes_begins_with_them_from_the_same_load() {
 /// Ids that the script draws itself begin in tables without rows.
 #[test]
 fn inserts_with_ids_of_their_own_are_proven_from_empty_tables() {
-    let place = Place::new();
+    let place = TestDir::new();
     let more = ["script=oltp_insert", "tables=3", "table_size=1000000", "auto_inc=false"];
     trials(&place, "sqlite", &more).iter().for_each(measured);
 }

@@ -28,7 +28,7 @@ mod serializable;
 
 use std::task::{Context, Poll};
 
-use common::{Place, phase, text};
+use common::{TestDir, phase, text};
 use rumba_core::check::Check;
 use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Session};
 use rumba_core::setting::{Settings, Value};
@@ -60,7 +60,7 @@ fn runs_over(engine: &str, server: Option<&str>) -> Vec<String> {
 /// Runs the mix, makes transactions meet, kills the database and looks for what it had acknowledged; the promises that
 /// were not kept in full, each with what was seen.
 fn runs(engine: &str, server: Option<&str>, statements: &str) -> Vec<String> {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut command = place.rumba(&["run", "tpcc", "--engine", engine, "--out", "out", "--quiet", "--verify", "acid"]);
     // A server is first told its statements, and does far less until the kill than an engine in the process.
     let crash = if server.is_some() { "crash=1500ms" } else { "crash=1s" };
@@ -198,9 +198,9 @@ fn tpcc_runs_over_postgresql() {
 /// Several statements in one round trip need an engine that takes them so.
 #[test]
 #[needs(Server("mariadb@10.11"))]
-fn statements_that_cannot_be_grouped_are_refused_before_anything_is_loaded() {
+fn ungroupable_statements_are_refused_before_the_load() {
     for (engine, remedy) in [("innodb", "set prepared = false"), ("sqlite", "it is embedded and has no round trips")] {
-        let place = Place::new();
+        let place = TestDir::new();
         let mut command = place.rumba(&["run", "tpcc", "--engine", engine, "--out", "out", "--quiet"]);
         for set in ["warehouses=1", "statements=grouped", "clients=1", "loops=1", "loop=1s"] {
             command.args(["--set", set]);
@@ -216,7 +216,7 @@ fn statements_that_cannot_be_grouped_are_refused_before_anything_is_loaded() {
 /// table, space by space: neither that nor the damage is a fault of the trial, and both are told.
 #[test]
 fn what_is_lost_is_counted_for_each_durability() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut command =
         place.rumba(&["run", "tpcc", "--engine", "rocksdb", "--out", "out", "--quiet", "--verify", "acid"]);
     let small = ["warehouses=2", "customers=60", "items=500", "crash=1s", "durability=sync,no-sync,none"];
@@ -251,7 +251,7 @@ fn what_is_lost_is_counted_for_each_durability() {
 /// Terminals key and think as the specification wants them to, from the first second on, and none of that is response time.
 #[test]
 fn terminals_key_before_they_enter() {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut command = place.rumba(&["run", "tpcc", "--engine", "sqlite", "--out", "out", "--quiet"]);
     for set in ["warehouses=2", "customers=60", "items=500", "think=spec", "clients=20", "load_clients=1"] {
         command.args(["--set", set]);
@@ -284,8 +284,8 @@ fn terminals_key_before_they_enter() {
 
 /// What is divided otherwise is other data: each way has a load of its own, and its runs start from that.
 #[test]
-fn the_same_warehouses_in_one_set_and_in_two_are_tests_with_a_load_each() {
-    let place = Place::new();
+fn each_warehouse_split_is_a_test_with_its_own_load() {
+    let place = TestDir::new();
     let toml = "name = \"splits\"\n[workload.tpcc]\nwarehouses = 2\nsplits = \"1,2\"\ncustomers = 20\nitems = 200\n\
                 [run]\nload_clients = 1\nclients = [2, 4]\nwarmup = \"0s\"\nloops = 1\nloop = \"300ms\"\n\
                 [[engine]]\nname = \"sqlite\"\n\
@@ -410,7 +410,7 @@ impl Worked {
 }
 
 #[test]
-fn a_client_leaves_the_data_consistent_and_nothing_is_looked_at_in_vain() {
+fn client_leaves_consistent_data_and_checks_examine_rows() {
     let worked = [Worked::new(&Sqlite, "plain"), Worked::new(&Sqlite, "batched"), Worked::new(&Lmdb, "plain")];
     worked.iter().for_each(|worked| looked_at(&worked.checks()));
     // With the same inputs they have done the same: orders, lines, payments, their cents, deliveries.
@@ -444,7 +444,7 @@ fn settings(numbers: &[(&str, i64)]) -> Settings {
 
 /// The keys of payments have the numbers of their clients: of those that go on with the data in another process, too.
 #[test]
-fn clients_that_follow_others_over_keys_and_values_write_payments_of_their_own() {
+fn restored_clients_write_distinct_payment_keys() {
     let worked = Worked::new(&Lmdb, "plain");
     let next = TpcC.bind(&settings(&[("warehouses", 1), ("customers", 20), ("items", 200)])).unwrap();
     next.restore(&worked.bound.state()).unwrap();
@@ -457,7 +457,7 @@ fn clients_that_follow_others_over_keys_and_values_write_payments_of_their_own()
 }
 
 #[test]
-fn the_rate_of_new_orders_is_tpmc_and_every_answer_has_its_limit() {
+fn new_order_rate_is_tpmc_and_every_response_has_a_limit() {
     let bound = TpcC.bind(&settings(&[("warehouses", 4), ("data_sets", 2)])).unwrap();
     let ops = bound.ops();
     let rate = ops[0].rate.as_ref().unwrap();

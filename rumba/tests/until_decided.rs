@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Place, text};
+use common::{TestDir, text};
 use serde_json::Value;
 
 const EXPERIMENT: &str = r#"
@@ -22,14 +22,14 @@ name = "lmdb"
 name = "sqlite"
 "#;
 
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> TestDir {
+    let place = TestDir::new();
     std::fs::write(place.path("experiment.toml"), EXPERIMENT).unwrap();
     place
 }
 
 /// Adds this many repeats at most: what was said, and the results as JSON.
-fn run(place: &Place, args: &[&str]) -> (String, Value) {
+fn run(place: &TestDir, args: &[&str]) -> (String, Value) {
     let output = place.rumba(&[&["run", "experiment.toml", "--until-decided"], args].concat()).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report = place.rumba(&["report", "--json", "results"]).output().unwrap();
@@ -42,7 +42,7 @@ fn repeats(report: &Value) -> u64 {
 
 /// The same engine twice is void in every headline, so that nothing is left to decide at the first look.
 #[test]
-fn a_run_ends_at_the_first_look_that_leaves_nothing_open_and_goes_on_no_further() {
+fn run_ends_at_the_first_interim_analysis_that_decides_all() {
     let place = place();
     let twin = EXPERIMENT.replace("name = \"sqlite\"", "name = \"twin\"\nuse = \"lmdb\"");
     std::fs::write(place.path("experiment.toml"), twin).unwrap();
@@ -59,7 +59,7 @@ fn a_run_ends_at_the_first_look_that_leaves_nothing_open_and_goes_on_no_further(
 
 /// Each look says what is open, and the last repeat ends the run whatever is decided.
 #[test]
-fn the_last_repeat_ends_a_run_and_its_p_values_are_corrected_for_the_looks() {
+fn last_repeat_ends_run_with_sequentially_corrected_p_values() {
     let place = place();
     let (said, report) = run(&place, &["--at-most", "6", "--out", "results"]);
     let looked = said.contains("after 5 repeats undecided: ") || said.contains("decided after 5 repeats");

@@ -5,17 +5,17 @@ mod common;
 
 use std::path::Path;
 
-use common::{Place, text};
+use common::{TestDir, text};
 use serde_json::Value;
 
 /// `rumba` with these arguments: its exit code, and all that it said.
-fn said(place: &Place, args: &[&str]) -> (i32, String) {
+fn said(place: &TestDir, args: &[&str]) -> (i32, String) {
     let output = place.rumba(args).output().unwrap();
     (output.status.code().unwrap(), text(&output))
 }
 
-fn run(engines: &str, more: &[&str]) -> Place {
-    let place = Place::new();
+fn run(engines: &str, more: &[&str]) -> TestDir {
+    let place = TestDir::new();
     let output = place.fast_run(engines, more).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     place.undisturbed("out");
@@ -27,7 +27,7 @@ const FALSE: &str = "ops_per_s(\"lmdb\") < 7/10";
 
 /// One run serves all cases: each is a look at the same results.
 #[test]
-fn one_repeat_passes_a_check_only_when_that_is_asked_for_and_broken_data_never() {
+fn single_repeat_passes_only_on_request_broken_data_never() {
     let place = run("lmdb", &[]);
     let (code, text) = said(&place, &["report", "out", "--check", "--claim", TRUE]);
     assert_eq!(code, 3, "{text}");
@@ -107,7 +107,7 @@ fn copy_as_if(results: &Path, copy: &Path, year: u32, ops_per_s: f64) {
 
 /// What lies within the allowance closes no gate, and nobody is made to believe that another was asked for.
 #[test]
-fn a_gate_over_runs_that_did_not_take_turns_closes_beyond_what_the_host_is_allowed() {
+fn gate_over_sequential_runs_fails_beyond_allowed_drift() {
     let place = run("null", &["--set", "repeats=4", "--set", "loops=1", "--set", "loop=200ms"]);
     for (copy, year, ops_per_s) in [("base", 2024, 1000.0), ("other", 2025, 970.0)] {
         copy_as_if(&place.path("out"), &place.path(copy), year, ops_per_s);

@@ -11,7 +11,7 @@ mod embedded;
 
 use std::task::{Context, Poll};
 
-use common::{Place, phase, text, two_at_a_time};
+use common::{TestDir, phase, text, two_at_a_time};
 use rumba_core::bson::{Document, DocumentBuf, Documents, Writer};
 use rumba_core::check::Check;
 use rumba_core::document::{Command, DocumentSession, Find, Update};
@@ -44,7 +44,7 @@ fn runs(engine: &str, server: Option<&str>) {
 }
 
 fn runs_with(more: &[&str], engine: &str, server: Option<&str>) {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut command = place.rumba(&["run", "ycsb", "--engine", engine, "--out", "out", "--quiet"]);
     for set in ["profiles=\"a,b,c,d,e,f\"", "clients=4", "load_clients=2"] {
         command.args(["--set", set]);
@@ -98,7 +98,7 @@ fn the_core_workloads_run_over_brought_engines(engine: &'static str) {
 /// It does not count what its cache alone holds, and says how much that can be.
 #[test]
 fn what_bf_tree_has_not_written_is_warned_of() {
-    let place = Place::for_engines(false);
+    let place = TestDir::for_engines(false);
     let output = place.short_run("bf-tree", &["--quiet"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let warnings = place.report()["trials"][0]["warnings"].to_string();

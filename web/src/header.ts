@@ -38,7 +38,7 @@ function verdict(context: Context): HTMLElement | null {
         h("span", { class: "won" }, value, metric.endsWith("_with_drain") && " with the drain", metric.startsWith("host_") && ", of the host"),
         seen_once && h("span", { class: "won" }, "seen once: one repeat decides nothing"),
         scope === "this-load" && h("span", { class: "won" }, "for this load: the repeats are starts of one load"),
-        close.length > 0 && h("span", { class: "won" }, `not told apart from ${close.join(", ")}`),
+        close.length > 0 && h("span", { class: "won" }, `no significant difference from ${close.join(", ")}`),
       ),
     ),
   );

@@ -376,7 +376,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_engine_that_keeps_data_and_can_be_had_here_is_among_the_builds() {
+    fn every_available_persistent_engine_has_a_build() {
         let is_built = |engine: &str| BUILDS.iter().any(|build| build.engine == engine);
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         // Of these crates the one keeps nothing, and of the other SecantusDB alone can be had: its figures are not MongoDB's.
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_whose_library_is_not_here_is_left_out_with_what_the_program_says_of_it() {
+    fn build_without_its_library_is_skipped_with_the_reason() {
         let lacks = json!({ "what": "there is no libtree.so", "install": "export RUMBA_TREE=/path/to/libtree.so" });
         let engines = json!([{ "name": "tree", "missing": lacks }, { "name": "log", "missing": null }]);
         let why = "there is no libtree.so; export RUMBA_TREE=/path/to/libtree.so";
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn builds_that_are_not_named_keep_their_lines_and_one_that_does_not_exist_is_told() {
+    fn unnamed_builds_keep_their_lines_and_unknown_fail() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("engines")).unwrap();
         let lines = |table: &str| -> Vec<String> {

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nth_arrival_is_when_the_integral_is_n_and_one_by_one_comes_to_the_same() {
+    fn nth_arrival_is_when_rate_integral_reaches_n() {
         let all = [
             arrivals(&[(0.0, 1000.0), (60.0, 5000.0)], RateShape::Step, None),
             arrivals(&[(0.0, 0.0), (10.0, 5000.0), (20.0, 200.0)], RateShape::Ramp, None),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_many_periods_is_as_exact_as_what_comes_in_the_first() {
+    fn arrivals_stay_exact_after_many_periods() {
         let bursts = arrivals(&[(0.0, 100.0), (9.0, 2000.0)], RateShape::Step, Some(10.0));
         // A year of them: 2900 in each, and of the last one 900 and half of the burst.
         let periods = 3_153_600.0;
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_last_rate_of_zero_nothing_comes_and_a_pause_is_passed_over() {
+    fn final_rate_of_zero_ends_arrivals_and_pauses_are_skipped() {
         let ended = arrivals(&[(0.0, 10.0), (1.0, 0.0)], RateShape::Step, None);
         assert_eq!(ended.after_s(0.0, 10.0), Some(1.0));
         assert_eq!(ended.after_s(1.0, 0.1), None);

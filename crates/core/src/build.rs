@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_is_shown_short_with_what_was_changed_and_an_unknown_one_with_its_reason() {
+    fn build_shows_short_commit_and_dirty_flag_or_unknown_reason() {
         let commit = Some("ba375a52f1c3d4e5f60718293a4b5c6d7e8f9012".to_owned());
         let clean = Build { commit, committed: Some("2024-01-01T00:00:00Z".to_owned()), ..Build::default() };
         assert_eq!(clean.to_string(), "ba375a52f1c3, of 2024-01-01T00:00:00Z");

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_of_the_engines_own_comes_before_what_is_said_for_all() {
+    fn engine_setting_overrides_common_setting() {
         let (own, all) = (given(Some(&Own::new("pool", Some(7))), Some(5)), given(None, Some(5)));
         assert_eq!((own.value, own.to_string()), (Some(7), "7 B (pool)".to_owned()));
         assert_eq!((all.value, all.to_string()), (Some(5), "5 B".to_owned()));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_says_in_other_terms_is_told_as_it_is_written_and_is_like_no_value() {
+    fn unconvertible_setting_prints_as_written_and_equals_no_value() {
         let other = given(Some(&Own::new("pool", None)), Some(5));
         assert_eq!((other.value, other.to_string()), (None, "pool = per session".to_owned()));
         assert!(other.is_known() && other != given(None, Some(5)));

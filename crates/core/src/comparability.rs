@@ -239,7 +239,7 @@ mod tests {
 
     /// The same cache was taken for the same memory, of which one engine had six times as much.
     #[test]
-    fn an_equal_cache_is_not_an_equal_budget_where_the_page_cache_serves_one_alone() {
+    fn equal_caches_are_unequal_budgets_if_one_uses_page_cache() {
         let fixed = config(480, 80, false);
         let (direct, buffered) = (setup(&fixed, Reads::Direct), setup(&fixed, Reads::Buffered));
         assert_eq!(conditions(&direct, &buffered), [Condition::PageCache]);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn derived_caches_under_one_limit_are_an_equal_budget_however_files_are_read() {
+    fn derived_caches_under_one_limit_are_equal_budgets() {
         let direct = setup(&config(480, 280, true), Reads::Direct);
         let buffered = setup(&config(480, 160, true), Reads::Buffered);
         let mapped = setup(&config(480, 64, false), Reads::Mapped);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn how_files_are_read_does_not_matter_where_the_cache_holds_the_data_or_fills_the_memory() {
+    fn read_mode_is_ignored_if_cache_holds_data_or_fills_memory() {
         let all = config(0, 2000, false);
         assert_eq!(conditions(&setup(&all, Reads::Direct), &setup(&all, Reads::Buffered)), []);
         let filled = config(480, 400, false);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn compression_is_named_for_sizes_and_bytes_and_forbids_no_verdict() {
+    fn compression_is_named_for_sizes_and_blocks_no_verdict() {
         let config = config(480, 80, false);
         let of = |compression| Setup::new(&config, Some(&facts(Reads::Direct, compression)), None);
         let all = unequal(&of("zstd"), &of("none"));

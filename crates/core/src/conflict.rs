@@ -48,9 +48,9 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Heard(Mutex<Vec<&'static str>>);
+    struct ConflictRecorder(Mutex<Vec<&'static str>>);
 
-    impl CountConflicts for Heard {
+    impl CountConflicts for ConflictRecorder {
         fn count(&self, conflict: Conflict) {
             self.0.lock().expect("nobody panicked").push(conflict.why);
         }
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn conflicts_are_heard_while_somebody_counts() {
-        let heard = Arc::<Heard>::default();
+        let heard = Arc::<ConflictRecorder>::default();
         tried_again(&EngineError::conflict("before"));
         {
             let _counting = count_with(heard.clone());

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_become_longer_shorter_and_empty_and_leave_the_others_alone() {
+    fn delta_handles_longer_shorter_and_empty_fields() {
         let old = record(&["a", "bb", "", "dddd"]);
         for content in ["", "x", "yy", "longer than all of it before"] {
             for field in 0..4 {

@@ -104,14 +104,14 @@ pub fn is_dsn(server: &str) -> bool {
 
 /// Which of several builds of an engine is meant; its usual one when nothing is named.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'a> {
+pub struct BuildSelector<'a> {
     /// See [`EngineConfig::library`].
     pub library: Option<&'a Path>,
     /// See [`EngineConfig::server`].
     pub server: Option<&'a str>,
 }
 
-impl<'a> From<&'a EngineConfig> for Asked<'a> {
+impl<'a> From<&'a EngineConfig> for BuildSelector<'a> {
     fn from(config: &'a EngineConfig) -> Self {
         Self { library: config.library.as_deref(), server: config.server.as_deref() }
     }
@@ -269,7 +269,7 @@ pub const KEPT: &str = "kept";
 
 /// Where an instance does its work, and so which meters see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ProcessLocation {
     /// In this process: its CPU is told from the clients' by thread.
     Embedded,
     /// In a server, whose processes and data are metered apart if they are on this host.
@@ -367,7 +367,7 @@ pub trait Engine: Send + Sync {
     }
 
     /// What is here of the build that is asked for.
-    fn availability(&self, asked: Asked<'_>) -> Availability;
+    fn availability(&self, asked: BuildSelector<'_>) -> Availability;
 
     /// Refuses a configuration that cannot run, before anything is created.
     ///
@@ -498,8 +498,8 @@ pub trait Instance: Send + Sync {
     fn is_log(&self, file: &Path) -> bool;
 
     /// Where it does its work.
-    fn place(&self) -> Place {
-        Place::Embedded
+    fn place(&self) -> ProcessLocation {
+        ProcessLocation::Embedded
     }
 
     /// How a person comes to its server, with a client of the server's own; `None` where there is none that rumba runs.

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_of_a_list_is_called_by_what_differs_and_by_its_values_for_short() {
+    fn engine_name_lists_differing_settings_and_has_short_form() {
         for (differs, whole, brief) in [
             (&[][..], "a", "a"),
             (&[("doublewrite", "off")], "a[doublewrite=off]", "a.off"),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_of_a_suite_stay_behind_the_short_name_and_other_brackets_as_they_are() {
+    fn short_engine_name_keeps_suite_test_and_other_brackets() {
         assert_eq!(short("base/a[cache=1GiB]/point-query"), "base/a.1GiB/point-query");
         for other in ["a", "a[", "a[b]", "a[b=c", "a.b", "a]b["] {
             assert_eq!(short(other), other);

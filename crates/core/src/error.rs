@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_device_is_known_by_the_words_and_codes_can_be_asked_for() {
+    fn full_device_is_detected_by_message_and_codes_are_readable() {
         let code = ErrorCode::of_vendor(13);
         assert!(matches!(EngineError::refused("write", code, "Disk full"), EngineError::DiskFull(_)));
         assert_eq!(EngineError::refused("write", code, "no").code(), code);

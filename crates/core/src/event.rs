@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::looks::Look;
+use crate::engine_samples::EngineSample;
 use crate::record::{Interval, PhaseKind, PhaseRecord};
 use crate::warning::Warning;
 use crate::workload::State;
@@ -48,7 +48,7 @@ pub enum Event {
         histograms: Vec<(String, u64, String)>,
     },
     /// The engine was looked at while clients work.
-    Looked(Box<Look>),
+    Looked(Box<EngineSample>),
     /// A phase has ended, as planned or cut off: [`PhaseRecord::complete`] says which.
     PhaseEnded(Box<PhaseRecord>),
     /// The data is left for another process: what the workload knows of it.

@@ -108,7 +108,7 @@ mod tests {
     use crate::metric::METRICS;
 
     #[test]
-    fn a_rate_and_what_stands_beside_it_are_told_apart_and_nothing_else_is_taken_for_one() {
+    fn workload_rate_and_its_derived_metrics_are_recognized() {
         let unit = |name| rate_info(name).map(|info| info.unit);
         assert_eq!((unit("tpmC"), unit("tpmC_percent")), (Some("1/min"), Some("%")));
         assert_eq!((unit("tpmC_growth_bytes_per_op"), unit("tpmC_growth_bytes_per_8h")), (Some("B/op"), Some("B")));

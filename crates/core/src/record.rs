@@ -54,7 +54,7 @@ pub struct OpStats {
     pub rate: Option<Rate>,
     /// How it kept to the time that it may take, where the workload's specification sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Kept>,
+    pub limit: Option<LatencySlo>,
     /// Operations that succeeded.
     pub count: u64,
     /// Operations given up after their retries.
@@ -84,7 +84,7 @@ pub struct OpStats {
 
 /// A limit of the response time, and how it was kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Kept {
+pub struct LatencySlo {
     /// What was to be kept: so many percent within so many seconds.
     #[serde(flatten)]
     pub limit: ResponseLimit,
@@ -92,7 +92,7 @@ pub struct Kept {
     pub within_percent: Metric,
 }
 
-impl Kept {
+impl LatencySlo {
     /// Whether as many were within it as must be; `None` where that is not known.
     pub fn is_kept(&self) -> Option<bool> {
         self.within_percent.value().map(|within| within >= self.limit.percent)

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_remark_on_repeats_names_no_trial_and_one_on_a_trial_is_written_as_ever() {
+    fn remark_on_repeats_names_no_trial_and_trial_remark_is_stable() {
         let name = TrialName { trial: 7, engine: "a".to_owned(), clients: 8, repeat: 2 };
         let of_trial = Remark { about: name.into(), warning: Warning::new("unsteady", "seen", "do") };
         let of_repeats = Remark { about: About::repeats("a", 8), ..of_trial.clone() };

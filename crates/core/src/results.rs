@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::build::Build;
 use crate::claim::Claim;
-use crate::looks::EngineCourse;
+use crate::engine_samples::EngineTimeSeries;
 use crate::record::{Interval, Record};
 use crate::warning::Warning;
 
@@ -51,6 +51,6 @@ pub struct Trial {
     /// Its intervals in order, as far as the file is whole.
     pub intervals: Vec<Interval>,
     /// What its engine was seen at while clients worked; nothing in results of versions that did not look.
-    #[serde(default, skip_serializing_if = "EngineCourse::is_empty")]
-    pub course: EngineCourse,
+    #[serde(default, skip_serializing_if = "EngineTimeSeries::is_empty")]
+    pub course: EngineTimeSeries,
 }

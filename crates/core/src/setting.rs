@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_given_has_its_default_unless_that_is_a_description() {
+    fn missing_setting_takes_its_default_unless_default_is_prose() {
         let more = [
             SettingInfo { name: "sync", kind: Kind::Choice(&["on", "off"]), default: "on, but not here", help: "" },
             SettingInfo { name: "share", kind: Kind::Float(0.0, 1.0), default: "0.25", help: "" },

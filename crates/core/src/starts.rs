@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn one_repeat_generalises_over_nothing_and_nothing_is_said_of_what_is_not_known() {
+    fn single_repeat_or_unknown_loads_add_no_scope_note() {
         assert_eq!(words(&[(1, 1), (1, 1)]), "");
         assert_eq!(words(&[(4, 0)]), "");
         assert_eq!(words(&[(4, 1), (1, 1)]), " from one load of each", "the side of many is generalised");

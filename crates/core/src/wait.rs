@@ -115,9 +115,9 @@ mod tests {
     use crate::worker::block_on;
 
     #[derive(Default)]
-    struct Heard(RefCell<Vec<Wait>>);
+    struct WaitRecorder(RefCell<Vec<Wait>>);
 
-    impl Driver for Heard {
+    impl Driver for WaitRecorder {
         fn wait(&self, wait: Wait) -> bool {
             self.0.borrow_mut().push(wait);
             true
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_driver_hears_the_waits_of_its_thread_until_it_ends() {
-        let heard = Rc::new(Heard::default());
+        let heard = Rc::new(WaitRecorder::default());
         {
             let _driven = drive_with(heard.clone());
             let mut sleep = sleep(Duration::from_secs(60));
@@ -151,8 +151,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_blocked_on_does_not_wait_for_a_driver_that_runs_something_else() {
-        let heard = Rc::new(Heard::default());
+    fn block_on_does_not_wait_through_the_driver_of_other_work() {
+        let heard = Rc::new(WaitRecorder::default());
         let _driven = drive_with(heard.clone());
         block_on(sleep(Duration::from_millis(1)));
         assert!(heard.0.borrow().is_empty());

@@ -7,7 +7,7 @@ use crate::rate::{RATE_GROWTH, RATE_GROWTH_8H, rate_info};
 
 /// A warning about a host, an experiment or a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(into = "Told", from = "Told")]
+#[serde(into = "WarningJson", from = "WarningJson")]
 pub struct Warning {
     /// A short stable name: `debt-at-end`.
     pub code: String,
@@ -217,7 +217,7 @@ pub const WARNINGS: &[WarningKind] = &[
 /// A warning as files and programs have it: with what [`WARNINGS`] says of its code, so that no reader needs the table.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Warning")]
-struct Told {
+struct WarningJson {
     /// A short stable name: `debt-at-end`.
     code: String,
     /// What was seen, with figures.
@@ -232,7 +232,7 @@ struct Told {
     undermines: Vec<String>,
 }
 
-impl From<Warning> for Told {
+impl From<Warning> for WarningJson {
     fn from(warning: Warning) -> Self {
         let (rank, undermines) = (warning.rank(), warning.undermines().iter().map(|name| (*name).to_owned()).collect());
         let Warning { code, message, remedy } = warning;
@@ -240,9 +240,9 @@ impl From<Warning> for Told {
     }
 }
 
-impl From<Told> for Warning {
+impl From<WarningJson> for Warning {
     /// Rank and metrics are those of the version that reads.
-    fn from(Told { code, message, remedy, .. }: Told) -> Self {
+    fn from(WarningJson { code, message, remedy, .. }: WarningJson) -> Self {
         Self { code, message, remedy }
     }
 }
@@ -253,7 +253,7 @@ mod tests {
     use crate::comparison::metric_info;
 
     #[test]
-    fn the_ranking_has_every_code_once_in_the_order_of_ranks_and_names_metrics_that_there_are() {
+    fn warning_ranking_has_unique_ordered_codes_and_known_metrics() {
         for pair in WARNINGS.windows(2) {
             assert!(pair[0].rank <= pair[1].rank, "{} stands before {}", pair[0].code, pair[1].code);
         }
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_on_disk_after_the_drain_undermines_what_the_database_grew_by_whatever_the_rate_is_called() {
+    fn deferred_writes_after_drain_undermine_all_growth_metrics() {
         let unpaid = Warning::new("debt-unpaid", "seen", "do");
         for metric in ["wkb_per_op", "tpmC_growth_bytes_per_op", "tpmU_growth_bytes_per_8h"] {
             assert!(unpaid.undermines_metric(metric), "{metric}");
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_tells_its_rank_and_metrics_and_is_read_back_without() {
+    fn warning_json_adds_rank_and_metrics_and_reads_without_them() {
         let warning = Warning::new("cpu-uncharged", "seen", "do");
         let json = serde_json::to_value(&warning).unwrap();
         assert_eq!(json["rank"], "misleading");

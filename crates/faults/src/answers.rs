@@ -80,7 +80,7 @@ impl fmt::Display for Exit {
 
 /// What must be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum RequiredResults {
     /// All that was planned: every phase, and each loop as long as it was to be, or marked where it was not.
     All,
     /// All that was planned, and the trial is marked as suspended.
@@ -98,7 +98,7 @@ pub enum Kept {
 
 /// What may be left when the run has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum AllowedLeftovers {
     /// Nothing: no process, data directory, mount, loop device, control group or entry of the ledger, and a server of
     /// the user's is as it was.
     Nothing,
@@ -126,9 +126,9 @@ pub struct Answers {
     /// How rumba ends: in one of these ways.
     pub exit: &'static [Exit],
     /// What is kept.
-    pub kept: Kept,
+    pub kept: RequiredResults,
     /// What is left.
-    pub left: Left,
+    pub left: AllowedLeftovers,
     /// What the next run does.
     pub next: Next,
 }
@@ -168,8 +168,8 @@ mod tests {
     const ANSWERS: Answers = Answers {
         seen: &[&["full", "no room"], &["FAILED"]],
         exit: &[Exit::Code(1), Exit::Signal(9)],
-        kept: Kept::Nothing,
-        left: Left::Nothing,
+        kept: RequiredResults::Nothing,
+        left: AllowedLeftovers::Nothing,
         next: Next::Runs,
     };
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::axes::{Engine, Limit};
 use crate::existing;
-use crate::place::{Bench, Place, text};
+use crate::place::{Bench, CaseDirectory, text};
 use crate::trouble::{Doing, Trouble};
 
 /// What the machine can do.
@@ -56,7 +56,7 @@ impl Bench {
     }
 }
 
-fn look_for_engines(place: &Place, here: &mut Available) -> Result<(), Trouble> {
+fn look_for_engines(place: &CaseDirectory, here: &mut Available) -> Result<(), Trouble> {
     let listed = place.ask_json(&["engines", "--json"])?.doing("rumba engines")?;
     let missing = |name: &str| {
         let engine = listed.as_array().into_iter().flatten().find(|engine| engine["name"] == name);
@@ -80,7 +80,7 @@ fn look_for_engines(place: &Place, here: &mut Available) -> Result<(), Trouble> 
 }
 
 /// Why a limit cannot be enforced, if it cannot.
-fn refusal(place: &Place, limit: Limit) -> Result<Option<String>, Trouble> {
+fn refusal(place: &CaseDirectory, limit: Limit) -> Result<Option<String>, Trouble> {
     let mut run = place.rumba();
     run.args(["run", "linkbench", "--engine", "null", "--quiet", "--out"]).arg(place.path(&format!("{limit:?}")));
     for ask in ["maxid1=100", "warmup=0s", "loops=1", "loop=100ms"].iter().chain(limit.asks()) {

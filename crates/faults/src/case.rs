@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::answers::{Kept, Left, Miss, Next, Question};
+use crate::answers::{AllowedLeftovers, Miss, Next, Question, RequiredResults};
 use crate::axes::{Engine, Limit, Moment};
 use crate::deed::{Deed, Struck, Who};
 use crate::host;
@@ -142,7 +142,7 @@ impl Stage<'_> {
             let said = format!("{}\n{ended:?}\n{misses:#?}\n", self.case);
             fs::write(self.place.path("misses.txt"), said).doing("keeping what was said")?;
         }
-        let was_held_up = self.case.fault.answers.kept != Kept::Marked && self.is_suspended(&self.out)?;
+        let was_held_up = self.case.fault.answers.kept != RequiredResults::Marked && self.is_suspended(&self.out)?;
         Ok(Attempt { struck: Some(struck), misses, was_held_up })
     }
 
@@ -211,17 +211,17 @@ impl Stage<'_> {
         let miss = |what: String| Miss::new(Question::Left, what);
         let mut misses = Vec::new();
         match self.case.fault.answers.left {
-            Left::Nothing => {
+            AllowedLeftovers::Nothing => {
                 misses.extend(traces.into_iter().map(miss));
                 misses.extend(self.place.entries().into_iter().map(|entry| miss(format!("{entry} in the ledger"))));
             }
-            Left::Listed | Left::Named => {
+            AllowedLeftovers::Listed | AllowedLeftovers::Named => {
                 if !traces.is_empty() && leftovers.is_empty() {
                     misses.push(miss(format!("doctor finds nothing; there is {}", traces.join(", "))));
                 }
             }
         }
-        if self.case.fault.answers.left == Left::Named {
+        if self.case.fault.answers.left == AllowedLeftovers::Named {
             let dir = self.data_dir();
             if !leftovers.iter().any(|leftover| leftover.contains(&dir.display().to_string())) {
                 misses.push(miss(format!("doctor does not name {}: {leftovers:?}", dir.display())));

@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 
 use serde_json::Value;
 
-use crate::answers::{Exit, Kept, Miss, Question};
+use crate::answers::{Exit, Miss, Question, RequiredResults};
 use crate::run::Witness;
 
 /// What was measured and is in no interval, at most, in intervals: the one that could not be written, and the part of
@@ -48,17 +48,19 @@ pub struct Results<'a> {
 
 impl Results<'_> {
     /// What is not kept that must be.
-    pub fn judge(&self, kept: Kept, status: Option<ExitStatus>) -> Vec<Miss> {
+    pub fn judge(&self, kept: RequiredResults, status: Option<ExitStatus>) -> Vec<Miss> {
         let wrong = match kept {
-            Kept::All => self.trial_of().map_or_else(|why| vec![why], |trial| self.all("done", trial)),
-            Kept::Marked => self.trial_of().map_or_else(|why| vec![why], |trial| self.all(MARK, trial)),
-            Kept::Until(states) => self.trial_of().map_or_else(|why| vec![why], |trial| self.until(states, trial)),
-            Kept::Nothing => self.nothing(),
-            Kept::Gone => Vec::new(),
-            Kept::AllOrNothing if status.and_then(Exit::of) == Some(Exit::Code(0)) => {
-                return self.judge(Kept::All, status);
+            RequiredResults::All => self.trial_of().map_or_else(|why| vec![why], |trial| self.all("done", trial)),
+            RequiredResults::Marked => self.trial_of().map_or_else(|why| vec![why], |trial| self.all(MARK, trial)),
+            RequiredResults::Until(states) => {
+                self.trial_of().map_or_else(|why| vec![why], |trial| self.until(states, trial))
             }
-            Kept::AllOrNothing => self.nothing(),
+            RequiredResults::Nothing => self.nothing(),
+            RequiredResults::Gone => Vec::new(),
+            RequiredResults::AllOrNothing if status.and_then(Exit::of) == Some(Exit::Code(0)) => {
+                return self.judge(RequiredResults::All, status);
+            }
+            RequiredResults::AllOrNothing => self.nothing(),
         };
         wrong.into_iter().map(|what| Miss::new(Question::Kept, what)).collect()
     }
@@ -169,7 +171,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn judged(trial: Value, kept: Kept, witness: &Witness) -> Vec<String> {
+    fn judged(trial: Value, kept: RequiredResults, witness: &Witness) -> Vec<String> {
         let report = Ok(json!({ "trials": [trial], "missing": [] }));
         let planned = Planned { loops: 1, loop_s: 1.0, interval_s: 2.0, verifies: false };
         let nowhere = Path::new("/nowhere");
@@ -187,23 +189,23 @@ mod tests {
     #[test]
     fn a_loop_that_was_too_long_and_not_marked_is_a_miss() {
         let witness = Witness::default();
-        assert_eq!(judged(done(1.0), Kept::All, &witness), [""; 0]);
-        assert_eq!(judged(done(1.9), Kept::All, &witness), [""; 0]);
-        let long = judged(done(2.1), Kept::All, &witness);
+        assert_eq!(judged(done(1.0), RequiredResults::All, &witness), [""; 0]);
+        assert_eq!(judged(done(1.9), RequiredResults::All, &witness), [""; 0]);
+        let long = judged(done(2.1), RequiredResults::All, &witness);
         assert!(long[0].contains("not marked"), "{long:?}");
         let mut marked = done(2.1);
         marked["phases"][5]["suspended"] = json!({ "seconds": 1.1 });
-        assert_eq!(judged(marked.clone(), Kept::All, &witness), [""; 0]);
-        assert_eq!(judged(marked.clone(), Kept::Marked, &witness).len(), 1, "the trial is not marked");
+        assert_eq!(judged(marked.clone(), RequiredResults::All, &witness), [""; 0]);
+        assert_eq!(judged(marked.clone(), RequiredResults::Marked, &witness).len(), 1, "the trial is not marked");
         marked["status"] = json!("suspended");
-        assert_eq!(judged(marked, Kept::Marked, &witness), [""; 0]);
+        assert_eq!(judged(marked, RequiredResults::Marked, &witness), [""; 0]);
     }
 
     #[test]
     fn what_was_told_to_have_ended_must_be_in_the_record() {
         let witness = Witness { phases: vec!["load".into(), "settle".into()], intervals: 2 };
         let trial = json!({ "status": "running", "phases": [{ "phase": "load", "seconds": 0.1 }] });
-        let misses = judged(trial, Kept::Until(&["interrupted"]), &witness);
+        let misses = judged(trial, RequiredResults::Until(&["interrupted"]), &witness);
         assert_eq!(misses.len(), 3, "{misses:?}");
         assert!(misses[0].contains("is running and not interrupted") && misses[1].starts_with("settle is not in"));
     }
@@ -211,18 +213,19 @@ mod tests {
     #[test]
     fn a_trial_that_was_over_before_it_felt_the_fault_is_whole() {
         let witness = Witness { phases: vec!["loops".into()], intervals: 0 };
-        assert_eq!(judged(done(1.0), Kept::Until(&["interrupted"]), &Witness::default()).len(), 1, "it had time to");
+        let early = judged(done(1.0), RequiredResults::Until(&["interrupted"]), &Witness::default());
+        assert_eq!(early.len(), 1, "it had time to");
         let mut trial = done(1.0);
         let lost = |misses: &[String]| misses.iter().any(|miss| miss.contains("is done and not interrupted"));
-        assert!(!lost(&judged(trial.clone(), Kept::Until(&["interrupted"]), &witness)));
+        assert!(!lost(&judged(trial.clone(), RequiredResults::Until(&["interrupted"]), &witness)));
         trial["phases"][4]["phase"] = json!("settle");
-        assert!(lost(&judged(trial, Kept::Until(&["interrupted"]), &witness)), "its drain is not there");
+        assert!(lost(&judged(trial, RequiredResults::Until(&["interrupted"]), &witness)), "its drain is not there");
     }
 
     #[test]
     fn a_phase_is_not_nothing() {
         let witness = Witness::default();
-        assert_eq!(judged(done(1.0), Kept::Nothing, &witness).len(), 1);
-        assert_eq!(judged(json!({ "status": "failed", "phases": [] }), Kept::Nothing, &witness), [""; 0]);
+        assert_eq!(judged(done(1.0), RequiredResults::Nothing, &witness).len(), 1);
+        assert_eq!(judged(json!({ "status": "failed", "phases": [] }), RequiredResults::Nothing, &witness), [""; 0]);
     }
 }

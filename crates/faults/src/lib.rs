@@ -26,7 +26,7 @@ mod stage;
 mod table;
 mod trouble;
 
-pub use answers::{Answers, Exit, Kept, Left, Miss, Next, Question};
+pub use answers::{AllowedLeftovers, Answers, Exit, Miss, Next, Question, RequiredResults};
 pub use available::Available;
 pub use axes::{Engine, Limit, Moment};
 pub use case::{Again, Case, Outcome};
@@ -36,6 +36,6 @@ pub use draw::draw;
 pub use page::{PAGE, RECORD, page};
 pub use place::Bench;
 pub use plant::Planted;
-pub use promise::{PROMISES, Promise, Told};
+pub use promise::{PROMISES, Promise, PromiseEntry};
 pub use table::{FAULTS, Fault, fault};
 pub use trouble::Trouble;

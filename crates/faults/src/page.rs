@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::axes::{Engine, Limit, Moment};
 use crate::counts::{Counts, Tally};
-use crate::promise::{PROMISES, Told};
+use crate::promise::{PROMISES, PromiseEntry};
 use crate::table::FAULTS;
 
 /// The page, from the root.
@@ -46,7 +46,7 @@ fn counts(seeds: &BTreeMap<u64, Counts>) -> String {
     text
 }
 
-fn row(told: &Told, seeds: &BTreeMap<u64, Counts>) -> String {
+fn row(told: &PromiseEntry, seeds: &BTreeMap<u64, Counts>) -> String {
     let faults: Vec<&str> =
         FAULTS.iter().filter(|fault| fault.promise == told.promise).map(|fault| fault.name).collect();
     let mut sum = Tally::default();
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_stand_between_their_marks_and_what_is_around_them_stays() {
+    fn counts_replace_only_the_text_between_markers() {
         let mut counts = Counts::default();
         counts.faults.insert("INT to rumba".into(), Tally { cases: 6, misses: 1 });
         counts.faults.insert("TERM to rumba".into(), Tally { cases: 4, misses: 0 });

@@ -43,8 +43,8 @@ impl Bench {
     }
 
     /// A place for a case.
-    pub(crate) fn place(&self, name: &str) -> Result<Place, Trouble> {
-        let place = Place { dir: self.base.join(name), rumba: self.rumba.clone() };
+    pub(crate) fn place(&self, name: &str) -> Result<CaseDirectory, Trouble> {
+        let place = CaseDirectory { dir: self.base.join(name), rumba: self.rumba.clone() };
         place.remove();
         fs::create_dir_all(place.path("tmp")).doing("making the directory of a case")?;
         Ok(place)
@@ -52,12 +52,12 @@ impl Bench {
 }
 
 /// The directory of a case.
-pub struct Place {
+pub struct CaseDirectory {
     dir: PathBuf,
     rumba: PathBuf,
 }
 
-impl Place {
+impl CaseDirectory {
     /// Something in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::place::Place;
+use crate::place::CaseDirectory;
 use crate::trouble::{Doing, Trouble};
 
 /// The user and the group `nobody`.
@@ -42,7 +42,7 @@ pub struct Plot {
 
 impl Plot {
     /// Plants it for a trial of this name.
-    pub fn plant(planted: Planted, place: &Place, trial: &str) -> Result<Self, Trouble> {
+    pub fn plant(planted: Planted, place: &CaseDirectory, trial: &str) -> Result<Self, Trouble> {
         let victim = place.path("victim");
         let set = |what: std::io::Result<()>| what.doing("setting a trap");
         set(fs::create_dir_all(victim.join("empty")))?;
@@ -63,7 +63,7 @@ impl Plot {
     }
 
     /// The directory that everybody may write.
-    pub fn shared(place: &Place, planted: Planted) -> PathBuf {
+    pub fn shared(place: &CaseDirectory, planted: Planted) -> PathBuf {
         if planted == Planted::Ledger { place.path("tmp") } else { place.path("shared") }
     }
 

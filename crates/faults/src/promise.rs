@@ -37,7 +37,7 @@ pub enum Promise {
 
 /// A promise as the page tells it.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct PromiseEntry {
     /// Which.
     pub promise: Promise,
     /// In words.
@@ -48,8 +48,8 @@ pub struct Told {
     pub test: &'static str,
 }
 
-const fn told(promise: Promise, words: &'static str, file: &'static str, test: &'static str) -> Told {
-    Told { promise, words, file, test }
+const fn told(promise: Promise, words: &'static str, file: &'static str, test: &'static str) -> PromiseEntry {
+    PromiseEntry { promise, words, file, test }
 }
 
 const BAD_LUCK: &str = "rumba/tests/bad_luck.rs";
@@ -57,7 +57,7 @@ const SERVERS: &str = "rumba/tests/mysql_bad_luck.rs";
 const MEMORY: &str = "rumba/tests/memory.rs";
 
 /// Every promise, in the order of the page.
-pub static PROMISES: &[Told] = &[
+pub static PROMISES: &[PromiseEntry] = &[
     told(
         Promise::Interrupted,
         "INT, TERM, HUP and QUIT end a run with exit code 130. What was measured is kept, nothing is left, and \
@@ -70,7 +70,7 @@ pub static PROMISES: &[Told] = &[
         "After a kill -9 of rumba its trial and its server end too. The results are read up to the last second \
          written. What is left is listed, and the next run or `rumba doctor --clean` removes all of it.",
         BAD_LUCK,
-        "after_a_kill_of_rumba_itself_the_results_are_readable_and_doctor_cleans_up",
+        "results_stay_readable_and_cleanable_after_a_kill",
     ),
     told(
         Promise::Named,
@@ -83,7 +83,7 @@ pub static PROMISES: &[Told] = &[
         Promise::Standstill,
         "A trial in which no operation ends fails after `run.stall`, and says which process stands still.",
         MEMORY,
-        "a_stopped_server_is_told_as_that_and_fails_the_trial_after_the_bound",
+        "stopped_server_fails_the_trial_after_the_stall_limit",
     ),
     told(
         Promise::Suspended,
@@ -126,13 +126,13 @@ pub static PROMISES: &[Told] = &[
         Promise::Untouched,
         "What others put in rumba's way is refused and not touched, nor what it leads to.",
         BAD_LUCK,
-        "a_data_directory_that_rumba_did_not_create_is_refused_and_untouched",
+        "foreign_data_directory_is_refused_and_unchanged",
     ),
     told(
         Promise::Early,
         "What cannot work is refused before anything is loaded, with what would work.",
         MEMORY,
-        "too_little_memory_is_refused_before_anything_is_made_and_by_a_dry_run",
+        "insufficient_memory_is_refused_before_creation",
     ),
     told(
         Promise::Memory,
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn every_promise_has_a_test_that_is_there() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-        for Told { file, test, .. } in PROMISES {
+        for PromiseEntry { file, test, .. } in PROMISES {
             let text = std::fs::read_to_string(format!("{root}/{file}")).unwrap();
             assert!(text.contains(&format!("fn {test}()")), "{file} has no test {test}");
         }

@@ -12,7 +12,7 @@ use crate::deed::{Deed, Who};
 use crate::existing::Existing;
 use crate::host::{self, Tmpfs};
 use crate::kept::Planned;
-use crate::place::Place;
+use crate::place::CaseDirectory;
 use crate::plant::{Planted, Plot};
 use crate::run::{Started, Witness};
 use crate::trouble::Trouble;
@@ -38,7 +38,7 @@ const RESULTS_MIB: u32 = 48;
 
 /// A case while it is tried.
 pub struct Stage<'a> {
-    pub place: Place,
+    pub place: CaseDirectory,
     pub case: &'a Case,
     /// The existing server, if the case has to do with it.
     pub existing: Option<&'a mut Existing>,
@@ -61,7 +61,7 @@ pub struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     /// Sets it: what must be there before the run.
-    pub fn set(place: Place, case: &'a Case, existing: Option<&'a mut Existing>) -> Result<Self, Trouble> {
+    pub fn set(place: CaseDirectory, case: &'a Case, existing: Option<&'a mut Existing>) -> Result<Self, Trouble> {
         let configured = existing.as_ref().map(|existing| existing.variables()).transpose()?.unwrap_or_default();
         let mut stage = Self {
             out: place.path("out"),

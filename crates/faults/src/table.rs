@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::answers::{Answers, Exit, Kept, Left, Next};
+use crate::answers::{AllowedLeftovers, Answers, Exit, Next, RequiredResults};
 use crate::axes::{Engine, Limit, Moment};
 use crate::deed::{Deed, Who};
 use crate::plant::Planted;
@@ -54,16 +54,16 @@ const NONE: &[Limit] = Limit::NONE;
 const INTERRUPTED: Answers = Answers {
     seen: &[&["what was measured is kept"]],
     exit: &[Exit::Code(130)],
-    kept: Kept::Until(&["interrupted"]),
-    left: Left::Nothing,
+    kept: RequiredResults::Until(&["interrupted"]),
+    left: AllowedLeftovers::Nothing,
     next: Next::Runs,
 };
 
 const KILLED: Answers = Answers {
     seen: &[&["cut off"], &["leftover: "]],
     exit: &[Exit::Signal(9)],
-    kept: Kept::Until(&["running"]),
-    left: Left::Listed,
+    kept: RequiredResults::Until(&["running"]),
+    left: AllowedLeftovers::Listed,
     next: Next::Runs,
 };
 
@@ -71,25 +71,37 @@ const KILLED: Answers = Answers {
 const SUSPENDED: Answers = Answers {
     seen: &[&["SUSPENDED in "], &["in no figure, verdict or claim"]],
     exit: &[Exit::Code(1)],
-    kept: Kept::Marked,
-    left: Left::Nothing,
+    kept: RequiredResults::Marked,
+    left: AllowedLeftovers::Nothing,
     next: Next::Runs,
 };
 
 /// A trial that fails with one of these causes.
 const fn failed(causes: &'static [&'static [&'static str]]) -> Answers {
-    let kept = Kept::Until(&["failed"]);
-    Answers { seen: causes, exit: &[Exit::Code(1)], kept, left: Left::Nothing, next: Next::Runs }
+    let kept = RequiredResults::Until(&["failed"]);
+    Answers { seen: causes, exit: &[Exit::Code(1)], kept, left: AllowedLeftovers::Nothing, next: Next::Runs }
 }
 
 /// A run that ends as planned and says so much.
 const fn ran(seen: &'static [&'static [&'static str]]) -> Answers {
-    Answers { seen, exit: &[Exit::Code(0)], kept: Kept::All, left: Left::Nothing, next: Next::Runs }
+    Answers {
+        seen,
+        exit: &[Exit::Code(0)],
+        kept: RequiredResults::All,
+        left: AllowedLeftovers::Nothing,
+        next: Next::Runs,
+    }
 }
 
 /// A run that is refused before anything is made, and works once its user has put it right.
 const fn refused(seen: &'static [&'static [&'static str]]) -> Answers {
-    Answers { seen, exit: &[Exit::Code(2)], kept: Kept::Nothing, left: Left::Nothing, next: Next::RunsOnceMended }
+    Answers {
+        seen,
+        exit: &[Exit::Code(2)],
+        kept: RequiredResults::Nothing,
+        left: AllowedLeftovers::Nothing,
+        next: Next::RunsOnceMended,
+    }
 }
 
 /// The same, or a trial that fails before it has done anything.
@@ -162,7 +174,7 @@ pub static FAULTS: &[Fault] = &[
         deed: Deed::CorruptMarker,
         engines: Engine::STORING,
         limits: NONE,
-        answers: Answers { left: Left::Named, ..KILLED },
+        answers: Answers { left: AllowedLeftovers::Named, ..KILLED },
         ..to_rumba("kill -9 of rumba, and a damaged marker", Signal::KILL, 2, KILLED)
     },
     died("kill -9 of the trial", Who::Trial, Signal::KILL, 7, ALL, &[&["signal 9"], &["FAILED in "]]),
@@ -203,7 +215,7 @@ pub static FAULTS: &[Fault] = &[
         limits: &[Limit::None, Limit::Memory],
         share: 7,
         answers: Answers {
-            kept: Kept::Until(&["failed", "results-disk-full"]),
+            kept: RequiredResults::Until(&["failed", "results-disk-full"]),
             next: Next::RunsOnceMended,
             ..failed(&[&["results-disk-full"]])
         },
@@ -220,8 +232,8 @@ pub static FAULTS: &[Fault] = &[
         answers: Answers {
             seen: &[&["writing the results", "cannot be written", "No such file", "removed", "is gone"]],
             exit: &[Exit::Code(1)],
-            kept: Kept::Gone,
-            left: Left::Nothing,
+            kept: RequiredResults::Gone,
+            left: AllowedLeftovers::Nothing,
             next: Next::Runs,
         },
     },
@@ -269,7 +281,7 @@ pub static FAULTS: &[Fault] = &[
         engines: &[Engine::Null],
         answers: Answers {
             exit: &[Exit::Code(0), Exit::Code(1), Exit::Code(2)],
-            kept: Kept::AllOrNothing,
+            kept: RequiredResults::AllOrNothing,
             ..refused(&[])
         },
         ..planted("another user's link where the ledger goes, without HOME", Planted::Ledger, NONE)
@@ -308,7 +320,7 @@ pub static FAULTS: &[Fault] = &[
         limits: NONE,
         share: 4,
         answers: Answers {
-            left: Left::Listed,
+            left: AllowedLeftovers::Listed,
             next: Next::RunsOnceMended,
             ..failed(&[&["connect", "lost", "closed", "end of file", "gone away"], &["FAILED in "]])
         },
@@ -425,7 +437,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_fault_has_a_name_of_its_own_and_something_to_be_drawn_from() {
+    fn every_fault_has_a_unique_name_and_nonempty_choices() {
         let names: BTreeSet<&str> = FAULTS.iter().map(|fault| fault.name).collect();
         assert_eq!(names.len(), FAULTS.len());
         assert!(!names.contains(""));

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plugin_that_is_built_anew_is_another_build_and_one_that_is_only_written_again_is_not() {
+    fn rebuilt_plugin_is_a_new_build_and_rewritten_copy_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let (server, plugin) = (dir.path().join("server"), dir.path().join("ha_engine.so"));
         write(&server, "server").unwrap();

@@ -37,10 +37,10 @@ use crate::store::{ResultsDir, TrialWriter};
 use crate::trial::Act;
 use crate::trial::child::Order;
 use events::{Unreadable, events_of};
-pub use forecast::{Forecast, Left as TimeLeft};
+pub use forecast::{Forecast, TimeLeft};
 use own_writes::OwnWrites;
 use profile::Sampler;
-use start::{Left, Start};
+use start::{LoadedData, Start};
 
 /// How often a trial is looked at, whatever it tells.
 const LOOK: Duration = Duration::from_millis(200);
@@ -278,7 +278,7 @@ impl Conduct<'_> {
             (TrialPart::Load, Status::Done | Status::Suspended { .. }, Some(state)) => {
                 // What is copied off a volume is no part of what is measured.
                 limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
-                let left = Left { data, state, started: writer.started() };
+                let left = LoadedData { data, state, started: writer.started() };
                 self.keep(trial, left, limited.storage_dir().is_some(), kept_loads, watch)
             }
             _ if keeps && limited.storage_dir().is_some() => {

@@ -169,7 +169,7 @@ mod tests {
     use crate::spec::testing;
 
     #[test]
-    fn a_workload_that_no_empty_engine_serves_says_where_the_clients_cost_is_told() {
+    fn harness_without_empty_engine_names_the_client_cpu_metric() {
         let order = Order { workload: "linkbench".to_owned(), settings: Settings::default(), seed: 1, seconds: 0.1 };
         // All of its engines keep their data.
         let harness = here(&testing::registry(), &order);

@@ -271,7 +271,7 @@ mod tests {
     /// What the limit leaves beside the same cache was a second cache for one of two, and nobody was warned when both had
     /// caches that follow from the limit.
     #[test]
-    fn engines_whose_caches_follow_from_the_same_limit_are_warned_of_neither_cache_nor_page_cache() {
+    fn caches_derived_from_one_limit_raise_no_cache_warning() {
         let budget = |name, cache| {
             let mut config = EngineConfig { cache, cache_is_derived: true, ..config(name, Durability::NoSync) };
             config.limits.memory_bytes = Some(1 << 30);
@@ -287,7 +287,7 @@ mod tests {
 
     /// 286 MB with zstd were compared with 879 MB without compression.
     #[test]
-    fn a_different_compression_is_warned_of_also_where_it_is_an_engines_default() {
+    fn different_compression_is_warned_of_even_as_engine_default() {
         let named = |name: &str, compression: &str| EngineConfig {
             name: name.to_owned(),
             compression: Some(compression.to_owned()),
@@ -316,7 +316,7 @@ mod tests {
 
     /// What its experiment has was compared, which nobody had given the server.
     #[test]
-    fn the_cache_of_an_existing_server_is_not_compared_and_is_told_as_unknown() {
+    fn existing_server_cache_is_unknown_and_not_compared() {
         let (a, b) = (config("innodb", Durability::NoSync), config("myrocks", Durability::NoSync));
         let existing = |cache| EngineConfig { cache, server: Some("mysql://me@host/db".to_owned()), ..b.clone() };
         let (same, smaller) = (existing(a.cache), existing(1 << 20));
@@ -341,7 +341,7 @@ mod tests {
 
     /// They were at par by the common settings, which were not in force.
     #[test]
-    fn what_a_setting_of_an_engines_own_asks_for_is_compared_in_place_of_the_common_one() {
+    fn engine_setting_is_compared_in_place_of_common_setting() {
         let common = config("rocksdb", Durability::NoSync);
         let caches = told(&[common.clone(), own("large", "own_cache", "2GiB")]);
         let (message, remedy) =
@@ -364,7 +364,7 @@ mod tests {
 
     /// What its experiment has was compared, which no existing server is told but those whose clients ask for it.
     #[test]
-    fn the_durability_of_an_existing_server_is_not_compared_and_is_told_as_unknown() {
+    fn existing_server_durability_is_unknown_and_not_compared() {
         let (own, no_sync) = (config("innodb", Durability::Sync), config("rocksdb", Durability::NoSync));
         let server = Some("mysql://me@host/db".to_owned());
         let theirs = EngineConfig { server, ..config("myrocks", Durability::NoSync) };
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_without_a_log_that_syncs_every_commit_promises_the_same() {
+    fn unlogged_store_that_syncs_each_commit_promises_the_same() {
         let (a, b) = (config("a", Durability::Sync), config("b", Durability::Sync));
         assert_eq!(codes(&[(&a, LOGGED), (&b, UNLOGGED)]), [""; 0]);
     }
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_without_transactions_is_told_beside_those_that_have_them() {
+    fn engine_without_transactions_is_reported_if_others_have_them() {
         let configs = ["a", "b"].map(|name| config(name, Durability::NoSync));
         let with = |config, has_transactions| Side { has_transactions, ..side(config, Nature::default()) };
         let [a, b] = &configs;

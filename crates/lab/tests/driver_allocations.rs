@@ -126,7 +126,7 @@ fn threads_allocate_nothing_per_operation() {
 }
 
 #[test]
-fn loops_allocate_a_few_times_at_most_when_clients_end_and_nothing_per_operation() {
+fn loops_allocate_when_clients_end_and_never_per_operation() {
     let driving = Driving::Loops { threads: 2 };
     for rate in [None, Some(60_000.0)] {
         // A client that ends tells so, and that allocates on the thread that others still use.

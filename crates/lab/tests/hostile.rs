@@ -142,7 +142,7 @@ fn a_volume_that_a_stranger_has_laid_out_has_root_write_nothing() {
 
 #[test]
 #[needs(Root)]
-fn a_marker_that_a_stranger_put_into_roots_own_directory_is_refused() {
+fn foreign_marker_in_roots_own_directory_is_refused() {
     let yard = Yard::new();
     let base = yard.directory("base", 0o755);
     let volume = yard.directory("base/001-x-c1-r1.storage", 0o777);
@@ -157,7 +157,7 @@ fn a_marker_that_a_stranger_put_into_roots_own_directory_is_refused() {
 
 #[test]
 #[needs(Root)]
-fn a_list_of_made_directories_that_a_stranger_has_written_removes_none() {
+fn foreign_list_of_made_directories_removes_none() {
     let yard = Yard::new();
     let (empty, outer) = (yard.directory("empty", 0o755), yard.directory("outer", 0o755));
     let shared = yard.directory("outer/shared", 0o1777);
@@ -176,7 +176,7 @@ fn a_list_of_made_directories_that_a_stranger_has_written_removes_none() {
 
 #[test]
 #[needs(Root)]
-fn whatever_a_stranger_calls_a_marker_is_neither_followed_nor_waited_for() {
+fn foreign_marker_is_neither_followed_nor_waited_for() {
     for plant in ["mkfifo .rumba", "ln -s /etc/hostname .rumba", "truncate -s 1T .rumba", "mkdir .rumba"] {
         let yard = Yard::new();
         let shared = yard.directory("shared", 0o1777);
@@ -209,7 +209,7 @@ fn a_strangers_link_leads_nowhere_and_roots_own_does() {
 
 #[test]
 #[needs(Root)]
-fn a_directory_like_tmp_holds_private_ones_and_one_that_all_may_change_holds_none() {
+fn sticky_directory_holds_private_data_and_world_writable_none() {
     let yard = Yard::new();
     let sticky = yard.directory("sticky", 0o1777);
     let dir = DataDir::create(&sticky.join("results/data/001-x-c1-r1"), &owner(), &yard.ledger).unwrap();
@@ -233,7 +233,7 @@ fn a_directory_like_tmp_holds_private_ones_and_one_that_all_may_change_holds_non
 
 #[test]
 #[needs(Root)]
-fn a_leftover_that_a_stranger_has_put_something_in_the_place_of_stays_listed() {
+fn leftover_replaced_by_another_user_stays_listed() {
     let yard = Yard::new();
     let (base, precious) = (yard.directory("base", 0o755), yard.directory("precious", 0o755));
     fs::create_dir(precious.join("data")).unwrap();
@@ -260,7 +260,7 @@ fn a_leftover_that_a_stranger_has_put_something_in_the_place_of_stays_listed() {
 
 #[test]
 #[needs(Root)]
-fn a_strangers_process_with_the_mark_of_roots_trial_is_neither_waited_for_nor_ended() {
+fn foreign_process_with_roots_mark_is_neither_awaited_nor_ended() {
     // Before, root waited three seconds for it and killed it; the mark is no secret.
     let yard = Yard::new();
     let data = DataDir::create(&yard.path("data"), &owner(), &yard.ledger).unwrap();
@@ -278,7 +278,7 @@ fn a_strangers_process_with_the_mark_of_roots_trial_is_neither_waited_for_nor_en
 
 #[test]
 #[needs(Root)]
-fn a_server_that_root_ran_as_another_user_is_ended_before_its_data_is_removed() {
+fn server_run_as_another_user_ends_before_its_data_is_removed() {
     // Before, its data was removed under it: its real user was not root.
     let yard = Yard::new();
     let data = DataDir::create(&yard.path("data"), &owner(), &yard.ledger).unwrap();

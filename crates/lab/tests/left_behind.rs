@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rumba_core::check::Check;
 use rumba_core::engine::{
-    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, KEPT, Schema, Session,
+    Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, KEPT, Schema, Session,
 };
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
@@ -57,7 +57,7 @@ impl Engine for Unready {
     fn info(&self) -> &EngineInfo {
         &INFO
     }
-    fn availability(&self, _: Asked<'_>) -> Availability {
+    fn availability(&self, _: BuildSelector<'_>) -> Availability {
         Availability::here(Some("1".into()), "test")
     }
     fn check(&self, _: &EngineConfig) -> Result<(), SettingError> {
@@ -167,12 +167,12 @@ impl Watch for Deaf {
 }
 
 /// Where a run of one trial has its results, its data and its ledger.
-struct Place {
+struct TrialDirectory {
     dir: PathBuf,
     _removed: Option<tempfile::TempDir>,
 }
 
-impl Place {
+impl TrialDirectory {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         Self { dir: dir.path().to_owned(), _removed: Some(dir) }
@@ -266,7 +266,7 @@ fn kill(pid: i32) {
 
 #[test]
 fn a_failed_trial_leaves_its_servers_log_and_no_server() {
-    let place = Place::new();
+    let place = TrialDirectory::new();
     let record = place.run(true);
     let Status::Failed { cause, .. } = record.status else { panic!("{:?}", record.status) };
     assert!(cause.contains("does not become ready"), "{cause}");
@@ -275,7 +275,7 @@ fn a_failed_trial_leaves_its_servers_log_and_no_server() {
 
 #[test]
 fn a_killed_trial_leaves_its_servers_log_and_no_server() {
-    let place = Place::new();
+    let place = TrialDirectory::new();
     let record = std::thread::scope(|scope| {
         let run = scope.spawn(|| place.run(false));
         kill(parent_of(place.server()));
@@ -288,8 +288,8 @@ fn a_killed_trial_leaves_its_servers_log_and_no_server() {
 
 /// Before, the line was passed over, and the trial counted as done without what it had told.
 #[test]
-fn a_trial_that_tells_what_nobody_can_read_is_ended_and_has_failed() {
-    let place = Place::new();
+fn trial_that_emits_unreadable_events_is_ended_and_fails() {
+    let place = TrialDirectory::new();
     let pid = place.dir.join("pid");
     let tells = format!(
         r#"cat > /dev/null; echo $$ > {}; echo '{{"event":"phase-started","phase":"load","seconds":null,"rows":1}}'
@@ -314,13 +314,13 @@ fn a_trial_that_tells_what_nobody_can_read_is_ended_and_has_failed() {
 #[ignore = "run by another test, as its run"]
 fn the_run() {
     if let Some(dir) = std::env::var_os(PLACE) {
-        Place { dir: dir.into(), _removed: None }.run(false);
+        TrialDirectory { dir: dir.into(), _removed: None }.run(false);
     }
 }
 
 #[test]
 fn a_killed_runs_server_is_ended_when_the_leftovers_are_cleaned() {
-    let place = Place::new();
+    let place = TrialDirectory::new();
     let mut command = process::with_test("the_run");
     command.env(PLACE, &place.dir);
     let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

@@ -44,7 +44,7 @@ fn device_reads_and_written_bytes(enforcement: &Enforcement) -> (u64, u64) {
 
 #[test]
 #[needs(LoopDevice, StorageRates)]
-fn no_more_operations_reach_throttled_storage_than_it_is_allowed() {
+fn throttled_storage_admits_no_more_operations_than_allowed() {
     let host = Host::new();
     const IOPS: u32 = 500;
     const OPERATIONS: u64 = 1000;
@@ -197,7 +197,7 @@ fn a_kill_for_lack_of_memory_is_named_as_that() {
 
 #[test]
 #[needs(MemoryGroup)]
-fn a_lifted_limit_kills_nobody_and_tells_of_memory_what_was_measured() {
+fn lifted_limit_kills_no_process_and_keeps_measured_memory() {
     let host = Host::new();
     let mut enforcement = host.begin(&memory_alone(64 << 20));
     assert!(enforcement.memory_pressure().is_some());
@@ -301,7 +301,7 @@ fn a_killed_run_leaves_nothing_that_is_not_found_and_removed() {
 
 #[test]
 #[needs(LoopDevice, StorageRates)]
-fn a_kill_at_any_step_is_cleaned_by_the_next_run_at_the_same_place() {
+fn kill_at_any_step_is_cleaned_up_by_the_next_run() {
     let host = Host::new();
     for milliseconds in [5, 10, 20, 40, 60, 80, 120] {
         let mut run = holder(&host, Backing::Tmpfs);

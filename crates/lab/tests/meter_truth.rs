@@ -198,7 +198,7 @@ fn what_is_discarded_does_not_count_as_written() {
 }
 
 #[test]
-fn a_directory_in_memory_has_no_device_and_keeps_its_process_figures() {
+fn tmpfs_directory_has_no_device_and_keeps_process_figures() {
     let _alone = alone();
     let spent_in = |dir: &Path| {
         let mut meters = Meters::new(dir, CpuRoll::new());
@@ -231,7 +231,7 @@ fn burn(milliseconds: u64) -> u64 {
 }
 
 #[test]
-fn cpu_time_is_the_threads_own_by_role_while_they_live_and_after() {
+fn cpu_time_is_split_by_thread_role_while_alive_and_after_exit() {
     let _alone = alone();
     let roll = CpuRoll::new();
     let mut meters = Meters::new(Path::new("/"), Arc::clone(&roll));

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use rumba_core::engine::Place;
+use rumba_core::engine::ProcessLocation;
 use rumba_core::metric::Metric;
 use rumba_core::record::Spent;
 use rumba_lab::meter::{CpuRoll, Meters, Role};
@@ -66,8 +66,8 @@ impl Program {
         self.hear("done");
     }
 
-    fn place(&self, data_dir: Option<&Path>) -> Place {
-        Place::Server { pid: Some(self.process.id()), data_dir: data_dir.map(Path::to_owned) }
+    fn place(&self, data_dir: Option<&Path>) -> ProcessLocation {
+        ProcessLocation::Server { pid: Some(self.process.id()), data_dir: data_dir.map(Path::to_owned) }
     }
 
     /// Lets it end and takes what the kernel says it used, its child included.
@@ -190,7 +190,7 @@ fn on_disk() -> tempfile::TempDir {
 }
 
 #[test]
-fn what_a_server_and_its_child_computed_and_wrote_is_what_the_kernel_says_of_them() {
+fn server_and_child_cpu_and_writes_match_the_kernel() {
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), true);
     let roll = CpuRoll::new();
@@ -220,7 +220,7 @@ fn what_a_server_and_its_child_computed_and_wrote_is_what_the_kernel_says_of_the
 }
 
 #[test]
-fn a_child_that_ended_keeps_what_it_used_and_a_new_one_counts_once_it_is_found() {
+fn ended_child_keeps_its_usage_and_new_child_counts_once_found() {
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), true);
     let mut meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
@@ -247,7 +247,7 @@ fn a_child_that_ended_keeps_what_it_used_and_a_new_one_counts_once_it_is_found()
 /// A server that has a process for each client: those of a load come and go between two looks. They were in nobody's
 /// figure.
 #[test]
-fn children_that_came_and_went_between_two_readings_count_as_the_servers() {
+fn children_that_lived_between_readings_count_as_the_servers() {
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), false);
     let mut meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
@@ -264,7 +264,7 @@ fn children_that_came_and_went_between_two_readings_count_as_the_servers() {
 
 /// A process that has ended is in nobody's figure but its own until somebody waits for it.
 #[test]
-fn a_child_that_ended_and_that_nobody_has_waited_for_counts_as_the_servers() {
+fn ended_but_unreaped_child_counts_as_the_servers() {
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), false);
     let mut meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
@@ -287,7 +287,7 @@ fn a_child_that_ended_and_that_nobody_has_waited_for_counts_as_the_servers() {
 
 /// Before, what the server used after that was hidden, until it had come to as much as the child's child.
 #[test]
-fn what_a_child_and_its_own_child_had_used_stays_when_both_end_between_two_readings() {
+fn usage_of_child_and_grandchild_ended_between_readings_stays() {
     let _taking = OrphansTaken::begin();
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), true);
@@ -366,7 +366,7 @@ fn assert_grew_little(before: &Spent, after: &Spent) {
 }
 
 #[test]
-fn a_killed_servers_figures_are_absent_from_then_on_and_the_clients_go_on() {
+fn killed_server_figures_become_absent_and_clients_go_on() {
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), false);
     let pid = server.process.id();
@@ -399,17 +399,17 @@ fn a_killed_servers_figures_are_absent_from_then_on_and_the_clients_go_on() {
 }
 
 #[test]
-fn a_servers_device_is_that_of_its_own_data_and_a_remote_one_has_none() {
+fn server_device_is_that_of_its_data_and_remote_has_none() {
     let own = on_disk();
     let server = Program::start(&own.path().join("file"), false);
-    let spent_at = |place: &Place| {
+    let spent_at = |place: &ProcessLocation| {
         let mut meters = Meters::of(place, own.path(), CpuRoll::new());
         let start = meters.read();
         meters.read().since(&start)
     };
     let elsewhere = spent_at(&server.place(Some(Path::new("/dev/shm"))));
     assert_eq!(elsewhere.device_reads, Metric::absent("tmpfs is memory and has no device"));
-    let remote = spent_at(&Place::Server { pid: None, data_dir: None });
+    let remote = spent_at(&ProcessLocation::Server { pid: None, data_dir: None });
     let because = |metric: &Metric| match metric {
         Metric::Absent { absent } => absent.clone(),
         Metric::Value(value) => panic!("{value} of a server that cannot be seen"),
@@ -441,7 +441,7 @@ fn context_switches_of_a_server_are_counted_over_its_threads() {
 
 /// Only those of the first process were counted: next to none, of a server that has a process for each client.
 #[test]
-fn context_switches_of_a_server_are_those_of_all_its_processes_and_what_ended_is_told() {
+fn server_context_switches_sum_all_processes_and_report_ended() {
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), true);
     let mut meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());

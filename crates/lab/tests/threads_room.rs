@@ -56,7 +56,7 @@ fn use_up(mappings: usize) {
 }
 
 #[test]
-fn as_many_clients_as_there_is_room_for_run_and_more_are_refused() {
+fn clients_run_up_to_the_thread_limit_and_more_are_refused() {
     let limit: usize = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap().trim().parse().unwrap();
     // 2048 are kept for everything else, and a thread takes 5.
     use_up(limit - mapped() - 2048 - 5 * ROOM);

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use rumba_core::check::Check;
 use rumba_core::engine::{
-    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Gauge, Instance, Place, Schema, Session,
+    Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Gauge, Instance, ProcessLocation,
+    Schema, Session,
 };
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
@@ -105,7 +106,7 @@ impl Server {
     }
 
     fn engine(&self, connects_anew: bool) -> Fake {
-        let place = Place::Server { pid: Some(self.process.id()), data_dir: None };
+        let place = ProcessLocation::Server { pid: Some(self.process.id()), data_dir: None };
         Fake { place, socket: Some(self.dir.path().join("socket")), connects_anew, debt_takes: Duration::ZERO }
     }
 }
@@ -120,7 +121,7 @@ impl Drop for Server {
 /// An engine that keeps nothing: its sessions ask a server, if there is one, and need no time themselves.
 #[derive(Clone)]
 struct Fake {
-    place: Place,
+    place: ProcessLocation,
     socket: Option<PathBuf>,
     /// Whether a get has a connection of its own.
     connects_anew: bool,
@@ -129,7 +130,7 @@ struct Fake {
 
 impl Fake {
     fn embedded(debt_takes: Duration) -> Self {
-        Self { place: Place::Embedded, socket: None, connects_anew: false, debt_takes }
+        Self { place: ProcessLocation::Embedded, socket: None, connects_anew: false, debt_takes }
     }
 }
 
@@ -150,7 +151,7 @@ impl Engine for Fake {
     fn info(&self) -> &EngineInfo {
         &INFO
     }
-    fn availability(&self, _: Asked<'_>) -> Availability {
+    fn availability(&self, _: BuildSelector<'_>) -> Availability {
         Availability::built_in("1")
     }
     fn check(&self, _: &EngineConfig) -> Result<(), SettingError> {
@@ -187,7 +188,7 @@ impl Instance for Fake {
     fn is_log(&self, _: &Path) -> bool {
         false
     }
-    fn place(&self) -> Place {
+    fn place(&self) -> ProcessLocation {
         self.place.clone()
     }
     fn close(self: Box<Self>) -> Result<(), EngineError> {
@@ -401,7 +402,7 @@ fn phase(events: &[Event], kind: PhaseKind) -> &PhaseRecord {
 /// The loaders' processes came after the load's beginning, and were looked for after its end: what they used was in the
 /// settle, or nowhere.
 #[test]
-fn what_a_servers_processes_use_for_the_loaders_is_the_loads_and_not_the_settles() {
+fn server_cpu_for_loaders_counts_in_load_and_not_in_settle() {
     let server = Server::start();
     let events = told(&server.engine(false), TrialPart::Load, None);
     let cpu_s = |kind| phase(&events, kind).spent.server_cpu_s.value().unwrap();
@@ -413,7 +414,7 @@ fn what_a_servers_processes_use_for_the_loaders_is_the_loads_and_not_the_settles
 }
 
 #[test]
-fn context_switches_per_operation_are_those_of_all_processes_or_there_is_no_figure() {
+fn context_switches_per_op_cover_all_processes_or_are_absent() {
     let server = Server::start();
     let switches = |connects_anew| {
         let events = told(&server.engine(connects_anew), TrialPart::Whole, None);
@@ -429,7 +430,7 @@ fn context_switches_per_operation_are_those_of_all_processes_or_there_is_no_figu
 
 /// The clients had begun before the engine was asked: what they did meanwhile was counted, and its time was not.
 #[test]
-fn an_engine_that_takes_its_time_to_tell_its_debt_adds_no_operations_to_the_first_loop() {
+fn slow_deferred_writes_estimate_adds_no_ops_to_first_loop() {
     let events = told(&Fake::embedded(Duration::from_millis(500)), TrialPart::Whole, Some(1000.0));
     let ops_per_s = phase(&events, PhaseKind::Loop(1)).metrics.ops_per_s.value().unwrap();
     // A thousand random arrivals have a deviation of 32.

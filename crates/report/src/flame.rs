@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repeats_and_numbered_threads_are_one_tree_and_what_cannot_be_seen_is_left_out() {
+    fn flame_graph_merges_repeats_and_threads_and_drops_tiny_parts() {
         let of = |engine: &str, stacks: &str| (engine.to_owned(), 2, stacks.to_owned());
         let profiles = [
             of("a", "client 1;main;get 600\nclient 2;main;get 300\nclient 2;main 99\nrare 0\nno count\n"),

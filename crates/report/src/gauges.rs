@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::looks::{EngineCourse, Of, SIZE};
+use rumba_core::engine_samples::{EngineTimeSeries, Of, SIZE};
 use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, PhaseRecord};
 use rumba_core::results::Trial;
@@ -42,7 +42,7 @@ pub fn gauges(trial: &Trial, points: usize) -> Gauges {
     of(&trial.record.phases, &trial.course, points)
 }
 
-fn of(phases: &[PhaseRecord], course: &EngineCourse, points: usize) -> Gauges {
+fn of(phases: &[PhaseRecord], course: &EngineTimeSeries, points: usize) -> Gauges {
     let phases: Vec<&PhaseRecord> = phases.iter().filter(|phase| takes_time(phase.phase)).collect();
     let Seen { at_s, columns } = seen(course, &phases);
     let size = at_s.len().div_ceil((points / 2).max(1));
@@ -83,30 +83,30 @@ struct Seen<'a> {
 }
 
 /// Where something was seen: at a look, or at a phase's end.
-enum Place {
-    Look(usize),
+enum GaugeSource {
+    Sample(usize),
     End(usize),
 }
 
-fn seen<'a>(course: &'a EngineCourse, phases: &[&'a PhaseRecord]) -> Seen<'a> {
-    let looks = course.at_s.iter().enumerate().map(|(look, at_s)| (*at_s, Place::Look(look)));
-    let ends = phases.iter().enumerate().map(|(end, phase)| (phase.start_s + phase.seconds, Place::End(end)));
-    let mut places: Vec<(f64, Place)> = looks.chain(ends).collect();
-    places.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+fn seen<'a>(course: &'a EngineTimeSeries, phases: &[&'a PhaseRecord]) -> Seen<'a> {
+    let looks = course.at_s.iter().enumerate().map(|(look, at_s)| (*at_s, GaugeSource::Sample(look)));
+    let ends = phases.iter().enumerate().map(|(end, phase)| (phase.start_s + phase.seconds, GaugeSource::End(end)));
+    let mut sources: Vec<(f64, GaugeSource)> = looks.chain(ends).collect();
+    sources.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     let mut columns: BTreeMap<&str, Values> = BTreeMap::new();
-    let count = places.len();
+    let count = sources.len();
     let mut put = |name: &'a str, of_counter: bool, at: usize, value: f64| {
         let column = columns.entry(name).or_insert_with(|| Values { of_counter, values: vec![None; count] });
         column.values[at] = Some(value);
     };
-    for (at, (_, place)) in places.iter().enumerate() {
-        match place {
-            Place::Look(look) => {
+    for (at, (_, source)) in sources.iter().enumerate() {
+        match source {
+            GaugeSource::Sample(look) => {
                 for column in course.columns.iter().filter(|column| *look >= column.before) {
                     put(&column.name, column.of == Of::Counter, at, column.values[look - column.before]);
                 }
             }
-            Place::End(end) => {
+            GaugeSource::End(end) => {
                 let phase = phases[*end];
                 phase.metrics.size_bytes.value().into_iter().for_each(|size| put(SIZE, false, at, size));
                 phase.debt_end.iter().for_each(|gauge| put(&gauge.name, false, at, gauge.value));
@@ -114,7 +114,7 @@ fn seen<'a>(course: &'a EngineCourse, phases: &[&'a PhaseRecord]) -> Seen<'a> {
             }
         }
     }
-    Seen { at_s: places.into_iter().map(|(at_s, _)| at_s).collect(), columns }
+    Seen { at_s: sources.into_iter().map(|(at_s, _)| at_s).collect(), columns }
 }
 
 /// Growth each second, from the last time before that it was seen.
@@ -151,7 +151,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use rumba_core::engine::Gauge;
-    use rumba_core::looks::Look;
+    use rumba_core::engine_samples::EngineSample;
 
     use super::*;
 
@@ -165,13 +165,13 @@ mod tests {
         serde_json::from_value(plain).unwrap()
     }
 
-    fn look(at_s: f64, hits: f64, size_bytes: Option<f64>) -> Look {
+    fn look(at_s: f64, hits: f64, size_bytes: Option<f64>) -> EngineSample {
         let counters = BTreeMap::from([("hits".to_owned(), hits)]);
-        Look { at_s, size_bytes, counters, ..Look::default() }
+        EngineSample { at_s, size_bytes, counters, ..EngineSample::default() }
     }
 
-    fn course(looks: impl IntoIterator<Item = Look>) -> EngineCourse {
-        let mut course = EngineCourse::default();
+    fn course(looks: impl IntoIterator<Item = EngineSample>) -> EngineTimeSeries {
+        let mut course = EngineTimeSeries::default();
         looks.into_iter().for_each(|look| course.add(look));
         course
     }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_grows_is_a_rate_what_goes_back_a_level_and_what_stands_still_is_left_out() {
+    fn growing_gauge_is_a_rate_falling_one_a_level_constant_omitted() {
         let (hits, used, still) = ("hits", "used", "still");
         let phases = [
             phase(PhaseKind::Warmup, 0.0, &[(hits, 5.0), (used, 7.0), (still, 3.0)]),
@@ -189,7 +189,7 @@ mod tests {
             phase(PhaseKind::Loops, 10.0, &[(hits, 105.0), (used, 9.0), (still, 3.0)]),
             phase(PhaseKind::Drain, 20.0, &[(hits, 105.0), (used, 8.0), (still, 3.0)]),
         ];
-        let found = of(&phases, &EngineCourse::default(), POINTS);
+        let found = of(&phases, &EngineTimeSeries::default(), POINTS);
         assert_eq!((found.at_s, found.looked), (vec![10.0, 20.0, 30.0], false));
         assert_eq!(found.rates, BTreeMap::from([(hits.to_owned(), packed(&[None, Some(10.0), Some(0.0)]))]));
         let levels = BTreeMap::from([
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_stand_between_the_ends_of_phases_and_a_rate_is_over_the_time_since_the_last() {
+    fn samples_lie_between_phase_ends_and_rates_span_since_the_last() {
         let phases = [phase(PhaseKind::Warmup, 0.0, &[("hits", 20.0)])];
         let looks = [look(1.0, 2.0, Some(100.0)), look(5.0, 10.0, None), look(11.0, 30.0, Some(300.0))];
         let found = of(&phases, &course(looks), POINTS);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_of_a_second_stays_visible_in_an_hour_and_a_page_of_many_counters_has_fewer_points() {
+    fn one_second_burst_stays_visible_and_many_counters_thin_points() {
         let hits = |second: u32| f64::from(second) + if second > 1800 { 5000.0 } else { 0.0 };
         let hour = course((0..3600).map(|second| look(f64::from(second), hits(second), None)));
         let found = of(&[], &hour, POINTS);

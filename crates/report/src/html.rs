@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_template_has_one_place_for_the_data_and_one_for_the_title() {
+    fn template_has_one_placeholder_each_for_data_and_title() {
         assert_eq!(TEMPLATE.matches(DATA).count(), 1);
         assert_eq!(TEMPLATE.matches(TITLE).count(), 1);
     }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use rumba_core::counted::WRITTEN;
-use rumba_core::looks::{Column, EngineCourse, Of};
+use rumba_core::engine_samples::{Column, EngineTimeSeries, Of};
 
 use crate::packed::Packed;
 use crate::timeline::POINTS;
@@ -23,7 +23,7 @@ const FALL: f64 = 0.1;
 pub type Marks = BTreeMap<&'static str, Packed>;
 
 /// What a course shows. Stretches too near to each other to be told apart in a drawing are one.
-pub fn marks(course: &EngineCourse) -> Marks {
+pub fn marks(course: &EngineTimeSeries) -> Marks {
     let mut happened: BTreeMap<&'static str, Vec<bool>> = BTreeMap::new();
     for column in &course.columns {
         let Some(kind) = kind_of(column) else { continue };
@@ -89,13 +89,13 @@ mod tests {
             values: values.to_vec(),
         };
         let at_s = (0..looks).map(|look| 100.0 + look as f64).collect();
-        let course = EngineCourse { at_s, columns: columns.iter().map(column).collect() };
+        let course = EngineTimeSeries { at_s, columns: columns.iter().map(column).collect() };
         let numbers = |packed: Packed| packed.0.into_iter().flatten().collect();
         marks(&course).into_iter().map(|(kind, packed)| (kind, numbers(packed))).collect()
     }
 
     #[test]
-    fn counts_that_rise_bytes_that_are_written_and_debts_that_fall_are_marks() {
+    fn marks_show_rising_counts_written_bytes_and_falling_backlogs() {
         let found = found(&[
             (Of::Counter, "transaction: transaction checkpoints", &[3.0, 3.0, 4.0, 4.0, 4.0]),
             (Of::Debt, "checkpoint_age_bytes", &[50.0, 60.0, 59.0, 70.0, 20.0]),

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn more_digits_are_rounded_and_small_numbers_beside_large_ones_lose_theirs_last() {
+    fn packing_rounds_and_small_numbers_lose_digits_next_to_large() {
         let near = |value: f64, beside: f64| {
             let back = unpacked(&packed(&[Some(value), Some(beside)]).unwrap())[0].unwrap();
             (back - value).abs() / value

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::looks::EngineCourse;
+use rumba_core::engine_samples::EngineTimeSeries;
 use rumba_core::metric::Metric;
 use rumba_core::record::{Interval, PhaseKind};
 use serde::Serialize;
@@ -134,7 +134,7 @@ fn written_in_window(intervals: &[Interval], is_part: impl Fn(&Interval) -> bool
 /// one phase become two points each: every series keeps its own smallest and
 /// largest value of the bucket, in the order in which they happened, so a stall
 /// of one second stays visible in an hour.
-pub fn timeline(intervals: &[Interval], course: &EngineCourse) -> Timeline {
+pub fn timeline(intervals: &[Interval], course: &EngineTimeSeries) -> Timeline {
     // It parts the load from the run, and is of neither.
     let is_shown = |interval: &&Interval| interval.phase != PhaseKind::VerifyLoad;
     let intervals: &[Interval] = &intervals.iter().filter(is_shown).cloned().collect::<Vec<_>>();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     fn drawn(intervals: &[Interval]) -> Timeline {
-        timeline(intervals, &EngineCourse::default())
+        timeline(intervals, &EngineTimeSeries::default())
     }
 
     fn named<'a>(timeline: &'a Timeline, name: &str) -> &'a Series {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_per_operation_are_averaged_over_seconds_and_start_anew_after_the_load() {
+    fn writes_per_op_are_averaged_and_restart_after_the_load() {
         let mut all = intervals(PhaseKind::Load, 20, 0.0);
         all.extend(intervals(PhaseKind::Warmup, 20, 20.0));
         all.extend(intervals(PhaseKind::Drain, 3, 40.0));
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_devices_times_are_drawn_and_absent_in_a_second_without_requests() {
+    fn device_times_are_drawn_and_absent_without_requests() {
         let mut run = intervals(PhaseKind::Loop(1), 2, 0.0);
         for interval in &mut run {
             interval.spent.device_writes = Metric::Value(0.0);

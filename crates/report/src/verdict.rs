@@ -230,7 +230,7 @@ pub fn verdict_line(summary: &Summary) -> String {
         for verdict in &of_these {
             let close = match verdict.close.is_empty() {
                 true => String::new(),
-                false => format!("; not told apart: {}", verdict.close.join(", ")),
+                false => format!("; no significant difference: {}", verdict.close.join(", ")),
             };
             let drain = if verdict.metric.ends_with("_with_drain") { " with the drain" } else { "" };
             let once = if verdict.seen_once { "; seen once" } else { "" };

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_has_what_its_counters_grew_by_per_operation_and_nothing_that_was_not_counted() {
+    fn loop_has_counter_growth_per_op_and_no_uncounted_figures() {
         let (level, redo) = ("written_compaction_level2_bytes", "written_redo_bytes");
         let settle = phase(PhaseKind::Settle, 0, &[(level, 1024.0)]);
         let first = phase(PhaseKind::Loop(1), 10, &[(level, 21.0 * 1024.0), (redo, 5.0)]);

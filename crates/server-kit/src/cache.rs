@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_draft_that_is_given_up_leaves_nothing_and_one_that_is_late_gives_way() {
+    fn dropped_draft_leaves_nothing_and_late_draft_yields() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("servers/one");
         drop(Draft::new(&place).unwrap());
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn no_program_in_the_cache_gives_its_owner_s_rights_to_who_runs_it() {
+    fn cached_programs_have_no_setuid_or_setgid_bit() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let bin = dir.path().join("usr/bin");

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_private_file_takes_the_place_of_a_link_and_what_it_leads_to_stays() {
+    fn private_file_replaces_a_link_and_link_target_stays() {
         let dir = tempfile::tempdir().unwrap();
         let (theirs, ours) = (dir.path().join("theirs"), dir.path().join("server.conf"));
         fs::write(&theirs, "theirs").unwrap();

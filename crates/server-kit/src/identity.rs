@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_behind_a_door_that_is_shut_is_refused_with_the_door() {
+    fn program_in_a_closed_directory_is_refused_naming_it() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("bin/server");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_away_is_the_directory_s_and_not_what_links_in_it_lead_to() {
+    fn chown_covers_the_directory_and_not_link_targets() {
         use std::os::unix::fs::{MetadataExt, symlink};
         // To give to oneself is all that others than root may do.
         let own = (geteuid().as_raw(), rustix::process::getegid().as_raw());
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_but_root_runs_a_server_as_another_and_root_runs_it_as_no_root() {
+    fn only_root_runs_servers_as_another_user_and_never_as_root() {
         let asked = Identity::choose(Some("root"), "nobody");
         assert!(asked.unwrap_err().to_string().contains("root"));
     }

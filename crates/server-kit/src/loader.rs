@@ -96,7 +96,7 @@ mod tests {
 
     /// Programs that start one another, in a tree that is moved after it was made.
     #[test]
-    fn a_program_of_a_tree_starts_another_with_the_trees_own_libraries() {
+    fn program_in_tree_starts_another_with_the_trees_libraries() {
         let dir = tempfile::tempdir().unwrap();
         let tree = dir.path().join("draft");
         let (programs, libraries) = (tree.join("usr/lib/server/1/bin"), tree.join("usr/lib/x86_64-linux-gnu"));

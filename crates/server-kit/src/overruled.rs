@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_set_and_what_is_set_as_the_common_settings_have_it_overrules_nothing() {
+    fn unset_settings_and_those_equal_to_common_override_nothing() {
         assert_eq!(
             overruled(None, Durability::Sync, &[("log_size", "1MiB"), ("buffer", "1MiB")]),
             Overruled::default()
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_existing_server_the_durability_is_known_where_all_of_it_is_set() {
+    fn existing_server_durability_is_known_if_all_of_it_is_set() {
         let of = |set: &[(&str, &str)]| overruled(Some("mysql://me@host/db"), Durability::Sync, set);
         assert_eq!(of(&[("sync", "on")]).durability, None);
         let all = of(&[("log", "on"), ("sync", "on"), ("pool", "1MiB")]);

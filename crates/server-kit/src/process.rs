@@ -221,7 +221,7 @@ mod tests {
 
     /// The size and the device of another server's data were told, which had the same path on the host.
     #[test]
-    fn a_directory_of_the_same_path_is_not_where_a_server_works_unless_it_is_that_one() {
+    fn directory_of_same_path_is_the_servers_only_if_identical() {
         let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let mut server = Command::new("sleep").arg("60").current_dir(data.path()).spawn().unwrap();
         let found = [data.path(), other.path(), Path::new("/nowhere")].map(|path| works_in(server.id(), path));
@@ -233,7 +233,7 @@ mod tests {
 
     /// Servers that work elsewhere than in their data, as `mongod` does, are known by a file of it that they keep open.
     #[test]
-    fn a_directory_is_a_servers_if_that_has_its_file_open_and_of_a_relative_path_nothing_is_known() {
+    fn directory_is_the_servers_if_it_holds_its_file_open() {
         let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         for dir in [&data, &other] {
             std::fs::write(dir.path().join("lock"), "").unwrap();

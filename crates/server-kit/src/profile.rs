@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_durability_that_a_server_lacks_is_refused_with_those_it_has() {
+    fn unsupported_durability_is_refused_with_supported_ones() {
         let profile = r#"
             [[layer]]
             [layer.durability]

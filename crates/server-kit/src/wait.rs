@@ -35,14 +35,14 @@ pub struct Owed {
 
 /// A look at the server.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Look {
+pub struct BackgroundWork {
     /// What is to fall.
     pub owed: Vec<Owed>,
     /// What grows while work is done that shows in none of them yet.
     pub work: f64,
 }
 
-impl Look {
+impl BackgroundWork {
     /// Adds something that is to fall: what is left of it, and what may stay.
     pub fn owe(&mut self, name: &'static str, left: f64, floor: f64) {
         self.owed.push(Owed { name, left, floor });
@@ -52,13 +52,13 @@ impl Look {
         self.owed.iter().all(|owed| owed.left <= owed.floor)
     }
 
-    fn gets_on(&self, best: &Look) -> bool {
+    fn gets_on(&self, best: &BackgroundWork) -> bool {
         let less = |owed: &Owed| best.owed.iter().any(|known| known.name == owed.name && owed.left < known.left);
         self.work > best.work || self.owed.iter().any(less)
     }
 
     /// The least of each that was seen, so that swinging up and down is no progress.
-    fn keep_best(&mut self, look: &Look) {
+    fn keep_best(&mut self, look: &BackgroundWork) {
         self.work = self.work.max(look.work);
         for owed in &look.owed {
             match self.owed.iter_mut().find(|known| known.name == owed.name) {
@@ -78,18 +78,21 @@ impl Look {
 ///
 /// # Errors
 /// What `look` says; what is left when nothing moved for too long.
-pub fn until_paid(patience: &Patience, mut look: impl FnMut() -> Result<Look, EngineError>) -> Result<(), Left> {
-    let mut best = Look::default();
+pub fn until_paid(
+    patience: &Patience,
+    mut look: impl FnMut() -> Result<BackgroundWork, EngineError>,
+) -> Result<(), WaitError> {
+    let mut best = BackgroundWork::default();
     let mut moved = Instant::now();
     loop {
-        let now = look().map_err(Left::Failed)?;
+        let now = look().map_err(WaitError::Failed)?;
         if now.is_paid() {
             return Ok(());
         }
-        if now.gets_on(&best) || best == Look::default() {
+        if now.gets_on(&best) || best == BackgroundWork::default() {
             moved = Instant::now();
         } else if moved.elapsed() > patience.stuck_after {
-            return Err(Left::Stuck(format!(
+            return Err(WaitError::Stuck(format!(
                 "nothing has moved for {} s; left: {}",
                 patience.stuck_after.as_secs_f64(),
                 now.what_is_left()
@@ -102,19 +105,19 @@ pub fn until_paid(patience: &Patience, mut look: impl FnMut() -> Result<Look, En
 
 /// Why waiting ended before all was paid.
 #[derive(Debug)]
-pub enum Left {
+pub enum WaitError {
     /// A look failed.
     Failed(EngineError),
     /// Nothing moves: what is left.
     Stuck(String),
 }
 
-impl Left {
+impl WaitError {
     /// As an error; `hint` says what to look at when nothing moves.
     pub fn into_error(self, call: &'static str, hint: &str) -> EngineError {
         match self {
-            Left::Failed(error) => error,
-            Left::Stuck(words) => EngineError::failed(call, format!("{words}; {hint}")),
+            WaitError::Failed(error) => error,
+            WaitError::Stuck(words) => EngineError::failed(call, format!("{words}; {hint}")),
         }
     }
 }

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_connection_is_told_with_the_servers_end_or_that_it_runs_on_and_its_last_words() {
+    fn lost_connection_reports_server_state_and_its_last_log_lines() {
         let dir = tempfile::tempdir().expect("a directory");
         let watch = watch(dir.path(), "started\n[Warning] Aborted connection 7\n");
         let told = watch.explained::<()>(Err(lost())).expect_err("a loss").to_string();

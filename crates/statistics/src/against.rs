@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_of_a_list_meets_its_counterpart_of_an_older_version() {
+    fn listed_engine_matches_its_counterpart_of_an_older_version() {
         let named = |name: &str| {
             let mut results = runs(&[100.0, 101.0, 99.0, 100.0]);
             results.trials.iter_mut().for_each(|trial| trial.record.plan.engine.name = name.to_owned());
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeat_that_failed_its_verification_leaves_its_engine_undecided() {
+    fn failed_verification_leaves_engine_undecided() {
         let mut other = runs(&[200.0, 201.0, 200.5, 199.0, 9999.0]);
         testing::break_data(&mut other.trials[4].record);
         let comparison = compare(&runs(&[100.0, 101.0, 99.0, 100.0]), &other);
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_several_numbers_of_clients_started_from_is_compared_once() {
+    fn load_shared_by_several_client_counts_is_compared_once() {
         let loads = |base: &Results, other: &Results| {
             let rows = compare(base, other).rows.into_iter().filter(|row| row.part == Part::Load);
             rows.map(|row| (row.clients, row.all_clients)).collect::<Vec<_>>()

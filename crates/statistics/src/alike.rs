@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_is_called_as_elsewhere_where_both_names_mean_the_same() {
+    fn engine_takes_the_other_name_if_both_mean_the_same() {
         assert_eq!(renamed(&["a.4k", "b"], &["a[page=4k]", "a[page=8k]", "b"]), ["a[page=4k]", "b"]);
         assert_eq!(renamed(&["a[page=4k]"], &["a.4k"]), ["a.4k"], "either way");
         assert_eq!(renamed(&["a.4k/read"], &["a[page=4k]/read", "a[page=4k]/write"]), ["a[page=4k]/read"]);

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_the_workload_reports_is_of_a_minute_and_of_what_its_pace_allows() {
+    fn workload_rate_is_per_minute_and_percent_of_its_pace_limit() {
         let mut record = record("a", 8, 1);
         let loops = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Loops).unwrap();
         loops.seconds = 30.0;
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_grows_from_the_settle_to_the_drain_for_the_operations_between_and_in_eight_hours_by_its_rate() {
+    fn growth_spans_settle_to_drain_and_scales_to_eight_hours() {
         let mut record = grown();
         // 120 MB over 60,000 operations; at 40,000 in 20 s there are 120,000 a minute, of 480.
         assert_eq!(growth_of(&record), [2000.0, 2000.0 * 120_000.0 * 480.0].map(Metric::Value));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_have_not_grown_are_measured_as_nothing_and_so_is_the_median_of_repeats_of_which_most_have_not() {
+    fn unchanged_files_and_mostly_unchanged_medians_grow_by_zero() {
         const PIECE: f64 = 4.0 * 1024.0 * 1024.0;
         let grown_by = |bytes: f64, repeat: u32| {
             let mut record = grown();
@@ -352,7 +352,7 @@ mod tests {
     type Change<'a> = &'a dyn Fn(&mut Record);
 
     #[test]
-    fn a_growth_that_is_not_known_is_absent_with_its_reason_and_never_nothing() {
+    fn unknown_growth_is_absent_with_its_reason_and_not_zero() {
         let absent = |change: &dyn Fn(&mut Record)| {
             let mut record = grown();
             change(&mut record);
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_comes_later_began_at_nothing_where_others_were_told() {
+    fn late_counter_starts_at_zero_if_others_were_reported() {
         let level = |bytes: f64| Gauge::new("written_compaction_level4_bytes", bytes);
         let flushes = |bytes: f64| Gauge::new("written_flush_bytes", bytes);
         let mut record = record("a", 8, 1);
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_engine_defers_is_its_estimate_after_the_drain_less_that_before_the_operations() {
+    fn deferred_writes_are_estimate_after_drain_less_that_before() {
         let mut record = record("a", 8, 1);
         let of = |record: &Record| charged_run(record).into_iter().find(|(name, _)| name == "wkb_per_op_deferred");
         assert_eq!(of(&record), None, "an engine that makes no estimate");

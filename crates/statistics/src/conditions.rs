@@ -214,7 +214,7 @@ mod tests {
 
     /// PostgreSQL 18 computes checksums of its pages where 15 does not, and `compare` said nothing of it.
     #[test]
-    fn a_setting_that_nobody_asked_for_is_told_where_two_have_it_otherwise() {
+    fn unrequested_setting_is_reported_if_two_runs_differ_in_it() {
         let of = |checksums: &'static str, more: &'static str| {
             run(&["a"], move |record| {
                 let read = [("data_checksums", checksums), (more, "1")];
@@ -227,7 +227,7 @@ mod tests {
 
     /// What the experiments have is not what the server had, but where its clients ask for it.
     #[test]
-    fn the_durability_of_an_existing_server_is_told_where_its_clients_ask_for_it() {
+    fn existing_server_durability_is_reported_if_clients_request_it() {
         let changed = |server: &str, clients_ask_durability: bool| {
             let of = |durability: Durability| {
                 run(&["a"], |record| {
@@ -246,7 +246,7 @@ mod tests {
 
     /// Two runs were told to have had the same cache, which a setting of the engine's own had made another.
     #[test]
-    fn the_cache_by_a_setting_of_the_engines_own_is_told_in_place_of_the_common_one() {
+    fn cache_of_engine_setting_is_reported_not_the_common_one() {
         let of = |common: u64, own: Option<u64>| {
             run(&["a"], |record| {
                 let cache = own.map(|bytes| Own::new("pool", Some(bytes)));
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn all_values_of_an_engines_trials_are_told_in_whichever_order_they_ran() {
+    fn all_setting_values_of_trials_are_reported_in_any_run_order() {
         let of = |drivers: &[&str]| {
             let trial = |driver: &&str| {
                 let mut record = record("a", 8, 1);

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_pilot_takes_the_fewest_repeats_that_decide_and_two_repeats_are_no_pilot() {
+    fn quiet_pilot_needs_fewest_repeats_and_two_are_no_pilot() {
         let quiet = pilot([&[100.0, 100.1, 99.9], &[200.0, 200.1, 199.9]]);
         assert_eq!(rate(&quiet, 0.05).needed.repeats, Some(LEAST_REPEATS));
         let short = rate(&pilot([&[100.0, 100.1], &[200.0, 200.1]]), 0.05);

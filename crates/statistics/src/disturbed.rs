@@ -36,7 +36,7 @@ mod tests {
     use crate::testing::record;
 
     #[test]
-    fn the_share_of_steal_is_read_from_the_warning_of_an_older_record() {
+    fn steal_share_is_parsed_from_the_warning_of_an_older_record() {
         let mut older = record("a", 8, 1);
         let loops = older.phase(PhaseKind::Loops).unwrap().clone();
         assert_eq!(of_older_record("stolen_cpu_percent", &older, &loops), None);

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_p_value_is_the_share_of_deals_that_reach_what_was_seen_unless_welch_has_a_larger_one() {
+    fn p_value_is_the_larger_of_permutation_and_welch() {
         let (base, other) = ([1.0, 1.4, 0.7, 1.1], [1.9, 1.3, 2.2]);
         let (test, welch) = (Inverted::two_samples(&base, &other), Welch::of(&base, &other));
         let mut larger = [0, 0];
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn three_repeats_never_decide_at_5_percent_two_sided_and_do_one_sided() {
+    fn three_repeats_decide_at_5_percent_one_sided_only() {
         let mut test = Inverted::two_samples(&[1.0, 1.1, 1.2], &[5.0, 5.1, 5.2]);
         assert_eq!((test.low(0.025), test.high(0.025)), (None, None));
         assert!((test.low(0.05).unwrap() - 3.8).abs() < 1e-9, "1 of 20 deals");
@@ -285,7 +285,7 @@ mod tests {
 
     /// The permutation test alone calls engines that are alike but for their noise different in 8.7% of such cases.
     #[test]
-    fn noise_five_times_as_large_on_one_side_keeps_the_error_at_5_percent() {
+    fn fivefold_noise_on_one_side_keeps_the_error_at_5_percent() {
         const DRAWS: u32 = 20_000;
         let most = 0.05 + 3.0 * (0.05 * 0.95 / f64::from(DRAWS)).sqrt();
         for repeats in [3, 4, 5, 6] {
@@ -310,7 +310,7 @@ mod tests {
 
     /// The squares around the common mean are the same in every deal, so that Welch's t grows with the difference.
     #[test]
-    fn dealing_welchs_t_gives_the_p_value_of_dealing_the_difference_where_both_sides_have_as_many_repeats() {
+    fn permuting_welch_t_or_difference_agrees_for_equal_repeats() {
         let (base, other) = ([1.0, 1.02, 0.99, 1.01], [1.3, 0.7, 2.2, 1.6]);
         let all: Vec<f64> = base.iter().chain(&other).copied().collect();
         let t = |mask: u32| {

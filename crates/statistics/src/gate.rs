@@ -316,7 +316,7 @@ mod tests {
 
     /// The host may have drifted between them, which no repeat of either shows.
     #[test]
-    fn of_runs_that_did_not_take_turns_a_gate_says_only_what_holds_beyond_an_allowance_and_says_which() {
+    fn sequential_runs_are_gated_beyond_an_allowance_that_is_named() {
         let (base, less) = ([100.0, 101.0, 99.0, 100.0], [92.0, 93.0, 91.0, 92.0]);
         assert_eq!(gated("ops_per_s < 0.95", &base, &less).verdict, Found::Holds, "in turns");
         let apart = gated_apart("ops_per_s < 0.95", "5%", &base, &less);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_would_decide_beyond_the_allowance_is_told_and_what_none_would_as_well() {
+    fn gate_reports_if_more_repeats_would_decide_beyond_allowance() {
         let (base, gate) = ([100.0, 108.0, 92.0, 100.0], "ops_per_s < 0.95");
         let reason = |share: f64| {
             let gated = gated_apart(gate, "5%", &base, &base.map(|rate| share * rate));
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_allowed_is_told_to_programs_and_sizes_are_allowed_nothing() {
+    fn allowance_is_in_the_json_and_sizes_have_none() {
         let sized = |bytes: f64| {
             let mut run = runs(&[100.0, 101.0, 99.0, 100.0]);
             for phase in run.trials.iter_mut().flat_map(|trial| &mut trial.record.phases) {
@@ -437,7 +437,7 @@ mod tests {
 
     /// A shared host has noise of 5%. The rates for 10% are printed for users of noisier hosts.
     #[test]
-    fn the_allowance_keeps_a_gate_over_runs_one_after_the_other_at_its_level() {
+    fn allowance_keeps_the_error_rate_of_a_gate_on_sequential_runs() {
         let noises = [(0.05, 0.5), (0.05, 0.9), (0.10, 0.5), (0.10, 0.9)];
         let few = noises.into_iter().flat_map(|(deviation, phi)| [4, 6].map(|repeats| (deviation, phi, repeats)));
         for (deviation, phi, repeats) in few.chain([(0.05, 0.9, 10)]) {

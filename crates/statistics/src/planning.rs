@@ -114,7 +114,7 @@ mod tests {
 
     /// The plan is made with the formula; what decides is the test.
     #[test]
-    fn the_repeats_that_are_planned_find_the_difference_in_about_nine_of_ten_cases() {
+    fn planned_repeats_find_the_difference_in_nine_of_ten_cases() {
         const DRAWS: u32 = 1000;
         for noise in [[0.02, 0.02], [0.03, 0.03], [0.04, 0.04], [0.01, 0.04]] {
             let both: f64 = noise.iter().map(|noise| noise * noise).sum();

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn four_repeats_apart_are_better_or_worse_and_three_are_undecided() {
+    fn four_separated_repeats_decide_and_three_do_not() {
         let (slow, fast) = ([100.0, 101.0, 99.0, 100.5], [200.0, 199.0, 203.0, 201.0]);
         assert_eq!(change_of(&slow, &fast), Change::Better);
         assert_eq!(change_of(&fast, &slow), Change::Worse);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_a_factor_is_less_than_beyond_none_and_no_factor_makes_something_of_zero() {
+    fn p_value_beyond_a_factor_grows_unless_a_side_is_zero() {
         let base = [100.0, 101.0, 99.0, 100.5];
         let times = |factor: f64| base.map(|number| number * factor);
         for other in [times(1.3), times(1.001), [0.0, 1.0, 2.0, 300.0]] {
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn more_repeats_are_promised_only_where_noise_and_difference_support_it() {
+    fn more_repeats_are_suggested_only_if_noise_and_gap_support_it() {
         let against_itself = tested(&[0.0, 0.002, 0.001], &[0.0, 0.002, 0.001]);
         assert_eq!((against_itself.change, against_itself.more_repeats), (Change::Undecided, None));
         assert_eq!(tested(&[0.0, 0.0, 0.3], &[0.0, 0.0, 0.301]).more_repeats, None, "beyond twenty");

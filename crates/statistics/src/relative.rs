@@ -196,7 +196,7 @@ mod tests {
 
     /// Charged for its processes alone, the engine that hides work in the kernel won.
     #[test]
-    fn the_cpu_verdict_is_of_the_host_where_every_trial_was_undisturbed() {
+    fn cpu_verdict_uses_host_cpu_if_every_trial_was_undisturbed() {
         let mut records = hides_in_the_kernel();
         let summary = summarise(&results(records.clone()));
         assert_eq!(cpu_headline(&summary), ("host_cpu_us_per_op_with_drain".to_owned(), Change::Better));

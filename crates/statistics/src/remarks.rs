@@ -208,7 +208,7 @@ mod tests {
     use rumba_core::engine::{DEFERRED_BYTES, Gauge};
     use rumba_core::limits::StorageLimit;
     use rumba_core::metric::Metric;
-    use rumba_core::record::Kept;
+    use rumba_core::record::LatencySlo;
     use rumba_core::workload::ResponseLimit;
 
     use super::*;
@@ -301,11 +301,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_slower_than_its_specification_allows_is_said_with_how_much_of_it() {
+    fn response_time_beyond_its_limit_is_reported_with_its_share() {
         let kept = |within_percent: Metric| {
             changed(|phase| {
                 let limit = ResponseLimit { percent: 90.0, seconds: 5.0 };
-                let kept = Kept { limit, within_percent: within_percent.clone() };
+                let kept = LatencySlo { limit, within_percent: within_percent.clone() };
                 phase.op_types.get_mut("get_node").unwrap().limit = Some(kept);
             })
         };

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sides_of_a_run_that_are_one_engine_are_void_and_close_a_gate() {
+    fn sides_that_are_one_engine_are_void_and_close_a_gate() {
         let pairs = [Pair { base: "base".to_owned(), other: "hash-index".to_owned() }];
         let comparison = compare_sides(&results(pair_of("tpcc-settings", "base", "hash-index")), &pairs).unwrap();
         let changes = comparison.rows.iter().flat_map(|row| &row.metrics).map(|compared| compared.ratio.change);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_at_the_engines_own_default_is_no_difference_to_leaving_it_out() {
+    fn setting_at_engine_default_equals_leaving_it_out() {
         let (plain, asks) = (config("plain"), set(config("asks"), "hash_index", Value::Bool(false)));
         let without = setup(&plain, &[("size", "1")]);
         let other = setup(&asks, &[("size", "1"), ("innodb_hash_index", "OFF")]);
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_each_instance_has_for_itself_is_no_difference_and_what_is_asked_in_common_is() {
+    fn per_instance_values_are_no_difference_but_common_ones_are() {
         let (one, other) = (config("one"), config("other"));
         let in_force = |port: &'static str| [("size", "1"), ("port", port)];
         assert!(same(&setup(&one, &in_force("33061")), &setup(&other, &in_force("33062"))).is_some());

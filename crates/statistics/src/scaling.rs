@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn retries_and_busy_cpus_are_told_and_so_is_that_nothing_is_known() {
+    fn scaling_remark_names_retries_busy_cpus_or_unknown_cause() {
         let ladder =
             |metrics: &[(&str, f64)]| told(&[row(1, 100.0, &[]), row(2, 200.0, &[]), row(4, 190.0, metrics)]).remove(0);
         let both = ladder(&[("retries_per_op", 0.5), ("host_cpu_percent", 97.0), ("cache_wait_us_per_op", 50.0)]);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_grows_to_the_end_and_two_rungs_are_not_remarked_on() {
+    fn growing_rate_or_two_client_counts_get_no_scaling_remark() {
         assert_eq!(told(&[row(1, 100.0, &[]), row(2, 90.0, &[]), row(4, 110.0, &[])]), [""; 0], "it dipped, and grew");
         assert_eq!(told(&[row(1, 100.0, &[]), row(2, 90.0, &[])]), [""; 0]);
     }

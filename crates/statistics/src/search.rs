@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_found_within_one_percent_in_some_probes_wherever_it_is() {
+    fn search_finds_any_limit_within_1_percent_in_few_probes() {
         for limit in [1000.0, 930.0, 751.0, 740.0, 610.0, 333.0, 101.0, 17.0, 1900.0] {
             let probes = search(limit);
             let (kept, missed) = (highest(&probes).unwrap(), lowest_missed(&probes).unwrap());
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn one_probe_bounds_nothing_and_where_two_disagree_a_third_decides() {
+    fn one_probe_bounds_nothing_and_a_third_settles_disagreement() {
         let rate = 750.0;
         let after = |found: &[Found]| {
             let mut probes = vec![probed(None, Found::Reference)];
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_that_was_seen_to_be_disturbed_is_repeated_twice_and_then_counts() {
+    fn disturbed_probe_is_repeated_twice_and_then_counts() {
         let search = Search { percentile: Percentile::P99, limit_ms: 10.0 };
         let mut disturbed = trial(2, Some(900.0), 899.0, 30.0);
         disturbed.warnings.push(Warning::new("strangers-cpu", "other processes used 40% of the CPU", "end them"));
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_that_was_suspended_is_repeated_and_ends_the_search_only_when_it_always_is() {
+    fn suspended_probe_is_repeated_and_ends_search_if_always_so() {
         let search = Search { percentile: Percentile::P99, limit_ms: 10.0 };
         let mut suspended = trial(1, None, 1000.0, 1.0);
         suspended.status = Status::Suspended { phase: PhaseKind::Loop(1), cause: "the server was stopped".to_owned() };
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn the_row_of_a_search_has_the_figures_of_the_highest_rate_that_was_kept_alone() {
+    fn search_row_shows_the_highest_sustained_rate_only() {
         let missed = (Some(875.0), 875.0, 20.0);
         let rates = [(None, 1000.0, 1.0), (Some(750.0), 750.0, 5.0), missed, missed, (Some(812.0), 812.0, 9.0)];
         let probes = (1..).zip(rates).map(|(number, (rate, served, p99_ms))| trial(number, rate, served, p99_ms));
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_without_its_end_moves_no_median_beside_one_that_has_it() {
+    fn unfinished_search_moves_no_median_of_finished_ones() {
         let of = |repeat: u32, rates: &[(Option<f64>, f64, f64)]| {
             let numbered = rates.iter().zip(1..).map(|((rate, served, p99_ms), number)| {
                 let mut trial = trial(number, *rate, *served, *p99_ms);

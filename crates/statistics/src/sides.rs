@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pair_is_compared_under_one_name_and_other_engines_are_left_out() {
+    fn each_pair_is_compared_under_one_name_without_other_engines() {
         let mut records = Vec::new();
         for repeat in 1..=4 {
             for (engine, rate) in [("base/a", 100.0), ("other/a", 200.0), ("base/b", 50.0), ("alone", 1.0)] {

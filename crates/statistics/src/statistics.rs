@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn few_repeats_give_the_interval_that_errs_least_and_more_the_one_of_verdicts() {
+    fn few_repeats_use_least_error_interval_and_more_use_verdicts() {
         let of = |count: usize| centre(&(1..=count).map(|number| number as f64).collect::<Vec<_>>());
         assert_eq!(of(3), None);
         let four = of(4).unwrap();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_centre_of_ratios_is_found_on_their_logarithms_and_zeros_do_without() {
+    fn ratio_centre_is_found_on_logarithms_and_zeros_need_none() {
         let tens = centre(&[1.0, 10.0, 100.0, 1000.0, 1e4, 1e5, 1e6]).unwrap();
         // The same to both sides of a thousand.
         assert!((tens.low * tens.high - 1e6).abs() < 1e-3, "{tens:?}");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_starts_of_a_load_are_one_value_and_one_without_the_number_leaves_none() {
+    fn starts_of_a_load_are_one_value_absent_if_one_lacks_it() {
         let of = |values: &[f64]| values.iter().map(|value| Metric::Value(*value)).collect::<Vec<_>>();
         let figure = figure_of_starts(of(&[1.0, 3.0, 10.0, 20.0]), &[2, 2]);
         assert_eq!((figure.numbers(), figure.median.clone()), (vec![2.0, 15.0], Metric::Value(8.5)));

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disturbed_host_decides_nothing_about_rates_and_cpu_and_all_about_bytes_and_sizes() {
+    fn disturbed_host_decides_sizes_and_bytes_but_not_rates_or_cpu() {
         for (stolen, others) in [(8.1, 0.0), (0.0, 35.0), (1.5, 1.5)] {
             for (metric, expected) in [
                 ("ops_per_s", Change::Undecided),

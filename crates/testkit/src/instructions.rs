@@ -34,7 +34,7 @@ const OPERATIONS: &str = "RUMBA_TEST_OPERATIONS";
 pub struct Work<'a> {
     /// The ignored test of this binary that does as many as [`asked`] says.
     pub test: &'a str,
-    /// What it is told of [`Asked::directory`].
+    /// What it is told of [`WorkRequest::directory`].
     pub directory: &'a Path,
     /// A function that does not count, nor what it calls, as a pattern of callgrind's: `*calibrate_the_clock*`.
     pub but_for: Option<&'a str>,
@@ -83,7 +83,7 @@ impl Work<'_> {
 
 /// What the test that is counted is asked for.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct WorkRequest {
     /// How many operations.
     pub operations: u64,
     /// Where.
@@ -94,8 +94,8 @@ pub struct Asked {
 ///
 /// # Panics
 /// The number of operations is none.
-pub fn asked() -> Option<Asked> {
+pub fn asked() -> Option<WorkRequest> {
     let directory = std::env::var_os(DIRECTORY)?.into();
     let operations = std::env::var(OPERATIONS).ok()?.parse().expect("a number of operations");
-    Some(Asked { operations, directory })
+    Some(WorkRequest { operations, directory })
 }

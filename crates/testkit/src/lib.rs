@@ -114,11 +114,11 @@ macro_rules! main {
         mod the_attribute_is_the_kits {
             #[test]
             #[ignore = "run by no one"]
-            pub fn this_line_fails_without_macro_use_test_extern_crate_rumba_testkit() {}
+            pub fn fails_without_macro_use_test_extern_crate_rumba_testkit() {}
         }
 
         fn main() -> ::std::process::ExitCode {
-            let _ = the_attribute_is_the_kits::this_line_fails_without_macro_use_test_extern_crate_rumba_testkit;
+            let _ = the_attribute_is_the_kits::fails_without_macro_use_test_extern_crate_rumba_testkit;
             $crate::run(&$crate::Binary { package: env!("CARGO_PKG_NAME"), rumba: option_env!("CARGO_BIN_EXE_rumba") })
         }
     };

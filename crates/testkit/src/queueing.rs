@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mean_wait_at_one_server_is_that_of_pollaczek_and_khinchine() {
+    fn single_server_mean_wait_matches_pollaczek_khinchine() {
         for load in [0.5, 0.7, 0.8] {
             let responses = responses_s(1, 1.0, load).take(ARRIVALS).skip(FIRST);
             let wait = responses.map(|response_s| response_s - 1.0).sum::<f64>() / (ARRIVALS - FIRST) as f64;
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn with_time_to_wait_many_servers_can_be_used_nearly_wholly_and_without_hardly() {
+    fn looser_latency_limit_and_more_servers_raise_utilization() {
         let of = |servers, limit_s| highest_rate(servers, 1.0, 0.99, limit_s) / servers as f64;
         assert!(of(1, 1.01) < 0.02, "who may hardly wait needs a server that is idle");
         assert!(of(1, 3.0) < of(4, 3.0) && of(4, 3.0) < of(32, 3.0) && of(32, 3.0) < 1.0);

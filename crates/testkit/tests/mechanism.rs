@@ -18,7 +18,7 @@ fn example_with_a_need() {
 }
 
 fn brought(variable: &'static str) -> Need {
-    Need::Brought(Brought { variable, page: "docs/contributing.md" })
+    Need::Brought(Brought { variable, page: "CONTRIBUTING.md" })
 }
 
 /// Cargo names its program and the directory of the package to each test that it runs.
@@ -55,16 +55,16 @@ fn example_that_returns_an_error() -> Result<(), String> {
 }
 
 #[derive(Debug)]
-struct Told {
+struct TestOutput {
     text: String,
     ended_well: bool,
 }
 
-fn run(arguments: &[&str], without: &str) -> Told {
+fn run(arguments: &[&str], without: &str) -> TestOutput {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let output = command.args(arguments).env("RUMBA_TESTS_WITHOUT", without).output().unwrap();
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    Told { text, ended_well: output.status.success() }
+    TestOutput { text, ended_well: output.status.success() }
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_test_for_each_of_an_empty_list_fails() {
 #[test]
 fn what_nobody_has_brought_is_told_by_its_variable_and_its_page() {
     let told = |variable| brought(variable).missing().unwrap().to_string();
-    let remedy = "docs/contributing.md says what to bring";
+    let remedy = "CONTRIBUTING.md says what to bring";
     let unset = told("RUMBA_TEST_UNSET");
     assert_eq!(unset, format!("needs Brought(\"RUMBA_TEST_UNSET\"): RUMBA_TEST_UNSET names nothing; {remedy}"));
     // Cargo sets it to what is no file.
@@ -145,7 +145,7 @@ fn what_lists_tests_is_told_which_are_ignored() {
 }
 
 #[test]
-fn an_ignored_test_runs_when_it_is_asked_for_and_its_failure_is_one() {
+fn ignored_test_runs_on_request_and_its_failure_counts() {
     let told = run(&["example_that_fails"], "");
     assert!(told.ended_well && told.text.contains("ignored (run by the tests below)"), "{told:?}");
     let told = run(&["--exact", "example_that_fails", "--ignored", "--nocapture", "--test-threads=1"], "");

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_with_nothing_else_to_do_waits_for_what_it_reads_and_only_when_it_is_told_to() {
+    fn idle_thread_blocks_in_read_only_after_wait_is_requested() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         let (local, remote) = (UnixListener::bind(&path).unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_only_reads_waits_for_no_writer_and_the_next_is_none_however_it_ended() {
+    fn read_only_begin_applies_to_one_transaction_only() {
         let log = Log::default();
         let session = Recording { executed: log.clone(), ..Recording::default() };
         let mut transactions = Transactions::new(Box::new(session)).unwrap();

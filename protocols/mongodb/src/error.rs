@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_ends_or_steps_down_is_lost_and_one_that_refuses_is_not() {
+    fn shutdown_and_stepdown_lose_the_server_refusals_do_not() {
         let of = |code| MongoError::refused(&Refusal { code, ..Refusal::default() }).is_lost();
         assert!([91, 189, 10107, 11600].into_iter().all(of));
         assert!(![18, 112, 11000, 59].into_iter().any(of));

@@ -60,7 +60,7 @@ fn all() -> Command<'static> {
 
 #[test]
 #[needs(SecantusDb)]
-fn documents_come_back_as_they_went_in_however_many_answers_that_takes() {
+fn documents_round_trip_across_several_batches() {
     let server = SecantusDb::start(&[]);
     let mut session = session(&server);
     fill(&mut session, 5000);
@@ -122,7 +122,7 @@ fn writes_say_what_they_did_and_a_key_is_taken_once() {
 
 #[test]
 #[needs(SecantusDb)]
-fn a_transaction_is_whole_or_nothing_and_two_on_one_document_are_a_conflict() {
+fn transactions_are_atomic_and_conflict_on_one_document() {
     let server = SecantusDb::start(&[]);
     let (mut one, mut other) = (session(&server), session(&server));
     fill(&mut one, 3);
@@ -203,7 +203,7 @@ fn a_password_is_proven() {
 
 #[test]
 #[needs(SecantusDb)]
-fn a_server_that_is_killed_is_lost_and_one_that_starts_again_is_found() {
+fn killed_server_is_lost_and_restarted_server_reconnects() {
     let dir = tempfile::tempdir().unwrap();
     // Without, what was told is gone with the process.
     let mut server = SecantusDb::start_in(dir.path(), &["--sync-on-commit"]);
@@ -229,7 +229,7 @@ fn a_server_that_is_killed_is_lost_and_one_that_starts_again_is_found() {
 
 #[test]
 #[needs(SecantusDb, Openssl)]
-fn an_encrypted_connection_is_as_good_as_another_and_verified_where_asked_for() {
+fn tls_connection_works_and_is_verified_on_request() {
     let dir = tempfile::tempdir().unwrap();
     let [certificate, key] = certificate::of_server(dir.path());
     let path = |path: &Path| path.display().to_string();

@@ -34,7 +34,7 @@ fn has(document: &DocumentBuf, name: &str) -> bool {
 }
 
 #[test]
-fn what_does_not_fit_into_one_answer_is_asked_for_until_it_has_come() {
+fn large_results_are_fetched_with_get_more_to_the_end() {
     let server = Server::new(|name, command| match name {
         "find" => Some(batch("firstBatch", 0..3, 77)),
         _ => {
@@ -233,7 +233,7 @@ fn what_stood_in_the_way_is_a_conflict_and_ends_the_transaction() {
 
 /// `mongod` itself has but the second label for a commit; the first is one of drivers' and routers'.
 #[test]
-fn a_commit_that_leaves_open_what_became_of_it_is_asked_for_once_more() {
+fn commit_with_unknown_outcome_is_retried_once() {
     for label in ["UnknownTransactionCommitResult", "RetryableWriteError"] {
         let mut commits = [true, false, true, true].into_iter();
         let server = Server::new(move |name, _| {
@@ -260,7 +260,7 @@ fn a_commit_that_leaves_open_what_became_of_it_is_asked_for_once_more() {
 }
 
 #[test]
-fn a_server_that_ends_is_lost_and_made_anew_and_what_was_open_there_is_aborted() {
+fn reconnect_after_shutdown_aborts_the_open_transaction() {
     let mut finds = 0;
     let server = Server::new(move |name, _| match name {
         "find" => {
@@ -376,9 +376,9 @@ fn an_answer_to_something_else_ends_the_session() {
 
 /// Notes what a client waits for, as a driver of many would.
 #[derive(Default)]
-struct Heard(RefCell<Vec<Wait>>);
+struct RecordingDriver(RefCell<Vec<Wait>>);
 
-impl Driver for Heard {
+impl Driver for RecordingDriver {
     fn wait(&self, wait: Wait) -> bool {
         self.0.borrow_mut().push(wait);
         true
@@ -396,7 +396,7 @@ fn with_a_driver_a_client_waits_without_its_thread() {
         Some(batch(if name == "find" { "firstBatch" } else { "nextBatch" }, 0..2, i64::from(name == "find")))
     });
     let mut session = server.session(&SessionOptions::to("db"));
-    let heard = Rc::new(Heard::default());
+    let heard = Rc::new(RecordingDriver::default());
     let _driven = drive_with(heard.clone());
     session.submit(find(Document::EMPTY)).unwrap();
     let mut context = Context::from_waker(Waker::noop());

@@ -12,12 +12,12 @@ use rumba_core::worker::block_on;
 use rumba_null_server::{Column, Config, Listen, NullServer, Protocol, ServerError};
 use rumba_protocol_mongodb::{Address, Admin, MongoSession, Secret, SessionOptions, Target};
 
-struct Place {
+struct TestServer {
     dir: tempfile::TempDir,
     _server: NullServer,
 }
 
-impl Place {
+impl TestServer {
     fn new(change: impl FnOnce(&mut Config)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut config = Config::new(Listen::Socket(dir.path().join("s")));
@@ -53,7 +53,7 @@ fn ask(session: &mut MongoSession, command: Command<'_>) -> (Done, Vec<(i64, Vec
 #[test]
 fn finds_give_the_documents_and_writes_their_numbers() {
     let columns: Vec<Column> = vec!["n:int".parse().unwrap(), "c".parse().unwrap()];
-    let place = Place::new(|config| (config.columns, config.rows, config.row_bytes) = (columns, 3, 5));
+    let place = TestServer::new(|config| (config.columns, config.rows, config.row_bytes) = (columns, 3, 5));
     let mut session = place.session();
     let find = Command::Find { of: "t", find: Find::by(Document::EMPTY) };
     let expected: Vec<_> = [1, 2, 3].map(|id| (id, b"07418".to_vec())).into();
@@ -86,7 +86,7 @@ fn finds_give_the_documents_and_writes_their_numbers() {
 #[test]
 fn an_answer_with_a_delay_never_comes_early() {
     const DELAY: Duration = Duration::from_millis(20);
-    let place = Place::new(|config| config.delay = Some(DELAY));
+    let place = TestServer::new(|config| config.delay = Some(DELAY));
     let mut admin = Admin::connect(&place.target(), Duration::from_secs(30)).unwrap();
     for _ in 0..3 {
         let before = Instant::now();
@@ -107,7 +107,7 @@ fn an_answer_with_a_delay_never_comes_early() {
 
 #[test]
 fn nonsense_ends_a_connection_and_nobody_else_notices() {
-    let place = Place::new(|_| {});
+    let place = TestServer::new(|_| {});
     let says = |bytes: &[u8]| {
         let mut stream = UnixStream::connect(place.socket()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();

@@ -17,9 +17,9 @@ fn cpu() -> Duration {
 }
 
 #[test]
-fn a_client_that_cannot_even_be_turned_away_waits_costs_nothing_and_is_served_later() {
+fn client_waits_without_cpu_until_descriptors_are_free() {
     const FOR: Duration = Duration::from_millis(500);
-    let place = Place::new(|_| {});
+    let place = TestServer::new(|_| {});
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
     let before = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(3), ..before }).unwrap();

@@ -16,12 +16,12 @@ use rumba_null_server::{Column, Config, Listen, NullServer, Protocol};
 use rumba_protocol_postgresql::{Address, Admin, PgSession, SessionOptions, Target, Tls};
 
 /// A server on a socket of its own, with a name that other clients look for.
-struct Place {
+struct TestServer {
     dir: tempfile::TempDir,
     _server: NullServer,
 }
 
-impl Place {
+impl TestServer {
     fn new(change: impl FnOnce(&mut Config)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut config = Config::new(Listen::Socket(dir.path().join(".s.PGSQL.5432")));
@@ -58,7 +58,7 @@ fn ask(session: &mut PgSession, statement: Statement, params: &[Param<'_>]) -> (
 #[test]
 fn a_select_gives_the_rows_prepared_and_as_text() {
     let columns: Vec<Column> = vec!["id:int".parse().unwrap(), "c".parse().unwrap()];
-    let place = Place::new(|config| (config.columns, config.rows, config.row_bytes) = (columns, 3, 5));
+    let place = TestServer::new(|config| (config.columns, config.rows, config.row_bytes) = (columns, 3, 5));
     for text in [false, true] {
         let mut session = place.session(text);
         let select = session.prepare("SELECT id, c FROM t WHERE id BETWEEN $1 AND $2").unwrap();
@@ -70,7 +70,7 @@ fn a_select_gives_the_rows_prepared_and_as_text() {
 
 #[test]
 fn changes_transactions_and_loads_are_counted_and_told() {
-    let place = Place::new(|_| {});
+    let place = TestServer::new(|_| {});
     for text in [false, true] {
         let mut session = place.session(text);
         let [begin, update, commit] =
@@ -101,7 +101,7 @@ fn changes_transactions_and_loads_are_counted_and_told() {
 #[test]
 fn an_answer_with_a_delay_never_comes_early() {
     const DELAY: Duration = Duration::from_millis(20);
-    let place = Place::new(|config| config.delay = Some(DELAY));
+    let place = TestServer::new(|config| config.delay = Some(DELAY));
     let mut admin = Admin::connect(&place.target(), Duration::from_secs(30)).unwrap();
     for _ in 0..3 {
         let before = Instant::now();
@@ -112,8 +112,8 @@ fn an_answer_with_a_delay_never_comes_early() {
 }
 
 #[test]
-fn nonsense_ends_a_connection_or_is_refused_and_nobody_else_notices() {
-    let place = Place::new(|_| {});
+fn malformed_input_affects_only_its_own_connection() {
+    let place = TestServer::new(|_| {});
     let Address::Socket(socket) = place.target().address else { panic!("a socket") };
     let says = |bytes: &[u8]| {
         let mut stream = UnixStream::connect(&socket).unwrap();
@@ -143,7 +143,7 @@ fn nonsense_ends_a_connection_or_is_refused_and_nobody_else_notices() {
 #[test]
 #[needs(PostgreSql)]
 fn psql_and_pgbench_talk_to_it() {
-    let place = Place::new(|config| (config.rows, config.row_bytes) = (2, 3));
+    let place = TestServer::new(|config| (config.rows, config.row_bytes) = (2, 3));
     let run = |program: &str, args: &[&str]| {
         let mut command = Command::new(format!("{}/{program}", rumba_testkit::postgresql::PROGRAMS));
         let output = command.arg("-h").arg(place.dir.path()).args(["-U", "x"]).args(args).output().unwrap();

@@ -13,7 +13,7 @@ const CHANGED: [u8; 7] = [0, 1, 0, 2, 0, 0, 0];
 
 #[test]
 fn a_select_is_columns_rows_and_two_ends_or_one() {
-    let place = Place::new(|config| (config.rows, config.row_bytes) = (3, 5));
+    let place = TestServer::new(|config| (config.rows, config.row_bytes) = (3, 5));
     let mut client = place.client(0);
     assert!(client.greeting[1..].starts_with(Protocol::MySql.version().as_bytes()));
     client.query("SELECT c FROM t");
@@ -33,7 +33,7 @@ fn a_select_is_columns_rows_and_two_ends_or_one() {
 #[test]
 fn a_prepared_select_gives_binary_rows_until_it_is_closed() {
     let columns: Vec<Column> = vec!["id:int".parse().unwrap(), "c".parse().unwrap()];
-    let place = Place::new(|config| (config.columns, config.row_bytes) = (columns, 2));
+    let place = TestServer::new(|config| (config.columns, config.row_bytes) = (columns, 2));
     let mut client = place.client(DEPRECATE_EOF);
     client.write(0, &command(0x16, b"SELECT id, c FROM t WHERE id BETWEEN ? AND ?"));
     let prepared = client.read_all(1..=5);
@@ -49,7 +49,7 @@ fn a_prepared_select_gives_binary_rows_until_it_is_closed() {
 
 #[test]
 fn what_changes_rows_says_one_and_the_rest_says_none() {
-    let place = Place::new(|_| {});
+    let place = TestServer::new(|_| {});
     let mut client = place.client(0);
     for (sql, answer) in [("INSERT INTO t VALUES (1)", CHANGED), ("SET NAMES utf8mb4", OK), ("DROP TABLE t", OK)] {
         client.query(sql);
@@ -65,7 +65,7 @@ fn what_changes_rows_says_one_and_the_rest_says_none() {
 
 #[test]
 fn drivers_that_look_at_the_status_find_their_transactions() {
-    let place = Place::new(|_| {});
+    let place = TestServer::new(|_| {});
     let mut client = place.client(0);
     let mut status_after = |sql: &str| {
         client.query(sql);
@@ -81,8 +81,8 @@ fn drivers_that_look_at_the_status_find_their_transactions() {
 }
 
 #[test]
-fn several_statements_of_one_text_are_answered_one_after_another() {
-    let place = Place::new(|_| {});
+fn multi_statement_query_gets_one_answer_per_statement() {
+    let place = TestServer::new(|_| {});
     let mut client = place.client(MULTI_STATEMENTS | DEPRECATE_EOF);
     client.query("BEGIN; SELECT c FROM t WHERE s=';'; COMMIT;");
     let all = client.read_all(1..=6);
@@ -92,8 +92,8 @@ fn several_statements_of_one_text_are_answered_one_after_another() {
 }
 
 #[test]
-fn pipelined_commands_are_answered_in_order_even_if_they_arrive_in_pieces() {
-    let place = Place::new(|_| {});
+fn fragmented_pipelined_commands_are_answered_in_order() {
+    let place = TestServer::new(|_| {});
     let mut client = place.client(0);
     let batch: Vec<u8> = (0..500)
         .flat_map(|number| packet(0, &command(0x03, if number % 2 == 0 { b"SET a=1" } else { b"DELETE FROM t" })))
@@ -116,7 +116,7 @@ fn pipelined_commands_are_answered_in_order_even_if_they_arrive_in_pieces() {
 
 #[test]
 fn a_client_that_reads_late_gets_everything() {
-    let place = Place::new(|config| config.rows = 20_000);
+    let place = TestServer::new(|config| config.rows = 20_000);
     let mut client = place.client(DEPRECATE_EOF);
     // 100 answers of 2.5 MB: far more than the kernel keeps between the two.
     client.send(&packet(0, &command(0x03, b"SELECT c FROM t")).repeat(100));
@@ -135,7 +135,7 @@ fn a_client_that_reads_late_gets_everything() {
 
 #[test]
 fn a_file_is_asked_for_and_dropped() {
-    let place = Place::new(|_| {});
+    let place = TestServer::new(|_| {});
     let mut client = place.client(LOCAL_FILES);
     client.query("LOAD DATA LOCAL INFILE 'rows' INTO TABLE t");
     assert_eq!(client.read(1), b"\xFBrows");
@@ -154,7 +154,7 @@ fn a_file_is_asked_for_and_dropped() {
 
 #[test]
 fn a_statement_longer_than_a_packet_is_one_statement() {
-    let place = Place::new(|_| {});
+    let place = TestServer::new(|_| {});
     let mut client = place.client(0);
     let mut text = command(0x03, b"INSERT INTO t VALUES ('");
     text.resize(0xFF_FFFF, b'x');
@@ -168,7 +168,7 @@ fn a_statement_longer_than_a_packet_is_one_statement() {
 
 #[test]
 fn whatever_proves_a_password_is_let_in() {
-    let place = Place::new(|_| {});
+    let place = TestServer::new(|_| {});
     for (plugin, fast) in [(&b"caching_sha2_password"[..], true), (b"client_ed25519", false)] {
         let mut client = Client::connect(&place.socket());
         client.log_in(PLUGIN_AUTH, plugin);
@@ -183,8 +183,8 @@ fn whatever_proves_a_password_is_let_in() {
 }
 
 #[test]
-fn nonsense_ends_a_connection_or_is_refused_and_nobody_else_notices() {
-    let place = Place::new(|_| {});
+fn malformed_input_affects_only_its_own_connection() {
+    let place = TestServer::new(|_| {});
     let mut old = Client::connect(&place.socket());
     old.write(1, b"\0\0\0\0root\0");
     assert_eq!(old.read(2)[1..3], 1043u16.to_le_bytes());
@@ -207,9 +207,9 @@ fn nonsense_ends_a_connection_or_is_refused_and_nobody_else_notices() {
 }
 
 #[test]
-fn an_answer_with_a_delay_never_comes_early_and_pipelined_ones_wait_together() {
+fn delayed_answers_are_never_early_and_delays_overlap() {
     const DELAY: Duration = Duration::from_millis(20);
-    let place = Place::new(|config| config.delay = Some(DELAY));
+    let place = TestServer::new(|config| config.delay = Some(DELAY));
     let mut clients: Vec<Client> = (0..40).map(|_| place.client(DEPRECATE_EOF)).collect();
     let mut waits = Vec::new();
     for _ in 0..5 {

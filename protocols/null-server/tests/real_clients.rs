@@ -9,7 +9,7 @@ mod common;
 
 use std::process::{Command, Output};
 
-use common::Place;
+use common::TestServer;
 use rumba_null_server::{Config, Listen, NullServer};
 
 fn run(program: &str, args: &[&str]) -> Output {
@@ -28,7 +28,7 @@ fn over(socket: &str, more: &[&str]) -> Output {
 #[test]
 #[needs(MariaDbClient)]
 fn the_mariadb_client_talks_to_it() {
-    let place = Place::new(|config| (config.rows, config.row_bytes) = (2, 3));
+    let place = TestServer::new(|config| (config.rows, config.row_bytes) = (2, 3));
     let socket = place.socket();
     let socket = socket.to_str().unwrap();
     let sql = "select 1; select c from t; insert into t values (1); select @@version_comment; use other; \
@@ -60,7 +60,7 @@ fn sysbench(at: &[&str], script: &str, ps_mode: &str) -> String {
 #[test]
 #[needs(Sysbench)]
 fn sysbench_runs_prepared_and_as_text_over_socket_and_tcp() {
-    let place = Place::new(|_| {});
+    let place = TestServer::new(|_| {});
     let tcp = NullServer::start(&Config::new(Listen::Port(0))).unwrap();
     let port = format!("--mysql-port={}", tcp.place().rsplit(':').next().unwrap());
     let socket = format!("--mysql-socket={}", place.socket().display());
@@ -79,7 +79,7 @@ fn sysbench_runs_prepared_and_as_text_over_socket_and_tcp() {
 #[test]
 #[needs(Sysbench)]
 fn sysbench_prepares_its_tables() {
-    let place = Place::new(|_| {});
+    let place = TestServer::new(|_| {});
     let socket = format!("--mysql-socket={}", place.socket().display());
     let args = ["oltp_read_write", "--table-size=10000", "--tables=2", &socket, "prepare"];
     let output = run("sysbench", &args);

@@ -22,7 +22,9 @@ pub fn run(args: &DoctorArgs) -> super::Result {
     }
     // What such an entry lists cannot be cleaned, so that it is left, too.
     left.extend(
-        leftovers::unreadable(&managed)?.iter().map(|problem| Left { what: problem.to_string(), remedy: None }),
+        leftovers::unreadable(&managed)?
+            .iter()
+            .map(|problem| RemainingLeftover { what: problem.to_string(), remedy: None }),
     );
     if args.json {
         let left: Vec<&String> = left.iter().map(|left| &left.what).collect();
@@ -40,7 +42,7 @@ pub fn run(args: &DoctorArgs) -> super::Result {
     for warning in facts.warnings() {
         say!("warning: {}\n  remedy: {}", warning.message, warning.remedy);
     }
-    for Left { what, remedy } in &left {
+    for RemainingLeftover { what, remedy } in &left {
         say!("leftover: {what}");
         remedy.iter().for_each(|remedy| say!("  remedy: {remedy}"));
     }
@@ -54,7 +56,7 @@ pub fn run(args: &DoctorArgs) -> super::Result {
 }
 
 /// What is still there.
-struct Left {
+struct RemainingLeftover {
     /// What it is, and why it stays if that is known: those words say what to do.
     what: String,
     /// What to do otherwise.
@@ -62,13 +64,13 @@ struct Left {
 }
 
 /// Undoes a leftover if it is to be; says otherwise what is still there.
-fn treat(leftover: &Leftover, managed: &Ledger, clean: bool) -> Result<(), Left> {
+fn treat(leftover: &Leftover, managed: &Ledger, clean: bool) -> Result<(), RemainingLeftover> {
     match (&leftover.doubt, clean) {
-        (Some(doubt), false) => Err(Left { what: format!("{leftover} ({doubt})"), remedy: None }),
-        (None, false) => Err(Left { what: leftover.to_string(), remedy: Some("rumba doctor --clean") }),
+        (Some(doubt), false) => Err(RemainingLeftover { what: format!("{leftover} ({doubt})"), remedy: None }),
+        (None, false) => Err(RemainingLeftover { what: leftover.to_string(), remedy: Some("rumba doctor --clean") }),
         (_, true) => {
             let cleaned = managed.clean(leftover);
-            cleaned.map_err(|error| Left { what: format!("{leftover} ({error})"), remedy: None })
+            cleaned.map_err(|error| RemainingLeftover { what: format!("{leftover} ({error})"), remedy: None })
         }
     }
 }

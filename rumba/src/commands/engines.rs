@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rumba_core::engine::{Asked, Availability, Brought, Engine, Form};
+use rumba_core::engine::{Availability, Brought, BuildSelector, Engine, Form};
 use rumba_core::error::EngineError;
 use rumba_core::server::ServerInfo;
 use rumba_lab::registry::Registry;
@@ -59,7 +59,7 @@ fn has(server: &ServerInfo, engine: &dyn Engine) -> bool {
 fn show_releases(engine: &dyn Engine, servers: &[ServerInfo]) {
     let having = of(engine, servers);
     if having.is_empty() || !is_server(engine) {
-        say!("{:<12} {}", "", line(&engine.availability(Asked::default())));
+        say!("{:<12} {}", "", line(&engine.availability(BuildSelector::default())));
     }
     for server in having {
         say!("{:<12} {:<14} {}", "", server.name, line(&server.availability));
@@ -75,7 +75,7 @@ fn line(here: &Availability) -> String {
 }
 
 fn as_json(engine: &dyn Engine, servers: &[ServerInfo]) -> serde_json::Value {
-    let here = engine.availability(Asked::default());
+    let here = engine.availability(BuildSelector::default());
     let mut value = json!({
         "name": engine.info().name,
         "about": engine.info().about,

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn results_of_a_build_without_a_commit_name_its_program_and_do_not_say_that_the_two_differ() {
+    fn remedy_for_unknown_commit_names_the_program() {
         let unknown = Build::unknown("no repository");
         for (build, why) in [(Some(&unknown), "no repository"), (None, "they do not say it")] {
             let then = Rumba { version: "0.1.0", build };
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_refusal_of_results_names_the_program_that_they_say_has_begun_them() {
+    fn resume_refusal_names_the_program_that_began_the_results() {
         let refused = |versions: BTreeMap<String, String>| {
             let data_base = PathBuf::from("data");
             let resume = Resume { plans: Vec::new(), planned: 0, data_base, versions, allow_unlimited: false };

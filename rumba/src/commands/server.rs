@@ -10,7 +10,7 @@ use rumba_core::engine::{EngineConfig, Form};
 use rumba_core::printable::shown;
 use rumba_core::record::Status;
 use rumba_core::setting::Value;
-use rumba_lab::keeper::{self, Answer, Kept, Order, Server};
+use rumba_lab::keeper::{self, Answer, KeptServer, Order, Server};
 use rumba_lab::limits;
 use rumba_lab::provision::{DataDir, Ledger, refuse_unshowable};
 use rumba_lab::registry::Registry;
@@ -35,7 +35,7 @@ pub fn run(args: &ServerArgs, registry: &Registry) -> super::Result {
 }
 
 /// What is to be started.
-struct Asked {
+struct ServerRequest {
     name: String,
     engine: EngineConfig,
     from: Option<PathBuf>,
@@ -78,7 +78,7 @@ fn refuse_name(name: &str) -> Result<(), Problem> {
 }
 
 /// A server with no data of anybody's yet: an engine of its usual server, or of the release that is named.
-fn fresh(args: &ServerStartArgs, registry: &Registry) -> Result<Asked, Problem> {
+fn fresh(args: &ServerStartArgs, registry: &Registry) -> Result<ServerRequest, Problem> {
     let (engine, server) = which(args, registry)?;
     let server = server.map(|release| format!("server={release}"));
     let set = server.into_iter().chain(args.set.iter().cloned()).collect();
@@ -91,7 +91,7 @@ fn fresh(args: &ServerStartArgs, registry: &Registry) -> Result<Asked, Problem> 
     let [mut engine] = one;
     refuse_unless_managed(&engine, registry)?;
     listen(&mut engine, registry);
-    Ok(Asked { name: engine.name.clone(), engine, from: None })
+    Ok(ServerRequest { name: engine.name.clone(), engine, from: None })
 }
 
 /// The engine, and the release if one is named.
@@ -136,7 +136,7 @@ fn listen(config: &mut EngineConfig, registry: &Registry) {
 }
 
 /// What a trial of a run with `keep_data` has left.
-fn kept_data(directory: &Path, args: &ServerStartArgs, registry: &Registry) -> Result<Asked, Problem> {
+fn kept_data(directory: &Path, args: &ServerStartArgs, registry: &Registry) -> Result<ServerRequest, Problem> {
     let results = super::report::read(directory)?;
     let trials = results.trials.iter().filter(|trial| args.trial.as_ref().is_none_or(|name| *name == trial.directory));
     let mut found = Vec::new();
@@ -151,7 +151,7 @@ fn kept_data(directory: &Path, args: &ServerStartArgs, registry: &Registry) -> R
         [(name, config, data)] => {
             let mut engine = EngineConfig::clone(config);
             listen(&mut engine, registry);
-            Ok(Asked { name: (*name).clone(), engine, from: Some(data.clone()) })
+            Ok(ServerRequest { name: (*name).clone(), engine, from: Some(data.clone()) })
         }
         [] => Err(Problem::mistake(
             format!("{} has no kept data of a server", shown(directory)),
@@ -268,7 +268,7 @@ fn list(args: &ServerListArgs) -> super::Result {
         });
         return super::print_json(&servers.collect());
     }
-    for Kept { name, keeper, server } in &kept {
+    for KeptServer { name, keeper, server } in &kept {
         match server {
             Some(server) => show(server),
             None => say!("{name}: starts or ends, kept by process {} since {}", keeper.process.pid, keeper.created),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls};
 use rumba_testkit::mariadb::{Installed, MariaDb};
 
-use crate::common::Place;
+use crate::common::TestDir;
 
 /// The password of its root.
 pub const PASSWORD: &str = "hunter2-of-the-test";
@@ -62,7 +62,7 @@ impl Existing {
         format!("server=mysql://{user}@/{schema}?socket={}{more}", self.socket.display())
     }
 
-    pub fn run(&self, place: &Place, engine: &str, schema: &str, more: &str, password: &str) -> Output {
+    pub fn run(&self, place: &TestDir, engine: &str, schema: &str, more: &str, password: &str) -> Output {
         let mut command = place.short_run(engine, &["--set", &self.dsn(schema, more)]);
         command.env("RUMBA_MYSQL_PASSWORD", password).output().unwrap()
     }

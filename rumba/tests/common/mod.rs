@@ -13,13 +13,13 @@ use serde_json::Value;
 pub const CALM: &str = "rate=1000";
 
 /// A place of its own for a test: results, data and the list of managed things.
-pub struct Place {
+pub struct TestDir {
     dir: tempfile::TempDir,
     /// The workload of its runs, and its size.
     small: (&'static str, &'static str),
 }
 
-impl Place {
+impl TestDir {
     pub fn new() -> Self {
         Self::for_engines(true)
     }
@@ -91,12 +91,12 @@ impl Place {
 }
 
 /// Starts a run of minutes with results in `out`, and waits until its first loop is under way.
-pub fn start_long_run(place: &Place, engine: &str, out: &Path, more: &[&str]) -> Child {
+pub fn start_long_run(place: &TestDir, engine: &str, out: &Path, more: &[&str]) -> Child {
     start_and_await(place, engine, out, more, "loop 1")
 }
 
 /// Starts a run of minutes with results in `out`, and waits until a second of this phase has been told.
-pub fn start_and_await(place: &Place, engine: &str, out: &Path, more: &[&str], phase: &str) -> Child {
+pub fn start_and_await(place: &TestDir, engine: &str, out: &Path, more: &[&str], phase: &str) -> Child {
     let (workload, size) = place.small;
     let mut command = place.rumba(&["run", workload, "--engine", engine, "--out"]);
     command.arg(out);
@@ -179,7 +179,7 @@ pub fn phase<'a>(trial: &'a Value, name: &str) -> Option<&'a Value> {
 }
 
 /// Compiles a module of Lua's in C, `twice`: a function that doubles a whole number.
-pub fn compile_lua_module(place: &Place) {
+pub fn compile_lua_module(place: &TestDir) {
     let module = "typedef struct lua_State lua_State;
         long luaL_checkinteger(lua_State *, int);
         void lua_pushinteger(lua_State *, long);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{CALM, Place, kill};
+use crate::common::{CALM, TestDir, kill};
 
 /// No answer takes longer, whatever the machine is at.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -50,7 +50,7 @@ impl Served {
     }
 
     /// A run of minutes over LMDB, with results in `results/a`.
-    pub fn long_run(place: &Place) -> Self {
+    pub fn long_run(place: &TestDir) -> Self {
         let mut command = place.rumba(&["run", "linkbench", "--engine", "lmdb", "--out", "results/a", "--live"]);
         for set in ["maxid1=2000", "clients=2", CALM, "warmup=0s", "loops=2", "loop=5m", "interval=200ms"] {
             command.args(["--set", set]);

@@ -6,7 +6,7 @@ use super::Run;
 
 /// What scripts for 0.5 call: each answers as 1.0 has it.
 #[test]
-fn functions_of_before_1_0_go_over_a_connection_of_the_interpreter() {
+fn sysbench_0_5_functions_use_interpreter_connection() {
     let run = Run::new();
     let script = "
         assert(thread_id == 3 and test == nil and sysbench.test.path == test)

@@ -134,7 +134,7 @@ impl SqlSession for Recording {
 
 /// `prepare` put the three bytes of a replacement character in the place of each that was not; `query` refused it.
 #[test]
-fn every_byte_of_a_statement_and_of_what_is_bound_goes_to_the_server() {
+fn every_statement_and_parameter_byte_reaches_the_server() {
     let script = r"
         local con = sysbench.sql.driver():connect()
         con:query('SELECT \228')
@@ -160,7 +160,7 @@ fn every_byte_of_a_statement_and_of_what_is_bound_goes_to_the_server() {
 
 /// SQLite's text is UTF-8.
 #[test]
-fn what_cannot_be_a_statement_of_sqlite_is_refused_and_never_changed() {
+fn sqlite_statements_not_in_utf8_are_refused() {
     let script = format!(
         r"{TABLE}
         local function refuses(call, ...)

@@ -18,7 +18,7 @@ fn alerts(run: &Run, script: &str) -> Vec<String> {
 
 /// A statement of a `__gc` freed the row that was being fetched, and the process ended.
 #[test]
-fn a_collection_in_the_middle_of_a_call_does_what_any_script_may() {
+fn gc_finalizer_inside_a_call_may_do_what_any_script_may() {
     let alerts = alerts(&Run::new(), &format!("{} prepare()", include_str!("collected.lua")));
     let ends = |words: &str| alerts.iter().filter(|line| line.ends_with(words)).count();
     assert!(ends(": no") > 3, "one for each place: {alerts:?}");
@@ -28,7 +28,7 @@ fn a_collection_in_the_middle_of_a_call_does_what_any_script_may() {
 
 /// Compiled code is left for a collection, and gone on with elsewhere.
 #[test]
-fn a_collection_in_the_middle_of_compiled_code_does_no_other_thing() {
+fn gc_finalizer_inside_compiled_code_works_the_same() {
     let script = format!("is_compiled = true {} prepare()", include_str!("collected.lua"));
     let alerts = alerts(&Run::new(), &script);
     assert!(alerts.iter().any(|line| line.ends_with(": no")), "nothing was interrupted: {alerts:?}");
@@ -88,7 +88,7 @@ fn the_metatable_of_a_proxy_is_as_any_other_to_a_script() {
 
 /// The transaction was rolled back by the error of a `__gc`, and what was left of the event went without one.
 #[test]
-fn an_event_is_begun_again_after_a_collection_that_met_a_conflict() {
+fn event_restarts_after_a_conflict_in_a_gc_finalizer() {
     let script = "
         con, other = sysbench.sql.driver():connect(), sysbench.sql.driver():connect()
         con:query('CREATE TABLE t (id INTEGER PRIMARY KEY)')

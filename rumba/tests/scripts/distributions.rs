@@ -69,7 +69,7 @@ fn law_of(distribution: Distribution) -> Law {
 }
 
 #[test]
-fn numbers_of_every_distribution_follow_its_law_by_all_their_names() {
+fn every_random_function_follows_its_distribution() {
     for (name, distribution) in Distribution::NAMES {
         let law = law_of(distribution);
         let mut names = vec![format!("sysbench.rand.{name}"), format!("ffi.C.sb_rand_{name}")];

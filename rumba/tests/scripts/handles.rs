@@ -22,7 +22,7 @@ fn a_connection_that_is_made_anew_keeps_its_turn() {
 }
 
 #[test]
-fn a_closed_statement_stays_closed_whatever_is_prepared_after_it() {
+fn closed_statement_stays_closed_after_later_prepares() {
     let script = format!(
         r"{TABLE}
         local closed = {{}}
@@ -76,7 +76,7 @@ fn a_statement_that_is_closed_before_it_is_bound_stays_closed() {
 /// The failure of a `__gc`, with which the next call fails, left the statement without types and without a server that knew
 /// of it.
 #[test]
-fn a_statement_whose_binding_failed_is_bound_when_its_event_is_begun_again() {
+fn restarted_event_binds_a_statement_whose_binding_failed() {
     let given = Given::default();
     let script = "
         local con = sysbench.sql.driver():connect()
@@ -106,7 +106,7 @@ fn a_statement_whose_binding_failed_is_bound_when_its_event_is_begun_again() {
 
 /// They are addresses, which a script may have in other places than the handle that it was given.
 #[test]
-fn what_is_reached_by_other_ways_than_its_handle_is_there_and_itself() {
+fn objects_stay_valid_when_reached_without_their_handle() {
     let script = format!(
         r"{TABLE}
         local function collected() collectgarbage() collectgarbage() end
@@ -157,7 +157,7 @@ fn what_is_reached_by_other_ways_than_its_handle_is_there_and_itself() {
 }
 
 #[test]
-fn a_connection_is_open_until_the_script_has_neither_it_nor_a_statement_of_it() {
+fn connection_stays_open_while_script_references_it() {
     let given = Given::default();
     let script = "
         local function connected() return sysbench.sql.driver():connect() end

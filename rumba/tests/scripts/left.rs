@@ -34,7 +34,7 @@ impl Pace for Never {
 }
 
 #[test]
-fn a_client_that_is_dropped_in_the_middle_of_an_event_leaves_nothing() {
+fn client_dropped_inside_an_event_leaves_nothing() {
     let run = Run::new();
     let script = format!("{TABLE} function event() con:query('SELECT 1') end");
     leave(&run.setup(&script), &mut Never);
@@ -43,7 +43,7 @@ fn a_client_that_is_dropped_in_the_middle_of_an_event_leaves_nothing() {
 
 /// It took the answer for its own that the event had not had, and waited for its own with the whole thread.
 #[test]
-fn what_is_collected_of_a_client_that_waited_for_an_answer_sends_nothing_more() {
+fn gc_of_a_client_dropped_while_waiting_sends_no_statement() {
     // Without a handle's own end the connection is still open when Lua's things are collected, which is after C's.
     let script = "con = sysbench.sql.driver():connect()
         ffi.gc(con, nil)
@@ -75,7 +75,7 @@ fn least_left<P: Pace>(script: &str, pace: impl Fn() -> P) -> i64 {
 /// What is behind a script's globals may send a statement, and there a client may be left: with frames of mlua's between,
 /// what those had would stay.
 #[test]
-fn a_client_that_is_left_while_its_functions_are_looked_for_leaves_no_more_than_any_other() {
+fn client_dropped_during_function_lookup_leaks_no_memory() {
     let script = "con = sysbench.sql.driver():connect()
         setmetatable(_G, { __index = function(_, name) if name == 'thread_done' then con:query('SELECT 1') end end })
         function event() end";

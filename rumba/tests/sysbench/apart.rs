@@ -1,12 +1,12 @@
 //! What a run goes by is said on the command line. What a script does where it is loaded, what it declares and how long its
 //! hooks take is the script's own.
 
-use super::{Place, figure, succeeds};
+use super::{TestDir, figure, succeeds};
 
 /// It was refused any driver there, and drew the same numbers whatever the seed was.
 #[test]
 fn a_script_may_connect_and_draw_where_it_is_loaded() {
-    let place = Place::new();
+    let place = TestDir::new();
     let script = "con = sysbench.sql.driver():connect()
         first = sysbench.rand.uniform(1, 4294967294)
         function init() print('drew ' .. first) assert(sysbench.rand.uniform(1, 4294967294) ~= first) end
@@ -24,8 +24,8 @@ fn a_script_may_connect_and_draw_where_it_is_loaded() {
 
 /// What a run goes by is read before its script is: three threads ran, and `off` as a text was on.
 #[test]
-fn what_a_script_declares_by_the_name_of_an_option_of_sysbench_is_its_own() {
-    let place = Place::new();
+fn script_option_named_like_a_sysbench_option_is_separate() {
+    let place = TestDir::new();
     let script = "sysbench.cmdline.options =
             { threads = {'How many', 3}, events = {'How many', 9}, histogram = {'Whether', 'off'} }
         function event() end
@@ -40,7 +40,7 @@ fn what_a_script_declares_by_the_name_of_an_option_of_sysbench_is_its_own() {
 /// All of a client's went to the same one. Nobody listens here.
 #[test]
 fn connections_take_the_servers_in_turn() {
-    let place = Place::new();
+    let place = TestDir::new();
     let script = "function prepare()
             local drv = sysbench.sql.driver()
             for _ = 1, 3 do print(select(2, pcall(drv.connect, drv))) end
@@ -55,7 +55,7 @@ fn connections_take_the_servers_in_turn() {
 /// The run went on for as long.
 #[test]
 fn a_hook_that_takes_long_keeps_no_client_from_its_end() {
-    let place = Place::new();
+    let place = TestDir::new();
     let script = "ffi.cdef[[int usleep(unsigned int);]]
         function event() ffi.C.usleep(1000) end
         function sysbench.hooks.report_intermediate() os.execute('sleep 4') end";

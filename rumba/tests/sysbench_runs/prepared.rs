@@ -2,7 +2,7 @@
 
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 
-use super::common::Place;
+use super::common::TestDir;
 use super::existing::{Existing, PASSWORD};
 use super::succeeds;
 
@@ -43,7 +43,7 @@ const PREPARED_ROWS: &str = r"
 #[test]
 #[needs(MariaDb)]
 fn rows_of_prepared_statements_are_those_of_mariadb() {
-    let place = Place::new();
+    let place = TestDir::new();
     let server = Existing::start(&[]);
     server.ask("CREATE DATABASE sbtest");
     let socket = format!("--mysql-socket={}", server.socket.display());
@@ -67,7 +67,7 @@ fn words_of_postgresql(server: &PostgreSql) -> [String; 6] {
 #[test]
 #[needs(PostgreSql)]
 fn rows_of_prepared_statements_are_those_of_postgresql() {
-    let place = Place::new();
+    let place = TestDir::new();
     let server = PostgreSql::start(&[], &[]);
     let said = succeeds(&place, PREPARED_ROWS, &words_of_postgresql(&server).each_ref().map(String::as_str));
     assert!(said.contains("all the same"), "{said}");
@@ -119,8 +119,8 @@ const DECLARED: &str = r"
 
 #[test]
 #[needs(PostgreSql)]
-fn parameters_of_postgresql_have_the_types_of_what_they_are_bound_to() {
-    let place = Place::new();
+fn postgresql_parameters_have_the_types_of_bound_values() {
+    let place = TestDir::new();
     let server = PostgreSql::start(&[], &[]);
     let said = succeeds(&place, DECLARED, &words_of_postgresql(&server).each_ref().map(String::as_str));
     assert!(said.contains("all declared"), "{said}");

@@ -14,7 +14,7 @@ use super::*;
 use crate::common::{children, is_alive, kill};
 
 /// A short run on an existing server, in the schema `lab`.
-fn run_on(place: &Place, server: &Existing, out: &str, warehouses: &str, more: &[&str]) -> Command {
+fn run_on(place: &TestDir, server: &Existing, out: &str, warehouses: &str, more: &[&str]) -> Command {
     let mut command = place.rumba(&["run", "tpcc", "--engine", "innodb", "--out", out, "--quiet"]);
     let dsn = server.dsn("lab", "");
     let small = ["clients=2", "load_clients=2", "warmup=0s", "loops=1", "loop=300ms"];
@@ -28,8 +28,8 @@ fn run_on(place: &Place, server: &Existing, out: &str, warehouses: &str, more: &
 /// Another program's tables, of which it had made the first when it was stopped: nothing of them is taken, or touched.
 #[test]
 #[needs(MariaDb)]
-fn a_schema_that_another_program_has_half_loaded_is_refused_with_the_remedy_and_untouched() {
-    let place = Place::new();
+fn half_loaded_foreign_schema_is_refused_and_unchanged() {
+    let place = TestDir::new();
     let server = Existing::start(&[]);
     server.ask("CREATE DATABASE lab");
     server.ask("CREATE TABLE lab.warehouse (w_id INT PRIMARY KEY, w_ytd DECIMAL(12,2))");
@@ -47,8 +47,8 @@ fn a_schema_that_another_program_has_half_loaded_is_refused_with_the_remedy_and_
 /// What was cut off in its load is not worked on: the next run, which asks for another scale, loads its own and proves it.
 #[test]
 #[needs(MariaDb)]
-fn a_load_that_was_killed_is_loaded_anew_at_the_scale_that_is_asked_for() {
-    let place = Place::new();
+fn killed_load_is_repeated_at_the_requested_scale() {
+    let place = TestDir::new();
     let server = Existing::start(&[]);
     let mut killed = run_on(&place, &server, "killed", "warehouses=4", &[]);
     let mut killed = killed.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -88,7 +88,7 @@ const REMEDY: &str =
     "if it was loaded at another scale, load it anew, or set warehouses, customers and items as they were";
 
 #[test]
-fn data_of_another_scale_than_asked_is_told_with_the_remedy_by_its_tables_over_sql_and_keys() {
+fn data_of_another_scale_is_reported_with_remedy() {
     for worked in [Worked::new(&Sqlite, "plain"), Worked::new(&Lmdb, "plain")] {
         assert_eq!(wrong_for(&worked, &[("warehouses", 1), ("customers", 20), ("items", 200)]), []);
         let more = wrong_for(&worked, &[("warehouses", 2), ("customers", 20), ("items", 200)]);
@@ -104,7 +104,7 @@ fn data_of_another_scale_than_asked_is_told_with_the_remedy_by_its_tables_over_s
 
 /// What is no amount was taken for nothing: orders came to 0, and sums of it held.
 #[test]
-fn an_amount_that_cannot_be_read_is_told_with_its_column_and_what_is_there() {
+fn unreadable_amount_is_reported_with_its_column_and_value() {
     for statements in ["plain", "batched"] {
         let worked = Worked::loaded(&Sqlite, statements, 1);
         let session = || worked.instance.session().unwrap();
@@ -181,7 +181,7 @@ fn terminals_before_a_crash_neither_key_nor_think() {
 
 #[test]
 fn terminals_that_think_take_no_rate() {
-    let place = Place::new();
+    let place = TestDir::new();
     for rate in ["rate=100", "rate=max(p99 < 40ms)"] {
         let mut command = place.rumba(&["run", "tpcc", "--engine", "sqlite", "--dry-run", "--set", "think=spec"]);
         let output = command.args(["--set", "warehouses=1", "--set", "clients=2", "--set", rate]).output().unwrap();

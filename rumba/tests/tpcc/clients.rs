@@ -1,12 +1,12 @@
 //! How many clients the data is for: more terminals than its warehouses have are refused, and fewer clients at work than it has
 //! sets, before anything is made.
 
-use super::{Place, text};
+use super::{TestDir, text};
 
 /// A load of hours is not made for clients that its data is too small for.
 #[test]
-fn more_terminals_than_the_warehouses_have_are_refused_before_anything_is_loaded() {
-    let place = Place::new();
+fn excess_terminals_are_refused_before_the_load() {
+    let place = TestDir::new();
     let run = |clients: &str, more: &[&str]| {
         let mut command = place.rumba(&["run", "tpcc", "--engine", "sqlite", "--out", "out"]);
         for set in ["warehouses=2", "data_sets=2", "think=spec", clients] {
@@ -28,8 +28,8 @@ fn more_terminals_than_the_warehouses_have_are_refused_before_anything_is_loaded
 
 /// Six of ten sets lay idle, and the run was told as one of ten.
 #[test]
-fn fewer_clients_at_work_than_data_sets_are_refused_before_anything_is_made() {
-    let place = Place::new();
+fn fewer_clients_than_data_sets_are_refused() {
+    let place = TestDir::new();
     let run = |asked: &[&str], more: &[&str]| {
         let mut command = place.rumba(&["run", "tpcc", "--engine", "sqlite", "--out", "out"]);
         for set in ["customers=20", "items=200"].iter().chain(asked) {

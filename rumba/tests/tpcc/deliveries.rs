@@ -94,7 +94,7 @@ fn waits_and_is_handed_the_next(worked: &Worked, bound: &dyn Bound) {
 
 #[test]
 #[needs(Server("postgresql@15"))]
-fn a_delivery_that_waited_for_an_order_that_is_gone_takes_the_next_and_none_looks_twice() {
+fn delivery_takes_the_next_order_after_a_deleted_one() {
     let worked = Worked::loaded_as(&*registered("postgresql"), &on_server("postgresql", "postgresql@15"), "plain", 1);
     let bound = |statements: &str| {
         let mut asked = settings(&[("warehouses", 1), ("customers", 20), ("items", 200)]);

@@ -18,7 +18,7 @@ fn indexes(instance: &dyn Instance) -> i64 {
 }
 
 #[test]
-fn one_loader_makes_the_indexes_of_all_data_sets_each_once_and_the_others_have_nothing_to_do() {
+fn one_loader_builds_every_index_of_all_data_sets_once() {
     let dir = tempfile::tempdir().unwrap();
     let small = [("warehouses", 1), ("customers", 20), ("items", 200), ("data_sets", 2)];
     let bound = TpcC.bind(&settings(&small)).unwrap();

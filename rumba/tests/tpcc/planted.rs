@@ -374,7 +374,7 @@ fn a_fault_of_each_kind_is_found_by_its_condition() {
 }
 
 #[test]
-fn a_fault_of_each_kind_is_found_by_its_condition_over_keys_and_values() {
+fn each_planted_fault_breaks_its_key_value_condition() {
     for Fault { sql, keys, broken } in faults() {
         let worked = Worked::new(&Lmdb, "plain");
         let mut rows = worked.keys();
@@ -389,7 +389,7 @@ fn a_fault_of_each_kind_is_found_by_its_condition_over_keys_and_values() {
 /// As a loader leaves them that miscounts: a district has an order more that does not wait, another has one less, and
 /// nothing else is wrong. In all there are as many as there are to be.
 #[test]
-fn what_one_district_has_more_and_another_less_after_the_load_is_found() {
+fn order_surplus_and_shortage_in_two_districts_are_found() {
     const BROKEN: [&str; 1] = ["3.3.2.11"];
     let worked = Worked::loaded(&Sqlite, "plain", 1);
     let [more, less] = [(7, "MIN(no_o_id)", true), (8, "MIN(no_o_id) - 1", false)];

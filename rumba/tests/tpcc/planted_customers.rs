@@ -36,12 +36,12 @@ fn broken_by_another_number(is_new: bool) -> [Vec<String>; 2] {
 
 /// The other is the one that is missed.
 #[test]
-fn a_customer_beyond_the_scale_is_held_to_its_orders_and_payments_too() {
+fn extra_customer_without_orders_or_payments_is_found() {
     assert_eq!(broken_by_another_number(false), [["2 of 3.3.2.10"]; 2]);
 }
 
 /// There are as many as before, and no row of a customer is wrong: nothing was found.
 #[test]
-fn a_customer_of_the_scale_who_is_gone_is_missed_by_orders_and_payments() {
+fn missing_customer_is_found_by_orders_and_payments() {
     assert_eq!(broken_by_another_number(true), [["1 of 3.3.2.10"]; 2]);
 }

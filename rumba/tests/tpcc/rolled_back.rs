@@ -152,12 +152,12 @@ fn broken(statements: &str, whose: Whose, fault: &'static str) -> Vec<String> {
 }
 
 #[test]
-fn what_an_order_of_an_item_that_does_not_exist_leaves_is_found_beside_a_status_and_beside_another_order() {
+fn leftovers_of_rolled_back_orders_are_found() {
     all_found("plain", Whose::Unused, &FAULTS);
 }
 
 #[test]
-fn what_an_order_leaves_that_had_written_its_lines_is_found_where_statements_are_batched() {
+fn leftover_lines_of_batched_rolled_back_orders_are_found() {
     all_found("batched", Whose::Whole, &FAULTS_OF_WHOLE);
 }
 

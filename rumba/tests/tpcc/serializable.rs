@@ -1,11 +1,11 @@
 //! At SERIALIZABLE a server refuses what it can put in no order, also where transactions only read what others write.
 //! That is tried again and counted by the server's code for it, and the data stays consistent.
 
-use super::{CHECKS, Place, phase, text, total};
+use super::{CHECKS, TestDir, phase, text, total};
 
 /// Eight clients in one warehouse with little in it meet all the time; `refusal` is what the server says of that.
 fn is_refused_and_tried_again(engine: &str, server: &str, refusal: &str) {
-    let place = Place::new();
+    let place = TestDir::new();
     let mut command = place.rumba(&["run", "tpcc", "--engine", engine, "--out", "out", "--quiet"]);
     let small = ["warehouses=1", "customers=20", "items=200", "statements=batched", "clients=8", "load_clients=1"];
     for set in small.into_iter().chain(["warmup=100ms", "loops=1", "loop=2s"]) {

@@ -191,7 +191,7 @@ fn draw(random: &mut Random, newest_node: u64) -> Step {
 
 /// What an operation answered, with every row it visited.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
+struct StepOutcome {
     answer: String,
     /// Of a write: by how many logical bytes the graph grew, where the store tells.
     growth: Option<i64>,
@@ -209,9 +209,9 @@ fn own_link(link: &Link<'_>) -> (LinkKey, OracleLink) {
     (key, OracleLink { visible, version, time, data: data.to_vec() })
 }
 
-fn apply(graph: &mut impl GraphStore, step: &Step) -> Result<Told, EngineError> {
-    let mut told = Told::default();
-    let Told { growth, nodes, links, .. } = &mut told;
+fn apply(graph: &mut impl GraphStore, step: &Step) -> Result<StepOutcome, EngineError> {
+    let mut told = StepOutcome::default();
+    let StepOutcome { growth, nodes, links, .. } = &mut told;
     let said = |answer: &dyn Debug| format!("{answer:?}");
     let mut wrote = |written: Written| {
         *growth = written.growth;

@@ -34,7 +34,7 @@ impl Write {
 
 /// A row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum RowKey {
     Link(LinkKey),
     Node(u64),
 }
@@ -72,7 +72,7 @@ impl Mark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entered {
     pub write: Write,
-    pub place: Place,
+    pub place: RowKey,
     pub is_new: bool,
     pub noted: Noted<Mark>,
 }
@@ -82,8 +82,8 @@ impl Entered {
     pub fn words(&self) -> Entry {
         let Noted { mark, began_ns, ended_ns } = self.noted;
         let [first, second, third] = match self.place {
-            Place::Link(LinkKey { link_type, id1, id2 }) => [link_type, id1, id2],
-            Place::Node(id) => [id, 0, 0],
+            RowKey::Link(LinkKey { link_type, id1, id2 }) => [link_type, id1, id2],
+            RowKey::Node(id) => [id, 0, 0],
         };
         // No time is 0.
         entry_of([first, second, third, mark.content(), began_ns, ended_ns.unwrap_or(0), self.is_new.into()])
@@ -93,8 +93,8 @@ impl Entered {
     pub fn of_words(write: Write, words: &Entry) -> Self {
         let [first, second, third, content, began_ns, ended_ns, is_new] = numbers_of(words);
         let place = match write {
-            Write::PutLink | Write::HideLink => Place::Link(LinkKey { link_type: first, id1: second, id2: third }),
-            Write::AddNode | Write::UpdateNode | Write::DeleteNode => Place::Node(first),
+            Write::PutLink | Write::HideLink => RowKey::Link(LinkKey { link_type: first, id1: second, id2: third }),
+            Write::AddNode | Write::UpdateNode | Write::DeleteNode => RowKey::Node(first),
         };
         let mark = match write {
             Write::PutLink | Write::AddNode | Write::UpdateNode => Mark::Shows(content),
@@ -114,7 +114,7 @@ pub struct Journaling<G> {
 
 /// What a write did to its row, whose place a store may choose.
 struct Did {
-    place: Place,
+    place: RowKey,
     is_new: bool,
 }
 
@@ -124,7 +124,7 @@ impl<G: GraphStore> Journaling<G> {
         Self { graph, notes }
     }
 
-    fn begin(&mut self, write: Write, place: Place, mark: Mark) -> Result<Entered, EngineError> {
+    fn begin(&mut self, write: Write, place: RowKey, mark: Mark) -> Result<Entered, EngineError> {
         let noted = Noted { mark, began_ns: self.notes.now_ns(), ended_ns: None };
         let entered = Entered { write, place, is_new: false, noted };
         self.notes.begin(write.number(), entered.words())?;
@@ -149,21 +149,21 @@ impl<G: GraphStore> Journaling<G> {
 }
 
 /// A link is written whatever was there.
-fn put(place: Place) -> impl Fn(&Written) -> Option<Did> {
+fn put(place: RowKey) -> impl Fn(&Written) -> Option<Did> {
     move |written| Some(Did { place, is_new: !written.there })
 }
 
 /// A row that is not there is not changed.
-fn change(place: Place) -> impl Fn(bool) -> Option<Did> {
+fn change(place: RowKey) -> impl Fn(bool) -> Option<Did> {
     move |there| there.then_some(Did { place, is_new: false })
 }
 
 impl<G: GraphStore> GraphStore for Journaling<G> {
     async fn add_node(&mut self, node: &Node<'_>) -> Result<u64, EngineError> {
         // Which node it will be the store says.
-        let entered = self.begin(Write::AddNode, Place::Node(0), Mark::of_node(node))?;
+        let entered = self.begin(Write::AddNode, RowKey::Node(0), Mark::of_node(node))?;
         let added = self.graph.add_node(node).await;
-        self.end(entered, added, |id| Some(Did { place: Place::Node(*id), is_new: true }))
+        self.end(entered, added, |id| Some(Did { place: RowKey::Node(*id), is_new: true }))
     }
 
     async fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> Result<bool, EngineError> {
@@ -171,35 +171,35 @@ impl<G: GraphStore> GraphStore for Journaling<G> {
     }
 
     async fn update_node(&mut self, node: &Node<'_>) -> Result<Written, EngineError> {
-        let place = Place::Node(node.id);
+        let place = RowKey::Node(node.id);
         let entered = self.begin(Write::UpdateNode, place, Mark::of_node(node))?;
         let updated = self.graph.update_node(node).await;
         self.end(entered, updated, |written| change(place)(written.there))
     }
 
     async fn delete_node(&mut self, id: u64) -> Result<Written, EngineError> {
-        let place = Place::Node(id);
+        let place = RowKey::Node(id);
         let entered = self.begin(Write::DeleteNode, place, Mark::Absent)?;
         let deleted = self.graph.delete_node(id).await;
         self.end(entered, deleted, |written| change(place)(written.there))
     }
 
     async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
-        let place = Place::Link(link.key);
+        let place = RowKey::Link(link.key);
         let entered = self.begin(Write::PutLink, place, Mark::of_link(link))?;
         let added = self.graph.add_link(link).await;
         self.end(entered, added, put(place))
     }
 
     async fn update_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
-        let place = Place::Link(link.key);
+        let place = RowKey::Link(link.key);
         let entered = self.begin(Write::PutLink, place, Mark::of_link(link))?;
         let updated = self.graph.update_link(link).await;
         self.end(entered, updated, put(place))
     }
 
     async fn delete_link(&mut self, key: LinkKey, time: u64) -> Result<bool, EngineError> {
-        let place = Place::Link(key);
+        let place = RowKey::Link(key);
         let entered = self.begin(Write::HideLink, place, Mark::Hidden)?;
         let hidden = self.graph.delete_link(key, time).await;
         self.end(entered, hidden, |there| change(place)(*there))
@@ -234,8 +234,8 @@ mod tests {
 
     #[test]
     fn what_was_entered_is_read_back() {
-        let link = Place::Link(LinkKey { link_type: 123_456_790, id1: 1 << 40, id2: 3 });
-        let (shown, node) = (Mark::Shows(u64::MAX - 5), Place::Node(1 << 40 | 7));
+        let link = RowKey::Link(LinkKey { link_type: 123_456_790, id1: 1 << 40, id2: 3 });
+        let (shown, node) = (Mark::Shows(u64::MAX - 5), RowKey::Node(1 << 40 | 7));
         for (write, place, mark) in [
             (Write::PutLink, link, shown),
             (Write::HideLink, link, Mark::Hidden),

@@ -71,7 +71,7 @@ impl Work {
 
 /// Where a loader is within its chunk.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum LoadPosition {
     /// The next node.
     Node { id: u64 },
     /// The next link: its number among those of this type, of which there are `of`.
@@ -91,7 +91,7 @@ pub struct RowLoader<G> {
     node_payload: Payload,
     seed: u64,
     random: Random,
-    place: Place,
+    place: LoadPosition,
     /// The end of the chunk.
     end: u64,
     counts: Vec<LinkCount>,
@@ -121,7 +121,7 @@ impl<G: GraphLoad> RowLoader<G> {
             progress,
             seed,
             random,
-            place: Place::End,
+            place: LoadPosition::End,
             end: 0,
             counts: Vec::with_capacity(2 * BATCH),
             data: Vec::with_capacity(64 << 10),
@@ -141,7 +141,7 @@ impl<G: GraphLoad> RowLoader<G> {
             return false;
         }
         self.random = Random::seed_from_u64(stream_seed(self.seed, chunk));
-        self.place = Place::Node { id: start };
+        self.place = LoadPosition::Node { id: start };
         self.end = (start + CHUNK).min(self.config.end());
         true
     }
@@ -159,7 +159,7 @@ impl<G: GraphLoad> RowLoader<G> {
         }
         self.bytes += bytes;
         self.rows = id - first;
-        self.place = if id < self.end { Place::Node { id } } else { self.links_of(self.chunk_start(), 0) };
+        self.place = if id < self.end { LoadPosition::Node { id } } else { self.links_of(self.chunk_start(), 0) };
     }
 
     fn chunk_start(&self) -> u64 {
@@ -167,17 +167,17 @@ impl<G: GraphLoad> RowLoader<G> {
     }
 
     /// The place before the links of this id and type, or of those that follow.
-    fn links_of(&self, id: u64, nth_type: u64) -> Place {
+    fn links_of(&self, id: u64, nth_type: u64) -> LoadPosition {
         match (nth_type < self.config.link_types, id + 1 < self.end) {
-            (true, _) => Place::Link { id, nth_type, nth: 0, of: self.loaded.links(id, nth_type), newest: 0 },
+            (true, _) => LoadPosition::Link { id, nth_type, nth: 0, of: self.loaded.links(id, nth_type), newest: 0 },
             (false, true) => self.links_of(id + 1, 0),
-            (false, false) => Place::End,
+            (false, false) => LoadPosition::End,
         }
     }
 
     /// Stages links up to a batch, and sets their counts aside.
     fn stage_links(&mut self) {
-        while let Place::Link { id, nth_type, nth, of, newest } = self.place {
+        while let LoadPosition::Link { id, nth_type, nth, of, newest } = self.place {
             let room = BATCH as u64 - self.rows;
             if room == 0 {
                 return;
@@ -190,7 +190,7 @@ impl<G: GraphLoad> RowLoader<G> {
             }
             self.rows += upto - nth;
             if upto < of {
-                self.place = Place::Link { id, nth_type, nth: upto, of, newest };
+                self.place = LoadPosition::Link { id, nth_type, nth: upto, of, newest };
                 return;
             }
             if of > 0 {
@@ -230,16 +230,16 @@ impl<G: GraphLoad> RowLoader<G> {
             return Some(LOAD_COUNTS);
         }
         match self.place {
-            Place::Node { id } => {
+            LoadPosition::Node { id } => {
                 self.stage_nodes(id);
                 Some(LOAD_NODES)
             }
-            Place::Link { .. } => {
+            LoadPosition::Link { .. } => {
                 self.stage_links();
                 if self.rows > 0 { Some(LOAD_LINKS) } else { self.stage() }
             }
-            Place::End if self.counts.is_empty() => None,
-            Place::End => {
+            LoadPosition::End if self.counts.is_empty() => None,
+            LoadPosition::End => {
                 self.stage_counts();
                 Some(LOAD_COUNTS)
             }

@@ -8,16 +8,16 @@ use rumba_core::error::EngineError;
 use rumba_workload_kit::journal::{Noted, lost};
 
 use crate::graph::{GraphStore, LinkKey};
-use crate::journal::{Entered, Mark, Place, Write};
+use crate::journal::{Entered, Mark, RowKey, Write};
 use crate::verify::Expected;
 
 /// What a journal says of the rows that its clients wrote.
 struct Rows {
-    writes: BTreeMap<Place, Vec<Noted<Mark>>>,
+    writes: BTreeMap<RowKey, Vec<Noted<Mark>>>,
     /// Rows that acknowledged writes inserted.
-    inserted: BTreeSet<Place>,
+    inserted: BTreeSet<RowKey>,
     /// Nodes that acknowledged writes deleted.
-    deleted: BTreeSet<Place>,
+    deleted: BTreeSet<RowKey>,
 }
 
 impl Rows {
@@ -50,13 +50,13 @@ impl Rows {
 }
 
 /// What a row is found to be.
-async fn mark(graph: &mut impl GraphStore, place: Place) -> Result<Mark, EngineError> {
+async fn mark(graph: &mut impl GraphStore, place: RowKey) -> Result<Mark, EngineError> {
     let mut mark = Mark::Absent;
     match place {
-        Place::Link(LinkKey { link_type, id1, id2 }) => {
+        RowKey::Link(LinkKey { link_type, id1, id2 }) => {
             graph.get_links(id1, link_type, &[id2], &mut |link| mark = Mark::of_link(link)).await?;
         }
-        Place::Node(id) => {
+        RowKey::Node(id) => {
             graph.get_node(id, &mut |node| mark = Mark::of_node(node)).await?;
         }
     }
@@ -82,8 +82,8 @@ pub async fn recovered(
             keep_example(&mut found.examples, || words(*place, write.mark, mark));
         }
         let (is_there, counted) = match place {
-            Place::Link(_) => (mark != Mark::Absent, &mut expected.links),
-            Place::Node(_) => (mark != Mark::Absent, &mut expected.nodes),
+            RowKey::Link(_) => (mark != Mark::Absent, &mut expected.links),
+            RowKey::Node(_) => (mark != Mark::Absent, &mut expected.nodes),
         };
         if rows.inserted.contains(place) {
             counted.added += u64::from(is_there);
@@ -99,10 +99,10 @@ pub async fn recovered(
 }
 
 /// What was to be there, and what is.
-fn words(place: Place, lost: Mark, found: Mark) -> String {
+fn words(place: RowKey, lost: Mark, found: Mark) -> String {
     let row = match place {
-        Place::Link(LinkKey { link_type, id1, id2 }) => format!("link {id1} to {id2} of type {link_type}"),
-        Place::Node(id) => format!("node {id}"),
+        RowKey::Link(LinkKey { link_type, id1, id2 }) => format!("link {id1} to {id2} of type {link_type}"),
+        RowKey::Node(id) => format!("node {id}"),
     };
     let lost = match lost {
         Mark::Shows(_) => "was written",

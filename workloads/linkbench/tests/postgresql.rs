@@ -45,7 +45,7 @@ fn prepared_statements_and_text_answer_as_the_oracle_does() {
 /// itself, and an index that had lost an entry passed.
 #[test]
 #[needs(PostgreSql)]
-fn an_entry_that_the_index_lacks_is_found_also_where_the_server_would_rather_read_the_table() {
+fn missing_index_entry_is_found_despite_table_scan_plans() {
     let server = PostgreSql::start(&["random_page_cost=10000"], &[]);
     let mut admin = Admin::connect(&target(&server, "postgres"), Duration::from_secs(30)).unwrap();
     admin.query("CREATE DATABASE linkbench ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0").unwrap();

@@ -37,7 +37,7 @@ fn run_clients(bound: &dyn Bound, open: &(dyn Fn() -> Session + Sync), clients: 
 }
 
 #[test]
-fn after_concurrent_clients_every_count_and_index_entry_is_right() {
+fn concurrent_clients_leave_correct_counts_and_indexes() {
     for profile in ["2011", "2017"] {
         for index in ["during", "after"] {
             // Few ids, so that clients meet.
@@ -177,7 +177,7 @@ fn logical_bytes_follow_what_clients_add_replace_and_delete() {
 }
 
 #[test]
-fn over_sql_logical_bytes_are_right_but_for_what_no_statement_tells() {
+fn sql_logical_bytes_are_right_except_for_new_counts() {
     for profile in ["2011", "2017"] {
         let bound = bind(&[("profile", profile), ("maxid1", "3000")]);
         let sqlite = Sqlite::new();
@@ -279,7 +279,7 @@ fn verification_finds_a_lost_count_and_a_count_without_links() {
 }
 
 #[test]
-fn verification_finds_a_lost_index_entry_and_one_of_other_content() {
+fn verification_finds_a_lost_and_an_altered_index_entry() {
     let wrong = found(|store| {
         let key = some(store, INDEX);
         store.rows.remove(&key);
@@ -337,7 +337,7 @@ fn verification_finds_a_lost_node_and_one_that_came_back() {
 }
 
 #[test]
-fn verification_finds_a_node_of_zeros_and_stops_at_one_that_cannot_be_read() {
+fn verification_finds_zeroed_and_unreadable_nodes() {
     let zeros = found(|store| {
         let key = some(store, NODES);
         store.rows.get_mut(&key).unwrap().fill(0);
@@ -364,7 +364,7 @@ fn tables_that_lost_everything_do_not_pass() {
 }
 
 #[test]
-fn verification_finds_that_an_engine_forgot_acknowledged_transactions() {
+fn verification_finds_lost_acknowledged_transactions() {
     let bound = bind(&[("maxid1", "3000")]);
     let memory = Memory::default();
     load(bound.as_ref(), &mut || memory.session(), 1);
@@ -395,7 +395,7 @@ fn over_sql_too_verification_finds_a_lost_link_and_a_lost_node() {
 }
 
 #[test]
-fn a_link_that_another_client_writes_meanwhile_is_tried_again_and_not_taken_for_written() {
+fn concurrently_written_link_is_retried() {
     let bound = bind(&only("updatelink"));
     let sqlite = Sqlite::new();
     load(bound.as_ref(), &mut || sqlite.session(), 1);
@@ -426,7 +426,7 @@ fn an_operation_of_unknown_outcome_is_told_and_is_no_loss() {
 }
 
 #[test]
-fn a_load_that_conflicts_is_tried_again_without_leaving_a_transaction_open() {
+fn conflicting_load_is_retried_without_an_open_transaction() {
     for index in ["during", "after"] {
         let bound = bind(&[("maxid1", "3000"), ("index", index)]);
         let memory = Memory::default();

@@ -110,13 +110,13 @@ fn what_is_one_statement_is_no_transaction() {
 }
 
 #[test]
-fn a_session_that_takes_one_statement_at_a_time_is_given_no_more() {
+fn session_without_pipelining_gets_one_statement_at_a_time() {
     let overwrites = ["BEGIN", "SELECT linktable (lock)", "UPDATE linktable", "COMMIT"];
     assert_eq!(told("2017", "updatelink", there(), 1), overwrites);
 }
 
 #[test]
-fn after_a_deadlock_nothing_of_the_operation_follows_but_its_rollback() {
+fn deadlocked_operation_sends_only_its_rollback() {
     let after = |conflicts, only, has_link| {
         let server = Server { conflicts: Some(conflicts), has_link, ..Server::default() };
         told("2017", only, server, 2)
@@ -149,7 +149,7 @@ fn a_batch_of_the_load_is_one_transaction_of_two_round_trips() {
 }
 
 #[test]
-fn a_thousand_clients_fit_into_what_a_server_allows_to_be_prepared() {
+fn thousand_clients_fit_the_prepared_statement_limit() {
     for profile in ["2011", "2017"] {
         let server = Arc::new(Mutex::new(Server::default()));
         let bound = bind(&[("profile", profile), ("maxid1", "100")]);

@@ -15,8 +15,8 @@ pub(crate) use crate::outcome::Outcome;
 use crate::places::Places;
 use crate::row_load::RowLoad;
 use crate::rows::{RawRows, RowRoom, Rows};
+use crate::stable_c_string::StableCString;
 use crate::statement::{self, BoundStatement, ParamHead};
-use crate::told::Told;
 
 /// `sql_error_t` of api.lua.
 const NONE: c_int = 0;
@@ -73,8 +73,8 @@ pub(crate) struct Connection {
     statements: Places<BoundStatement>,
     /// Those that were closed and that the script has let go of.
     spare: Vec<*mut BoundStatement>,
-    state: Told,
-    message: Told,
+    state: StableCString,
+    message: StableCString,
     rows: Rows,
     raw_rows: RawRows,
     params: Vec<Param<'static>>,
@@ -116,8 +116,8 @@ impl Connection {
             withheld: None,
             statements: Places::default(),
             spare: Vec::new(),
-            state: Told::default(),
-            message: Told::default(),
+            state: StableCString::default(),
+            message: StableCString::default(),
             rows: Rows::default(),
             raw_rows: RawRows::default(),
             params: Vec::new(),

@@ -5,21 +5,21 @@ use rumba_sysbench::Histogram;
 use crate::places::Places;
 
 /// A histogram, as scripts hold its address.
-pub(crate) struct Place(Option<Histogram>);
+pub(crate) struct HistogramSlot(Option<Histogram>);
 
 /// The histograms of a client. Their places are not freed before the client ends: an interpreter that is closed collects
 /// all that there is in whatever order, and a `__gc` of the script's may count in one that was collected before.
 #[derive(Default)]
 pub(crate) struct Histograms {
-    places: Places<Place>,
+    places: Places<HistogramSlot>,
     /// Those that the script has let go of.
-    spare: Vec<*mut Place>,
+    spare: Vec<*mut HistogramSlot>,
 }
 
 impl Histograms {
     /// Makes one, as `sysbench.histogram.new` does.
-    pub(crate) fn make(&mut self, size: usize, least: f64, most: f64) -> *mut Place {
-        let place = self.spare.pop().unwrap_or_else(|| self.places.put(Place(None)));
+    pub(crate) fn make(&mut self, size: usize, least: f64, most: f64) -> *mut HistogramSlot {
+        let place = self.spare.pop().unwrap_or_else(|| self.places.put(HistogramSlot(None)));
         // SAFETY: it is one of the places, and nobody has it.
         unsafe { (*place).0 = Some(Histogram::new(size, least, most)) };
         place
@@ -29,7 +29,7 @@ impl Histograms {
     ///
     /// # Safety
     /// The place is one of these.
-    pub(crate) unsafe fn let_go(&mut self, place: *mut Place) {
+    pub(crate) unsafe fn let_go(&mut self, place: *mut HistogramSlot) {
         // SAFETY: as above. One that was let go of before is among the spare ones already.
         if unsafe { (*place).0.take() }.is_some() {
             self.spare.push(place);
@@ -37,7 +37,7 @@ impl Histograms {
     }
 }
 
-impl Place {
+impl HistogramSlot {
     /// Counts a value, unless the histogram was let go of.
     pub(crate) fn record(&mut self, value: f64) {
         if let Some(histogram) = &mut self.0 {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_histogram_that_was_let_go_of_counts_nothing_and_its_place_is_the_next_one_s() {
+    fn released_histogram_slot_counts_nothing_until_reused() {
         let mut histograms = Histograms::default();
         let first = histograms.make(10, 1.0, 100.0);
         // SAFETY: places are there for as long as the histograms.

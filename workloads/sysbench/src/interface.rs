@@ -8,7 +8,7 @@ use std::slice::from_raw_parts;
 
 use crate::connection::{Connection, DriverHead, Outcome};
 use crate::counters::Counter;
-use crate::histograms::Place;
+use crate::histograms::HistogramSlot;
 use crate::host::Level;
 use crate::interpreter::Client;
 use crate::rows::RowRoom;
@@ -55,10 +55,10 @@ struct Interface {
     rand_unique: unsafe extern "C" fn(*const Client) -> u32,
     rand_string: unsafe extern "C" fn(*const Client, *const u8, usize, *mut u8),
     rand_varstring: unsafe extern "C" fn(*const Client, *mut u8, u32, u32) -> u32,
-    histogram_new: unsafe extern "C" fn(*const Client, usize, f64, f64) -> *mut Place,
-    histogram_let_go: unsafe extern "C" fn(*const Client, *mut Place),
-    histogram_update: unsafe extern "C" fn(*mut Place, f64),
-    histogram_print: unsafe extern "C" fn(*const Place),
+    histogram_new: unsafe extern "C" fn(*const Client, usize, f64, f64) -> *mut HistogramSlot,
+    histogram_let_go: unsafe extern "C" fn(*const Client, *mut HistogramSlot),
+    histogram_update: unsafe extern "C" fn(*mut HistogramSlot, f64),
+    histogram_print: unsafe extern "C" fn(*const HistogramSlot),
     alert: unsafe extern "C" fn(*const Client, *const u8, usize),
     seldom: unsafe extern "C" fn() -> *const c_char,
     legacy: unsafe extern "C" fn() -> *const c_char,
@@ -300,20 +300,20 @@ unsafe extern "C" fn rand_varstring(client: *const Client, out: *mut u8, least: 
     length
 }
 
-unsafe extern "C" fn histogram_new(client: *const Client, size: usize, least: f64, most: f64) -> *mut Place {
+unsafe extern "C" fn histogram_new(client: *const Client, size: usize, least: f64, most: f64) -> *mut HistogramSlot {
     unsafe { &*client }.histograms().make(size, least, most)
 }
 
 /// Called when the interpreter collects what the script had of a histogram.
-unsafe extern "C" fn histogram_let_go(client: *const Client, histogram: *mut Place) {
+unsafe extern "C" fn histogram_let_go(client: *const Client, histogram: *mut HistogramSlot) {
     unsafe { (*client).histograms().let_go(histogram) }
 }
 
-unsafe extern "C" fn histogram_update(histogram: *mut Place, value: f64) {
+unsafe extern "C" fn histogram_update(histogram: *mut HistogramSlot, value: f64) {
     unsafe { &mut *histogram }.record(value);
 }
 
-unsafe extern "C" fn histogram_print(histogram: *const Place) {
+unsafe extern "C" fn histogram_print(histogram: *const HistogramSlot) {
     print!("{}", unsafe { &*histogram }.text());
 }
 

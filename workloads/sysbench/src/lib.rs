@@ -28,9 +28,9 @@ pub mod remedy;
 mod row_load;
 mod rows;
 pub mod setup;
+mod stable_c_string;
 mod statement;
 pub mod stopwatch;
-mod told;
 mod values;
 mod workload;
 

@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mark_stays_in_its_place_and_every_mark_is_filled_in() {
+    fn string_format_fills_every_mark_and_keeps_other_bytes() {
         let mut random = Random::new(2, 0, Shapes::default());
         for length in 0..60 {
             let format: Vec<u8> = (0..length).map(|_| b"####@@-\xa3"[usize::from(random.below(8))]).collect();
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn each_place_of_a_format_has_all_digits_alike_and_so_do_neighbours() {
+    fn format_digits_and_adjacent_pairs_are_uniform() {
         const LENGTH: usize = 25;
         let mut random = Random::new(5, 0, Shapes::default());
         let mut counts = [[0.0; 10]; LENGTH];

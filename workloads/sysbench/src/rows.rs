@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_copied_when_there_is_room_for_it_and_stays_when_its_rows_are_gone() {
+    fn row_is_copied_when_it_fits_and_outlives_its_result() {
         let ends = vec![2, 2, 2 | NULL, 5, 5 | NULL, 9];
         let mut rows = Rows { bytes: b"ab123wxyz".to_vec(), ends, columns: 3, next: 0 };
         let (mut small, mut large) = (room(48), room(56));

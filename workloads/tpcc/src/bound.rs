@@ -279,7 +279,7 @@ impl Bound for TpcCBound {
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
         let (scale, sums) = (&self.config.scale, self.tallies.sums());
         match session {
-            Session::Sql(session) => proof::verify(&mut sql::Looks::new(session), scale, sums),
+            Session::Sql(session) => proof::verify(&mut sql::SqlRowReader::new(session), scale, sums),
             Session::Kv(session) => proof::verify(&mut kv::KvRows(session), scale, sums),
             other => Err(other.unserved("tpcc")),
         }

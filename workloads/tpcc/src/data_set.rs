@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_and_indexes_of_a_set_have_its_number_and_nothing_else_has() {
+    fn only_tables_and_indexes_of_a_data_set_carry_its_number() {
         let text = "SELECT s_quantity, d.d_id FROM stock, district d WHERE s_w_id = ? AND stock.s_i_id IN (?, ?){lock}";
         let third = DataSet { number: 2, of: 10 };
         assert_eq!(

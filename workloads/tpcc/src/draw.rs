@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_have_the_lines_the_rollbacks_and_the_remote_warehouses_of_the_specification() {
+    fn new_order_inputs_match_the_specification() {
         let mut inputs = inputs(10);
         let orders: Vec<NewOrder> = (0..100_000).map(|_| inputs.new_order(4)).collect();
         let lines: Vec<&Line> = orders.iter().flat_map(NewOrder::lines).collect();
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_stays_at_home_and_asks_the_stock_level_of_its_district_and_others_go_everywhere() {
+    fn terminal_stays_at_home_and_other_clients_do_not() {
         let mut terminal = inputs(10);
         terminal.home = Some(Home { warehouse: 3, district: 7 });
         let mut other = inputs(10);
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_of_data_is_original_and_texts_use_their_whole_alphabet() {
+    fn tenth_of_data_is_original_and_alphabet_is_fully_used() {
         let mut random = Random::seed_from_u64(1);
         let mut original = 0;
         let mut seen = [false; 256];

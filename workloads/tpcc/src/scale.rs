@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn at_any_scale_three_customers_of_a_district_at_least_share_a_last_name() {
+    fn at_least_three_district_customers_share_a_last_name() {
         let names = |customers| Scale { warehouses: 1, customers, items: ITEMS }.names();
         assert_eq!([10, 30, 3000, 100_000].map(names), [3, 10, 1000, 1000]);
     }

@@ -99,7 +99,7 @@ mod tests {
 
     /// Whoever reads a lower percentage is to know what the engine has lost of it, and what the deck.
     #[test]
-    fn terminals_that_never_wait_for_an_answer_commit_the_share_of_the_bound_that_is_told() {
+    fn zero_latency_terminals_reach_the_documented_tpmc_share() {
         let (cards, deck_s) = whole_deck();
         let new_orders = cards.iter().filter(|card| **card == Card::NewOrder).count() as f64;
         let terminals = f64::from(DISTRICTS);
@@ -130,7 +130,7 @@ mod tests {
     /// Terminals that all began to key with the run had entered no new order when it was 18 s old, and then twenty times as many
     /// in a second as in any other: loops of thirty seconds behind a short warmup measured more than is possible.
     #[test]
-    fn from_the_first_second_on_terminals_enter_what_they_do_on_the_mean() {
+    fn terminals_start_at_their_mean_rate_in_the_first_second() {
         const TERMINALS: u32 = 20_000;
         const SECONDS: usize = 30;
         let mut entered = [[0_u32; SECONDS]; TIMES_S.len()];
@@ -158,7 +158,7 @@ mod tests {
 
     /// Where the second one was too, a terminal would not have keyed what it enters.
     #[test]
-    fn only_the_first_pause_of_a_terminal_is_shorter_than_its_keying_time() {
+    fn only_the_first_terminal_pause_is_below_the_keying_time() {
         let mut firsts: Vec<Duration> = Vec::new();
         for seed in 0..1000 {
             let mut deck = Deck::new();

@@ -19,7 +19,7 @@ use crate::journal::Journaling;
 use crate::kv_store::KvStore;
 use crate::load::{Loader, Progress};
 use crate::profile::Kind;
-use crate::recovered::Left;
+use crate::recovered::RecoveryCheck;
 use crate::settings::Config;
 use crate::sql_store::{Needs, SqlInspector, SqlLoader, SqlStore, Uses};
 use crate::sql_text::create;
@@ -87,7 +87,7 @@ impl YcsbBound {
         &self,
         session: Session,
         expected: &Expected<'_>,
-        left: Option<&mut Left>,
+        left: Option<&mut RecoveryCheck>,
     ) -> Result<Vec<Check>, EngineError> {
         match session {
             Session::Kv(session) => verify(&mut self.kv(session), expected, left),
@@ -233,7 +233,7 @@ impl Acid for YcsbBound {
     }
 
     fn recovered(&self, sessions: Sessions<'_>, journaled: &Journaled) -> Result<Found, EngineError> {
-        let mut left = Left::new(journaled, self.tallies.first_writer(), self.config.keys);
+        let mut left = RecoveryCheck::new(journaled, self.tallies.first_writer(), self.config.keys);
         let expected = Expected { config: &self.config, tallies: &self.tallies, next_record: None };
         let checks = self.prove(sessions()?, &expected, Some(&mut left))?;
         let (acknowledged, lost, examples) = left.end();

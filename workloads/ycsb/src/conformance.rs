@@ -119,7 +119,7 @@ fn draw(random: &mut Random, inserted: u64) -> Step {
 
 /// What an operation answered, with every field that it visited.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
+struct StepOutcome {
     /// `None` of a write by a store that does not look whether the record is there.
     answer: Option<u64>,
     /// Of a write: by how many bytes the record grew, where the store tells.
@@ -127,8 +127,8 @@ struct Told {
     fields: Vec<(usize, String)>,
 }
 
-fn apply(store: &mut impl Store, step: &Step) -> Result<Told, EngineError> {
-    let mut told = Told::default();
+fn apply(store: &mut impl Store, step: &Step) -> Result<StepOutcome, EngineError> {
+    let mut told = StepOutcome::default();
     let fields = &mut told.fields;
     let visit: VisitField<'_> =
         &mut |field, content| fields.push((field, String::from_utf8_lossy(content).into_owned()));

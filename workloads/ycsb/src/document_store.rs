@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_whole_when_it_has_each_field_once_and_nothing_else() {
+    fn complete_record_has_each_field_exactly_once() {
         let count = |names: &[&str]| {
             let document = DocumentBuf::of(|of| {
                 of.text(ID, "user1");

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_ends_before_the_oldest_insert_that_is_under_way() {
+    fn readable_records_end_before_the_oldest_pending_insert() {
         let inserted = Inserted::new(100);
         let [first, second, third] = [(); 3].map(|()| inserted.claim());
         assert_eq!((first, second, third, inserted.there()), (100, 101, 102, 100));

@@ -10,7 +10,7 @@ use rumba_workload_kit::journal::{End, Notes, entry_of, numbers_of};
 use crate::keys::Key;
 use crate::settings::Config;
 use crate::store::{Store, Values, VisitField, Wanted, Written};
-use crate::value::{Author, Told, told};
+use crate::value::{Author, ValueOrigin, told};
 use crate::verify::scatter_of;
 
 /// What a note is of.
@@ -80,8 +80,8 @@ impl<S: Store> Journaling<S> {
         values.fields().find_map(|field| {
             let value = values.get(field)?;
             match told(value, &self.config.lengths, scatter, field, &mut self.scratch) {
-                Told::By(record, author) => Some((record, author)),
-                Told::Short | Told::Foreign => None,
+                ValueOrigin::By(record, author) => Some((record, author)),
+                ValueOrigin::Short | ValueOrigin::Foreign => None,
             }
         })
     }

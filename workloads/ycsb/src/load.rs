@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_over_hashed_keys_touches_few_leaves_however_short_the_records_are() {
+    fn hashed_load_batch_stays_small_for_short_records() {
         let short = [("fieldcount", Value::Int(1)), ("fieldlength", Value::Int(10))];
         for hashed in [&[][..], &short] {
             assert_eq!(batch::<KvStore>(&config(hashed)), 32);

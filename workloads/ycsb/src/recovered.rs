@@ -14,7 +14,7 @@ use crate::value::Author;
 type Write = Noted<Author>;
 
 /// What a journal says that must be there, and what of it is found missing.
-pub struct Left {
+pub struct RecoveryCheck {
     /// The writers of the journal have this number and higher ones.
     first_writer: u32,
     /// Those to a field of a record.
@@ -32,7 +32,7 @@ pub struct Left {
     writes: Vec<Write>,
 }
 
-impl Left {
+impl RecoveryCheck {
     /// Of a journal whose writers have numbers from `first_writer` on.
     pub fn new(journaled: &Journaled, first_writer: u32, keys: KeyForm) -> Self {
         let mut left = Self {
@@ -154,7 +154,7 @@ mod tests {
         let (first, second, open) = (author(5, 1), author(6, 9), author(5, 2));
         let writes = vec![update(first, 10, 20), update(second, 30, 40)];
         let lost = |found| {
-            let mut left = Left::new(&journaled(writes.clone(), &[update(open, 25, 0)]), FIRST, KEYS);
+            let mut left = RecoveryCheck::new(&journaled(writes.clone(), &[update(open, 25, 0)]), FIRST, KEYS);
             left.value(RECORD, 2, found);
             // Another field has other writes.
             left.value(RECORD, 3, LOADED);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_insert_that_is_not_there_is_lost_with_what_was_written_to_it() {
+    fn missing_insert_is_lost_with_its_later_updates() {
         let insert = |record, author, ended_ns| {
             let entered = Entered { record, fields: (0, 10), author, began_ns: 1, ended_ns };
             (Kind::Insert.number(), entered.words())
@@ -175,7 +175,7 @@ mod tests {
             vec![insert(RECORD, author(5, 1), 2), insert(78, author(5, 2), 2), update(author(6, 1), 10, 20)];
         // Of the second in doubt the values do not say whose they are.
         let in_doubt = [insert(79, author(7, 1), 0), (Kind::Insert.number(), Entry::default())];
-        let mut left = Left::new(&journaled(acknowledged, &in_doubt), FIRST, KEYS);
+        let mut left = RecoveryCheck::new(&journaled(acknowledged, &in_doubt), FIRST, KEYS);
         left.found(KEYS.key(78).bytes());
         left.found(KEYS.key(79).bytes());
         assert_eq!(left.inserts(), (2, 1));

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn without_settings_it_is_workload_a_over_a_million_records_of_a_kilobyte() {
+    fn defaults_are_workload_a_with_a_million_1_kb_records() {
         let config = with(&[]).unwrap();
         assert_eq!((config.profile.name, config.records, config.longest_record()), ("a", 1_000_000, 1000));
         assert_eq!(config.kinds(), [Kind::Read, Kind::Update]);
@@ -326,7 +326,7 @@ mod tests {
 
     /// Before, it was said of nothing at all that it is no length with its weight.
     #[test]
-    fn a_histogram_that_is_not_given_is_asked_for_and_the_name_of_its_file_is_none() {
+    fn missing_histogram_or_a_file_name_is_refused() {
         let drawn = ("fieldlengthdistribution", text("histogram"));
         let refused = |given: &[(&'static str, Value)]| {
             let all = [std::slice::from_ref(&drawn), given].concat();

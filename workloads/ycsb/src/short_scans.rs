@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn from_what_is_kept_it_is_known_whether_any_scan_missed_a_record() {
+    fn kept_scan_summary_reveals_any_missed_record() {
         for insertorder in ["hashed", "ordered"] {
             let (scans, mut random) = (scans(insertorder), Random::seed_from_u64(1));
             let mut rounds = [0; 2];
@@ -192,7 +192,7 @@ mod tests {
 
     /// One row of each scan is what an engine returns that reads the first and stops.
     #[test]
-    fn a_scan_that_missed_records_is_told_with_its_key_and_how_many_there_were() {
+    fn short_scan_is_reported_with_its_key_and_expected_count() {
         let (scans, clients) = (scans("ordered"), [ShortScans::new(scans("ordered"))]);
         // The keys of numbers from 50 to 59 and from 6 to 9 come last.
         for record in [9, 50, 59] {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_has_the_numbers_up_to_its_most_and_each_number_has_one() {
+    fn every_row_count_maps_to_one_slot_bounded_by_its_maximum() {
         for longest in [1, 7, 100, 1000, 1001, 2500, 1_000_000] {
             let scans = Scans { longest, ..scans("hashed") };
             for returned in (0..longest).step_by(1 + longest as usize / 5000) {

@@ -15,7 +15,7 @@ use crate::profile::Kind;
 use crate::settings::Config;
 use crate::store::{Store, Values, Wanted, Written};
 use crate::tally::Tally;
-use crate::value::{Owner, Told, put_value, told};
+use crate::value::{Owner, ValueOrigin, put_value, told};
 
 /// What has been drawn and not yet performed.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ pub struct Stream<S> {
 #[inline]
 fn show(tally: &mut Tally, config: &Config, record: u64, field: usize, value: &[u8]) {
     let Some(slot) = tally.doubted(record) else { return };
-    if let Told::By(_, author) = told(value, &config.lengths, scattered(record), field, &mut Vec::new()) {
+    if let ValueOrigin::By(_, author) = told(value, &config.lengths, scattered(record), field, &mut Vec::new()) {
         tally.shown(slot, field, author);
     }
 }
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_waits_for_its_turn_keeps_no_number_and_one_that_is_stopped_gives_it_back() {
+    fn waiting_or_stopped_client_holds_no_insert_number() {
         let pairs = [("profile", Value::Text("d".to_owned())), ("recordcount", Value::Int(10))];
         let (mut waiting, _) = client_of(&pairs, ALL);
         let inserted = waiting.inserted.clone();
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loaded_record_that_is_not_found_is_counted_whatever_asks_for_it() {
+    fn missing_loaded_record_is_counted_by_every_operation() {
         for profile in ["a", "b", "c", "e", "f"] {
             let pairs = [("profile", Value::Text(profile.to_owned())), ("recordcount", Value::Int(1000))];
             for finds in [true, false] {
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_lost_connection_left_in_doubt_is_known_once_the_client_has_read_it_in_whatever_way() {
+    fn write_in_doubt_is_resolved_by_any_later_read() {
         let ways = [
             (Kind::Update, Kind::Read, [0.5, 0.5, 0.0, 0.0]),
             (Kind::Update, Kind::Scan, [0.0, 0.5, 0.5, 0.0]),

@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_is_known_in_the_next_process_and_no_number_comes_twice() {
+    fn restored_writers_are_known_and_numbers_are_unique() {
         let (loaded, started) = (tallies(), tallies());
         let mut client = loaded.client();
         let old = client.author();
@@ -417,7 +417,7 @@ mod tests {
 
     /// Before, a client whose connection was lost once looked at all that it read for the rest of the run.
     #[test]
-    fn nobody_looks_any_more_for_what_was_in_doubt_when_something_newer_is_known_of_all_its_fields() {
+    fn doubt_ends_once_newer_values_are_known_for_all_fields() {
         let tallies = tallies();
         let mut client = tallies.client();
         let slot = tallies.watched().slot(3).unwrap();

@@ -121,7 +121,7 @@ fn mask_at(mask: u64, byte: usize) -> u64 {
 
 /// What a value says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum ValueOrigin {
     /// It is what this writer wrote to this field of the record of this number, byte for byte.
     By(u64, Author),
     /// It is too short to say who wrote it, and it is one of this field's.
@@ -131,21 +131,21 @@ pub enum Told {
 }
 
 /// Holds a value of a record, whose number its key tells scattered, against what its writer must have written there.
-pub fn told(value: &[u8], lengths: &Lengths, scatter: u64, field: usize, scratch: &mut Vec<u8>) -> Told {
+pub fn told(value: &[u8], lengths: &Lengths, scatter: u64, field: usize, scratch: &mut Vec<u8>) -> ValueOrigin {
     scratch.clear();
     if value.len() < LONG {
         fill(scratch, short_seed(scatter, field), value.len());
         let (least, most) = lengths.bounds();
         let fits = (least..=most).contains(&value.len()) && scratch == value;
-        return if fits { Told::Short } else { Told::Foreign };
+        return if fits { ValueOrigin::Short } else { ValueOrigin::Foreign };
     }
     let [record, _, writer, version] = read_header(value, mask(scatter, field));
     let (owner, author) = (Owner::of(record), Author { writer: writer as u32, version });
     if owner.scatter != scatter {
-        return Told::Foreign;
+        return ValueOrigin::Foreign;
     }
     put_value(scratch, lengths, owner, field, author);
-    if scratch == value { Told::By(record, author) } else { Told::Foreign }
+    if scratch == value { ValueOrigin::By(record, author) } else { ValueOrigin::Foreign }
 }
 
 /// The parts of a header.
@@ -193,19 +193,19 @@ mod tests {
             for version in 0..200 {
                 let author = Author { version, ..AUTHOR };
                 let mut value = value(&lengths, RECORD, FIELD, author);
-                let expected = if value.len() < LONG { Told::Short } else { Told::By(RECORD, author) };
+                let expected = if value.len() < LONG { ValueOrigin::Short } else { ValueOrigin::By(RECORD, author) };
                 assert_eq!(told(&value, &lengths, RECORD, FIELD), expected);
                 // In another record, in another field, with a byte less, with a changed byte.
                 if value.len() > 4 {
-                    assert_eq!(told(&value, &lengths, 5, FIELD), Told::Foreign);
-                    assert_eq!(told(&value, &lengths, RECORD, FIELD + 1), Told::Foreign);
+                    assert_eq!(told(&value, &lengths, 5, FIELD), ValueOrigin::Foreign);
+                    assert_eq!(told(&value, &lengths, RECORD, FIELD + 1), ValueOrigin::Foreign);
                 }
                 if value.len() > LONG {
-                    assert_eq!(told(&value[..value.len() - 1], &lengths, RECORD, FIELD), Told::Foreign);
+                    assert_eq!(told(&value[..value.len() - 1], &lengths, RECORD, FIELD), ValueOrigin::Foreign);
                 }
                 for at in 0..value.len() {
                     value[at] ^= 1;
-                    assert_eq!(told(&value, &lengths, RECORD, FIELD), Told::Foreign, "byte {at}");
+                    assert_eq!(told(&value, &lengths, RECORD, FIELD), ValueOrigin::Foreign, "byte {at}");
                     value[at] ^= 1;
                 }
             }

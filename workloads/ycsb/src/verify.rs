@@ -5,12 +5,12 @@ use rumba_core::error::EngineError;
 
 use crate::keys::scattered;
 use crate::profile::Kind;
-use crate::recovered::Left;
+use crate::recovered::RecoveryCheck;
 use crate::settings::Config;
 use crate::short_scans::Missed;
 use crate::store::{Fields, Inspect};
 use crate::tally::{Sums, Tallies};
-use crate::value::{Author, Told, told};
+use crate::value::{Author, ValueOrigin, told};
 
 /// Records that are read at once.
 const PAGE: u64 = 1000;
@@ -28,7 +28,7 @@ pub struct Expected<'a> {
 struct Proof<'a> {
     expected: &'a Expected<'a>,
     /// What a journal says besides.
-    left: Option<&'a mut Left>,
+    left: Option<&'a mut RecoveryCheck>,
     records: u64,
     keys: Check,
     values: Check,
@@ -45,7 +45,7 @@ struct Proof<'a> {
 pub fn verify(
     table: &mut impl Inspect,
     expected: &Expected<'_>,
-    left: Option<&mut Left>,
+    left: Option<&mut RecoveryCheck>,
 ) -> Result<Vec<Check>, EngineError> {
     let mut proof = Proof {
         expected,
@@ -102,13 +102,13 @@ impl Proof<'_> {
     }
 
     /// Looks at a value that says this of itself; the number of the record that it tells.
-    fn value(&mut self, key: &[u8], field: usize, told: Told) -> Option<u64> {
+    fn value(&mut self, key: &[u8], field: usize, told: ValueOrigin) -> Option<u64> {
         self.values.examined += 1;
         let place = || format!("{}, field {field}", shown(key));
         let (number, author) = match told {
-            Told::By(number, author) => (number, author),
-            Told::Short => return None,
-            Told::Foreign => {
+            ValueOrigin::By(number, author) => (number, author),
+            ValueOrigin::Short => return None,
+            ValueOrigin::Foreign => {
                 self.values.fail(|| format!("{} holds what nobody wrote there", place()));
                 return None;
             }
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_or_may_not_have_been_inserted_is_no_loss_and_the_rest_is() {
+    fn missing_inserts_count_as_lost_unless_in_doubt() {
         let sums = Sums { inserted: 20, inserts_in_doubt: 2, ..Sums::default() };
         for (found, wrong) in [(118, 2), (119, 1), (120, 0), (122, 0), (123, 1)] {
             let check = count(100, sums, found);

@@ -280,7 +280,7 @@ mod tests {
 
     /// Before, a write that was cut off excused for ever the loss of all that was acknowledged after it.
     #[test]
-    fn a_doubt_ends_with_what_is_acknowledged_when_the_server_cannot_be_at_the_write_any_more() {
+    fn late_acknowledged_write_ends_an_earlier_doubt() {
         const ENDS: u64 = 40 + LINGERS_NS;
         let write = |version, began| Write::new(SLOT, FIELD..FIELD + 1, version, began);
         for writer in [0, 1] {

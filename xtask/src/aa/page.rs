@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_has_shares_with_their_intervals_and_dashes_where_nothing_was_tested() {
+    fn table_row_shows_intervals_and_dashes_where_untested() {
         let mut cell = Cell { pairs: Counted { wrong: 1, all: 20 }, noise: Some(0.031), ..Cell::default() };
         cell.kinds.insert("throughput".to_owned(), Counted { wrong: 1, all: 20 });
         let row = line("innodb", Mode::Kept, &cell);

@@ -26,7 +26,7 @@ fn the_code_is_the_compiled_example_under_another_name() {
 }
 
 #[test]
-fn every_line_that_it_needs_elsewhere_is_there_once_and_in_its_place() {
+fn new_engine_adds_each_required_line_once_in_place() {
     for (kind, package, entry) in [
         (Kind::Engine, "rumba-engine-quill", "Box::new(rumba_engine_quill::Quill)"),
         (Kind::Workload, "rumba-workload-quill", "Box::new(rumba_workload_quill::Quill)"),
@@ -48,7 +48,7 @@ fn every_line_that_it_needs_elsewhere_is_there_once_and_in_its_place() {
 }
 
 #[test]
-fn a_name_that_is_taken_or_none_is_refused_and_nothing_is_written() {
+fn taken_or_invalid_name_is_refused_and_writes_nothing() {
     for name in ["", "My", "my--engine", "my-", "-my", "1st", "../x"] {
         let Err(Refusal(why)) = files(root(), Kind::Engine, name) else { panic!("{name} is taken for a name") };
         assert!(why.contains("is no name"), "{why}");

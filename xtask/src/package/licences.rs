@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_tests_alone_use_is_no_part_of_the_binary_and_what_builds_it_is() {
+    fn licence_list_has_build_but_no_test_dependencies() {
         let told = serde_json::json!({
             "packages": [
                 { "name": "rumba", "id": "rumba", "source": null },

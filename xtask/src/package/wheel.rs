@@ -99,14 +99,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_version_that_is_asked_for_decides_where_a_wheel_may_go() {
+    fn newest_required_glibc_sets_the_wheel_platform() {
         let program = b"\0GLIBC_2.9\0GLIBC_2.17\0GLIBC_2.3.4\0GLIBC_PRIVATE\0";
         assert_eq!(newest_glibc(program), Some((2, 17)));
         assert_eq!(newest_glibc(b"static"), None);
     }
 
     #[test]
-    fn a_wheel_lists_every_file_with_its_digest_and_its_program_can_be_run() {
+    fn wheel_lists_file_digests_and_program_is_executable() {
         let dir = tempfile::tempdir().expect("a directory");
         let tree = dir.path().join("tree");
         super::super::write(&tree.join("bin/rumba"), b"\x7fELF GLIBC_2.34\0").expect("written");

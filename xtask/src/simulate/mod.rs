@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn unequal_and_skewed_noise_keep_the_level_of_verdicts_and_claims() {
+    fn unequal_and_skewed_noise_keep_the_significance_level() {
         for column in COLUMNS.iter().filter(|column| column.promised) {
             for repeats in [3, 4, 5] {
                 let Shares { two_sided, one_sided } = (column.cell)(repeats).shares(20_000);
@@ -269,12 +269,12 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_5_percent_is_found_in_five_repeats_of_1_percent_noise() {
+    fn five_repeats_detect_a_5_percent_change() {
         assert!(Cell { ratio: 1.05, ..Cell::alike(5, 0.01, 0.0) }.decided(500) > 0.9);
     }
 
     #[test]
-    fn runs_one_after_the_other_err_where_runs_that_take_turns_do_not() {
+    fn sequential_runs_err_where_alternating_runs_do_not() {
         let after = Cell { order: Order::OneAfterTheOther, ..Cell::alike(6, 0.05, 0.9) };
         assert!(after.decided(500) > 0.15);
     }

@@ -66,7 +66,7 @@ fn core_may_use_nobody() {
 }
 
 #[test]
-fn the_fault_suite_knows_rumba_from_outside_and_serves_the_programs_tests_alone() {
+fn fault_suite_depends_on_no_rumba_crate_and_is_dev_only() {
     let found = arrows("crates/faults", "rumba-faults", "[dependencies]\nrumba-lab.path = \"x\"\n");
     assert!(found.len() == 1 && found[0].contains("drives the program"), "{found:?}");
     let uses = |kind: &str| arrows("rumba", "rumba", &format!("[{kind}]\nrumba-faults.path = \"x\"\n"));
@@ -89,7 +89,7 @@ fn an_engine_may_use_no_other_engine_not_even_in_its_tests() {
 }
 
 #[test]
-fn a_generic_crate_names_no_engine_and_no_workload_but_in_comments_and_tests() {
+fn generic_crate_code_names_no_engine_or_workload() {
     let of = |path: &str, line: &str| {
         let engine = "static INFO: EngineInfo = EngineInfo {\n    name: \"alpha\",\n};\n";
         findings(&[
@@ -140,7 +140,7 @@ fn another_name_for_a_crate_hides_nothing() {
 }
 
 #[test]
-fn protocols_know_core_and_the_way_to_a_server_and_each_other_in_tests_alone() {
+fn protocols_depend_on_each_other_only_in_tests() {
     let of = |kind: &str, dependency: &str| {
         let own = manifest("rumba-protocol-a", &format!("[{kind}]\n{dependency}.path = \"x\"\n"));
         findings(&[
@@ -185,7 +185,7 @@ fn a_crate_outside_the_rooms_is_found() {
 }
 
 #[test]
-fn a_source_of_more_than_600_lines_is_found_and_a_document_is_not() {
+fn source_over_600_lines_is_reported_and_a_document_is_not() {
     let (most, more) = ("x\n".repeat(600), "x\n".repeat(601));
     let readme = format!("{more}b.ts setup");
     let found = findings(&[("a.rs", &most), ("web/b.ts", &more), ("scripts/setup", &more), ("README.md", &readme)]);
@@ -340,7 +340,7 @@ fn the_folders_of_lab_use_one_another_in_one_direction() {
 }
 
 #[test]
-fn files_of_core_and_statistics_that_use_each_other_in_a_circle_are_found() {
+fn cyclic_files_of_core_and_statistics_are_reported() {
     let of = |c: &str| {
         findings(&[
             ("crates/core/src/lib.rs", "#![deny(missing_docs)]\nmod a;\nmod b;\nmod c;\n"),
@@ -387,7 +387,7 @@ fn a_source_that_no_module_declares_is_found() {
 }
 
 #[test]
-fn a_document_an_experiment_a_script_or_a_part_of_the_page_that_nobody_names_is_found() {
+fn unreferenced_files_of_every_kind_are_reported() {
     let readme = "[a](docs/a.md), scripts/setup-all, `rumba reproduce tiers`\n";
     let main = "import { chart } from \"./chart\";\nimport \"./style.css\";\n";
     let found = findings(&[

@@ -110,7 +110,7 @@ fn documents_behind_each_other_are_taken_one_by_one() {
 }
 
 #[test]
-fn documents_within_each_other_are_told_as_far_as_a_person_reads() {
+fn nested_bson_documents_print_to_a_limited_depth() {
     let mut nested = vec![5, 0, 0, 0, 0];
     for _ in 0..3000 {
         let length = (nested.len() + 8) as u32;

@@ -19,14 +19,14 @@ const LONG_S: f64 = 2.0 * 3600.0;
 
 /// What is left of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Left {
+pub struct TimeLeft {
     /// Seconds, as far as they are known.
     pub seconds: f64,
     /// Whether nothing unknown comes on top.
     pub is_whole: bool,
 }
 
-impl Left {
+impl TimeLeft {
     const NONE: Self = Self { seconds: 0.0, is_whole: true };
 
     fn plus(self, expected: Option<f64>) -> Self {
@@ -148,8 +148,8 @@ impl Forecast {
     }
 
     /// What is left now.
-    pub fn left(&self, now: Instant) -> Left {
-        let trials = self.rest.iter().fold(Left::NONE, |left, plan| {
+    pub fn left(&self, now: Instant) -> TimeLeft {
+        let trials = self.rest.iter().fold(TimeLeft::NONE, |left, plan| {
             let phases = phases_of(plan);
             let left = phases.iter().fold(left, |left, kind| left.plus(self.expected(plan, *kind)));
             // Unknown before the first trial has ended, and little.

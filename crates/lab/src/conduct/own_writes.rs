@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rumba_writes_from_the_warmup_to_the_drain_is_told_beside_what_the_device_wrote() {
+    fn own_writes_from_warmup_to_drain_are_reported_with_device() {
         let writes = heard(16 << 10, 100);
         assert_eq!(writes.words().as_deref(), Some("48.0 KiB of the device's 3.00 MiB"));
         let warning = writes.warning().expect("1.6% of the device's, 0.48 KB per operation");
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_data_has_a_device_of_its_own_or_none_nothing_is_told() {
+    fn own_writes_are_omitted_if_data_has_own_device_or_none() {
         let counted = Metric::Value((1 << 20) as f64);
         let uncounted = Metric::absent("tmpfs is memory and has no device");
         for (own, device) in [(None, counted), (Some(1 << 20), uncounted)] {

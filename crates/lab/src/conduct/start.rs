@@ -11,7 +11,7 @@ use crate::provision::{DataDir, Owner, ProvisionError};
 use crate::store::TrialWriter;
 
 /// What a load has left.
-pub(super) struct Left {
+pub(super) struct LoadedData {
     /// Where the instance was.
     pub data: DataDir,
     /// What the workload knows of it.
@@ -173,7 +173,7 @@ impl Conduct<'_> {
     pub(super) fn keep(
         &self,
         trial: &TrialPlan,
-        left: Left,
+        left: LoadedData,
         is_on_volume: bool,
         kept_loads: &mut KeptLoads,
         watch: &mut dyn Watch,

@@ -193,7 +193,7 @@ mod tests {
     /// A kernel that was told not to count, and a driver that does not (NVMe's of several paths, before Linux 6.4), were
     /// measured: nothing was read or written, and every engine cost the device nothing.
     #[test]
-    fn a_device_that_does_not_count_is_absent_and_does_not_cost_nothing() {
+    fn device_without_io_counters_is_absent_not_zero() {
         let device = Device { number: DeviceNumber { major: 259, minor: 1 }, name: "nvme0n1p1".to_owned() };
         let rows = |reads: u64, writes: u64| format!(" 259 1 nvme0n1p1 {reads} 0 8 5 {writes} 0 0 0 0 0 0\n");
         assert_eq!(why_uncounted(&device, &rows(1, 0), None), None);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_switch_of_a_partition_is_its_disk_s_and_says_nothing_where_no_requests_are_made() {
+    fn partition_uses_iostats_switch_of_its_disk_if_it_has_a_queue() {
         let dir = tempfile::tempdir().unwrap();
         let disk = dir.path().canonicalize().unwrap().join("sda");
         let (partition, switch) = (disk.join("sda2"), disk.join("queue/iostats"));

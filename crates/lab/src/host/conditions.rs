@@ -128,7 +128,7 @@ mod tests {
 
     /// A disk that says that it turns, and what is read ahead on it, decide what engines read that map their files.
     #[test]
-    fn the_device_of_a_plain_directory_tells_whether_it_turns_and_what_is_read_ahead() {
+    fn plain_directory_reports_rotational_flag_and_read_ahead() {
         let of = |device_facts: DeviceFacts| {
             let device = Device { number: DeviceNumber { major: 254, minor: 0 }, name: "vda".to_owned() };
             let storage = Storage {

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_elsewhere_are_found_at_any_depth_and_single_files_are_not() {
+    fn linked_directories_are_found_at_any_depth_and_files_are_not() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let (data, wal, space) = (root.join("data"), root.join("wal"), root.join("space"));

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hosts_idle_time_is_of_all_cpus_and_the_cpus_are_those_that_are_online() {
+    fn host_idle_time_covers_all_cpus_and_lists_online_ones() {
         let stat = "cpu  100 20 30 4000 500 6 7 80 9 0\ncpu0 1 2 3 4\ncpu2 1 2 3 4\nintr 7 0\nctxt 77\n";
         let ticks = HostCpuTicks { online: vec![0, 2], idle: 4000 + 500, steal: 80, ctx_switches: 77 };
         assert_eq!(host_cpu_ticks(stat), Some(ticks));

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use rumba_core::access::Access;
-use rumba_core::engine::{EngineConfig, Instance, Place, Schema};
+use rumba_core::engine::{EngineConfig, Instance, ProcessLocation, Schema};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -45,8 +45,8 @@ pub fn hold(registry: &Registry) -> io::Result<()> {
     match open(&task, registry) {
         Ok(instance) => {
             let pid = match instance.place() {
-                Place::Server { pid, .. } => pid,
-                Place::Embedded => None,
+                ProcessLocation::Server { pid, .. } => pid,
+                ProcessLocation::Embedded => None,
             };
             tell(&Opened::Up { version: instance.version(), access: instance.access(), pid })?;
             for signal in signals.forever() {

@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// A server that is kept.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct KeptServer {
     /// What it is called.
     pub name: String,
     /// Its keeper, and since when.
@@ -28,14 +28,14 @@ pub struct Kept {
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub fn find(ledger: &Ledger) -> Result<Vec<Kept>, ProvisionError> {
+pub fn find(ledger: &Ledger) -> Result<Vec<KeptServer>, ProvisionError> {
     let living = ledger.living(&DATA_DIRECTORY)?.into_iter().filter(|(_, owner)| owner.trial == NO_TRIAL);
-    let mut kept: Vec<Kept> = living
+    let mut kept: Vec<KeptServer> = living
         .map(|(path, keeper)| {
             // What it has noted may go at any moment.
             let noted = DataDir::noted(&path).ok().flatten();
             let server = noted.and_then(|noted| serde_json::from_slice(&noted).ok());
-            Kept { name: keeper.experiment.clone(), keeper, server }
+            KeptServer { name: keeper.experiment.clone(), keeper, server }
         })
         .collect();
     kept.sort_by(|a, b| a.name.cmp(&b.name));
@@ -46,7 +46,7 @@ pub fn find(ledger: &Ledger) -> Result<Vec<Kept>, ProvisionError> {
 ///
 /// # Errors
 /// When it is another user's, or does not end.
-pub fn stop(kept: &Kept) -> io::Result<()> {
+pub fn stop(kept: &KeptServer) -> io::Result<()> {
     let number = i32::try_from(kept.keeper.process.pid).ok().and_then(Pid::from_raw);
     let number = number.ok_or_else(|| io::Error::other("its keeper's number is none"))?;
     let process = match pidfd_open(number, PidfdFlags::empty()) {

@@ -18,7 +18,7 @@ use crate::provision::NO_TRIAL;
 
 pub use hold::hold;
 pub use keep::keep;
-pub use list::{Kept, find, stop};
+pub use list::{KeptServer, find, stop};
 
 /// What a keeper is told, on its standard input.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use crate::provision::ProvisionError;
 
 /// What has become of a load's data.
 #[derive(Debug)]
-enum Kept {
+enum KeptLoad {
     Here(Box<KeptData>),
     /// It cannot be had, and why; loading again may help.
     Lost(String),
@@ -19,7 +19,7 @@ enum Kept {
 /// left where they are: one that is refused before it begins has no say over what another kept, and the ledger knows of it.
 #[derive(Debug, Default)]
 pub struct KeptLoads {
-    loads: BTreeMap<u32, Kept>,
+    loads: BTreeMap<u32, KeptLoad>,
     is_in_charge: bool,
 }
 
@@ -46,17 +46,17 @@ pub enum Found<'a> {
 impl KeptLoads {
     /// Puts a load's data in.
     pub fn put(&mut self, load: u32, data: KeptData) {
-        self.loads.insert(load, Kept::Here(Box::new(data)));
+        self.loads.insert(load, KeptLoad::Here(Box::new(data)));
     }
 
     /// Notes that a load's data cannot be had.
     pub fn lose(&mut self, load: u32, why: String) {
-        self.loads.insert(load, Kept::Lost(why));
+        self.loads.insert(load, KeptLoad::Lost(why));
     }
 
     /// Notes that a load has failed.
     pub fn fail(&mut self, load: u32, why: String) {
-        self.loads.insert(load, Kept::Failed(why));
+        self.loads.insert(load, KeptLoad::Failed(why));
     }
 
     /// From here on what is no longer wanted, and all of it at the end, is removed.
@@ -67,16 +67,16 @@ impl KeptLoads {
     /// What there is of a load.
     pub fn find(&self, load: u32) -> Found<'_> {
         match self.loads.get(&load) {
-            Some(Kept::Here(data)) => Found::Here(data),
-            Some(Kept::Lost(why)) => Found::Lost(why),
-            Some(Kept::Failed(why)) => Found::Failed(why),
+            Some(KeptLoad::Here(data)) => Found::Here(data),
+            Some(KeptLoad::Lost(why)) => Found::Lost(why),
+            Some(KeptLoad::Failed(why)) => Found::Failed(why),
             None => Found::Lost("it was not kept"),
         }
     }
 
     /// Whether a load's data is here.
     pub fn has(&self, load: u32) -> bool {
-        matches!(self.loads.get(&load), Some(Kept::Here(_)))
+        matches!(self.loads.get(&load), Some(KeptLoad::Here(_)))
     }
 
     /// Removes the data of loads that nobody starts from any more.
@@ -86,7 +86,7 @@ impl KeptLoads {
     pub fn release(&mut self, is_wanted: impl Fn(u32) -> bool) -> Result<(), ProvisionError> {
         let unwanted: Vec<u32> = self.loads.keys().copied().filter(|load| !is_wanted(*load)).collect();
         for load in unwanted {
-            if let Some(Kept::Here(data)) = self.loads.remove(&load) {
+            if let Some(KeptLoad::Here(data)) = self.loads.remove(&load) {
                 data.remove()?;
             }
         }

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_configuration_names_the_directory_that_it_is_in_and_the_data_is_as_it_was() {
+    fn moved_data_config_names_new_directory_and_data_is_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let (here, there) = (dir.path().join("here"), dir.path().join("volume/there"));
         let names_there = format!("datadir = {}\n", there.join("data").display());

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filesystem_that_cannot_tell_shares_nothing_and_one_that_fails_is_no_answer() {
+    fn unsupported_extent_query_means_unshared_and_io_error_fails() {
         let failing = |code| has_shared(|_| Err(io::Error::from_raw_os_error(code)));
         assert!(!failing(libc::EOPNOTSUPP).unwrap() && !failing(libc::ENOTTY).unwrap());
         assert_eq!(failing(libc::EIO).unwrap_err().raw_os_error(), Some(libc::EIO));

@@ -105,7 +105,7 @@ fn a_copy_has_blocks_of_its_own_and_is_not_in_the_page_cache() {
 
 /// A filesystem that deduplicates: every file but the first has blocks of others.
 #[test]
-fn a_copy_whose_blocks_the_filesystem_shares_is_refused_and_another_load_would_not_help() {
+fn copy_with_shared_blocks_is_refused_without_another_load() {
     let host = Host::new();
     let (_kept, target) = (host.kept(), host.target());
     let data = host.path("load/data");
@@ -158,7 +158,7 @@ fn a_wish_to_stop_ends_a_copy() {
 
 /// A server that root runs as another user may have left processes of that user's.
 #[test]
-fn what_has_come_in_the_place_of_a_file_is_neither_followed_nor_waited_for() {
+fn copy_neither_follows_nor_waits_for_a_replaced_file() {
     let host = Host::new();
     let (kept, from) = (host.kept(), host.path("load/data"));
     fs::write(host.path("elsewhere"), "row").unwrap();
@@ -191,7 +191,7 @@ fn what_has_come_in_the_place_of_a_file_is_neither_followed_nor_waited_for() {
 }
 
 #[test]
-fn a_link_is_not_kept_because_its_copy_would_lead_to_the_original() {
+fn data_with_a_symlink_is_not_kept() {
     let host = Host::new();
     let dir = host.loaded();
     symlink("/etc", dir.engine_dir().join("a/link")).unwrap();
@@ -201,7 +201,7 @@ fn a_link_is_not_kept_because_its_copy_would_lead_to_the_original() {
 }
 
 #[test]
-fn kept_data_is_gone_when_dropped_and_adopted_only_by_its_own_results() {
+fn kept_data_is_removed_on_drop_and_adopted_by_own_results_only() {
     let host = Host::new();
     drop(host.kept());
     assert!(!host.path("load").exists());

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_has_ended_is_counted_no_more_and_an_error_forgets_nobody() {
+    fn ended_process_leaves_memory_sum_and_errors_drop_no_process() {
         let mut memory = MemoryInTurns::default();
         assert_eq!(read(&mut memory, &[1, 2, 3], 9, 1).1, Ok(6));
         assert_eq!(memory.sum(vec![1, 2, 3], |pid| Ok((pid != 2).then_some(own(10))), |_| false), Ok(20));

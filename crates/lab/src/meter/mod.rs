@@ -22,7 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::Place;
+use rumba_core::engine::ProcessLocation;
 
 pub use cpu_roll::{CpuRoll, CpuTimes, Entered, Role};
 pub(crate) use process::IoMeter;
@@ -52,10 +52,10 @@ const DATA_OUT_OF_REACH: &str =
 ///
 /// # Errors
 /// Why it is not known, for a person.
-pub fn data_dir<'a>(place: &'a Place, own: &'a Path) -> Result<&'a Path, String> {
+pub fn data_dir<'a>(place: &'a ProcessLocation, own: &'a Path) -> Result<&'a Path, String> {
     match place {
-        Place::Embedded => Ok(own),
-        Place::Server { data_dir, .. } => data_dir.as_deref().ok_or_else(|| DATA_OUT_OF_REACH.to_owned()),
+        ProcessLocation::Embedded => Ok(own),
+        ProcessLocation::Server { data_dir, .. } => data_dir.as_deref().ok_or_else(|| DATA_OUT_OF_REACH.to_owned()),
     }
 }
 
@@ -91,16 +91,16 @@ impl Meters {
     /// The meters of an engine inside this process and of the device that holds
     /// `data_dir`, which must exist. A meter that cannot be had yields absences.
     pub fn new(data_dir: &Path, cpu: Arc<CpuRoll>) -> Self {
-        Self::of(&Place::Embedded, data_dir, cpu)
+        Self::of(&ProcessLocation::Embedded, data_dir, cpu)
     }
 
     /// The meters of an instance, of this process, and of the device that holds
     /// the instance's data: `own`, unless it is a server with a directory of its own.
-    pub fn of(place: &Place, own: &Path, cpu: Arc<CpuRoll>) -> Self {
+    pub fn of(place: &ProcessLocation, own: &Path, cpu: Arc<CpuRoll>) -> Self {
         let server = match place {
-            Place::Embedded => None,
-            Place::Server { pid: Some(pid), .. } => Some(ServerMeter::of(*pid)),
-            Place::Server { pid: None, .. } => Some(Err(OUT_OF_REACH.to_owned())),
+            ProcessLocation::Embedded => None,
+            ProcessLocation::Server { pid: Some(pid), .. } => Some(ServerMeter::of(*pid)),
+            ProcessLocation::Server { pid: None, .. } => Some(Err(OUT_OF_REACH.to_owned())),
         };
         Self {
             device: data_dir(place, own).and_then(DeviceMeter::of),
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn memory_which_takes_its_time_is_looked_at_when_all_is_counted() {
         let mut server = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
-        let place = Place::Server { pid: Some(server.id()), data_dir: None };
+        let place = ProcessLocation::Server { pid: Some(server.id()), data_dir: None };
         let mut meters = Meters::of(&place, Path::new("/"), CpuRoll::new());
         while meters.server_pids().len() < 2 {
             meters.look_for_descendants();

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_host_worked_for_what_its_cpus_did_not_idle_and_nobody_stole() {
+    fn host_busy_time_excludes_idle_and_stolen_cpu() {
         let at = Instant::now();
         let start = HostCpu { at, online: vec![0, 1], idle_s: 100.0, steal_s: 5.0, ctx_switches: 9 };
         let after = |seconds, idle_s, steal_s| HostCpu {
@@ -209,7 +209,7 @@ mod tests {
 
     /// A server with its cache there (`huge_pages = on`) seemed to do with some megabytes.
     #[test]
-    fn huge_pages_of_the_kernels_pool_are_resident_though_the_kernels_sums_lack_them() {
+    fn huge_pages_of_the_kernel_pool_count_as_resident() {
         assert_eq!(huge_bytes("VmRSS:\t    9000 kB\nHugetlbPages:\t    4096 kB\nThreads:\t1\n"), 4096 << 10);
         assert_eq!(huge_bytes("VmRSS:\t    9000 kB\n"), 0, "a kernel without them");
         let rollup = "Rss: 90 kB\nPss: 3 kB\nShared_Hugetlb:     8192 kB\nPrivate_Hugetlb:    2048 kB\nLocked: 0 kB\n";

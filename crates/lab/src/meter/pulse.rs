@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_was_stopped_is_told_from_one_that_was_busy_or_waited_for_a_cpu() {
+    fn stopped_process_is_distinguished_from_busy_or_cpu_starved() {
         let mut made = Made::new();
         made.pass([60, 0, 5, 100], None).pass([10_000, 0, 3, 95], None).pass([50, 0, 0, 100], None);
         let (lost_ms, cause) = made.within(0, 20_000).unwrap();
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_are_gone_are_pressure_of_memory_or_were_taken_while_it_was_stopped() {
+    fn page_faults_come_from_memory_pressure_or_a_suspension() {
         let after = |faults: u64, pressed_ms: Option<u64>| {
             let mut made = Made::new();
             made.beat.faults = faults;

@@ -165,14 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_does_not_time_its_requests_keeps_its_other_figures() {
+    fn device_without_request_times_keeps_its_other_figures() {
         let spent = reading(device(9, None)).since(&reading(device(4, None)));
         assert!(spent.device_busy_s.reason().unwrap().contains("not the time"), "{:?}", spent.device_busy_s);
         assert_eq!(spent.device_reads, Metric::Value(5.0));
     }
 
     #[test]
-    fn what_a_meter_cannot_read_is_absent_with_its_reason_and_spoils_nothing_else() {
+    fn unreadable_meter_is_absent_with_reason_and_affects_no_other() {
         let spent = reading(device(9, None)).since(&reading(device(4, None)));
         assert_eq!(spent.device_reads, Metric::Value(5.0));
         assert_eq!(spent.device_read_bytes, Metric::Value(5.0 * 4096.0));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_is_the_sum_of_clients_and_server_and_absent_when_the_servers_is() {
+    fn cpu_sums_clients_and_server_and_is_absent_without_server() {
         let (start, mut end) = (server(Ok(1_000_000_000)), server(Ok(3_000_000_000)));
         end.cpu.client_ns += 500_000_000;
         let spent = end.since(&start);

@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_and_its_child_had_used_that_end_between_two_readings_stays_whoever_reaped_the_child() {
+    fn usage_of_process_and_child_ended_between_readings_is_kept() {
         // The server has used 10 s, a process of its 20 and that one's child 30.
         let with_all = || {
             let mut gone = Gone::default();
@@ -457,14 +457,14 @@ mod tests {
 
     /// At intervals of a tenth of a second whoever counts the clients did nothing else.
     #[test]
-    fn memory_is_looked_at_for_a_tenth_of_the_time_however_short_intervals_are() {
+    fn memory_sampling_takes_at_most_a_tenth_of_any_interval() {
         let after = |ms: u64| memory_time(Some(Duration::from_millis(ms)));
         assert_eq!([after(100), after(1000), after(60_000)], [10, 100, 100].map(Duration::from_millis));
         assert_eq!(memory_time(None), MEMORY_TIME, "nobody has looked yet");
     }
 
     #[test]
-    fn ticks_that_are_cut_off_when_a_process_is_reaped_are_no_orphans() {
+    fn ticks_truncated_when_a_process_is_reaped_are_not_orphans() {
         let mut gone = Gone::default();
         assert_eq!(gone.cpu_ns(5_015_000_000), 5_015_000_000);
         gone.take(used(5), true);
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_came_or_went_or_took_anothers_number_makes_no_negative_figure() {
+    fn thread_churn_and_reused_ids_make_no_negative_figure() {
         let earlier = switches(&[(1, 10), (2, 500), (3, 100)]);
         let later = switches(&[(1, 15), (3, 2), (4, 7)]);
         assert_eq!(later.since(&earlier), 5 + 2 + 7);

@@ -168,7 +168,7 @@ mod tests {
 
     /// It was told 64 MiB of both.
     #[test]
-    fn a_cache_that_a_setting_of_the_engines_own_makes_is_told_in_place_of_the_common_one() {
+    fn forecast_shows_cache_of_engine_setting_not_common_one() {
         let own = "[[engine]]\nname = \"own\"\nuse = \"myrocks\"\nsettings.own_cache = \"1GiB\"\n";
         let other = "[[engine]]\nname = \"other\"\nuse = \"myrocks\"\nsettings.own_cache = \"per session\"\n";
         let experiment =
@@ -186,7 +186,7 @@ mod tests {
 
     /// A dry run once said "0 B for 0 databases" of twelve engines on volumes.
     #[test]
-    fn a_volume_is_told_with_its_place_and_its_file_is_counted_on_the_disk() {
+    fn forecast_shows_volume_location_and_counts_its_file_on_disk() {
         let forecast = |storage: &str, clients: &str| {
             let text = format!("{TEXT}[limits]\nstorage = {storage}\n[run]\nclients = [{clients}]\nrepeats = 4\n");
             let experiment = read_text("a.toml", &text, &Overrides::default(), &registry()).unwrap();

@@ -45,7 +45,7 @@ fn a_workload_is_bound_once_however_many_ask_for_it() {
 }
 
 #[test]
-fn a_directory_that_rumba_did_not_make_is_refused_before_anything_is_made() {
+fn foreign_directory_is_refused_before_anything_is_created() {
     let (base, registry) = (tempfile::tempdir().unwrap(), registry());
     let admitted = Admitted::new(read("", &registry), base.path(), ANY).unwrap();
     let trials = admitted.plan(&registry);
@@ -61,7 +61,7 @@ fn a_directory_that_rumba_did_not_make_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn storage_that_the_data_would_fill_is_refused_with_what_it_may_need() {
+fn storage_that_data_would_fill_is_refused_with_required_size() {
     let (base, registry) = (tempfile::tempdir().unwrap(), registry());
     let sized = |size: &str| read(&format!("[limits]\nstorage = {{ size = \"{size}\" }}\n"), &registry);
     let check =
@@ -76,7 +76,7 @@ fn storage_that_the_data_would_fill_is_refused_with_what_it_may_need() {
 }
 
 #[test]
-fn memory_in_which_an_engine_cannot_run_is_refused_at_its_line_or_told_where_it_is_let_through() {
+fn tight_memory_is_refused_at_its_line_or_reported_if_allowed() {
     let (base, registry) = (tempfile::tempdir().unwrap(), registry());
     // The need is 100 MiB, half as much again as the cache, and 6 MiB of clients.
     let experiment = || read("cache = \"64MiB\"\nlimits.memory = \"128MiB\"\n", &registry);
@@ -94,7 +94,7 @@ fn memory_in_which_an_engine_cannot_run_is_refused_at_its_line_or_told_where_it_
 
 /// The dry run, the first lines of a report and `compare` told the limit as if the server were under it.
 #[test]
-fn an_existing_server_is_under_no_limit_and_that_is_refused_or_told() {
+fn limits_on_an_existing_server_are_refused_or_reported() {
     let (base, registry) = (tempfile::tempdir().unwrap(), registry());
     let theirs = "[[engine]]\nname = \"theirs\"\nuse = \"myrocks\"\nserver = \"mysql://me@host/db\"\n\
                   limits = { memory = \"64MiB\", storage = \"slow-ssd\" }\n";

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ending_process_is_told_from_one_that_runs_and_one_that_is_over() {
+    fn ending_process_is_distinguished_from_running_and_ended() {
         let stat = |state: &str, flags: u32, threads: u32| {
             format!("7 (a) b) {state} 1 7 7 0 -1 {flags} 0 0 0 0 1 1 0 0 20 0 {threads} 0 99 0 0")
         };
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_outlived_its_trial_is_ended_and_no_other_process_is_touched() {
+    fn leftover_server_is_ended_and_other_processes_are_spared() {
         let dir = tempfile::tempdir().unwrap();
         let owner = Owner::this_process("test", 1).unwrap();
         let (own, other) = (mark(dir.path(), &owner), mark(&dir.path().join("other"), &owner));

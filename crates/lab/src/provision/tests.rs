@@ -62,7 +62,7 @@ pub(crate) fn ended_owner() -> Owner {
 }
 
 #[test]
-fn a_data_directory_is_gone_when_dropped_with_all_that_was_made_for_it() {
+fn dropped_data_directory_removes_all_that_was_made_for_it() {
     let host = Host::new();
     let dir = host.create("deep/er/data").unwrap();
     assert_eq!(fs::read_dir(dir.engine_dir()).unwrap().count(), 0, "engines see an empty directory");
@@ -288,7 +288,7 @@ fn a_kill_while_the_directory_is_made_blocks_no_later_run() {
 }
 
 #[test]
-fn an_entry_that_a_kill_left_half_written_is_struck_off_once_nobody_can_be_writing_it() {
+fn half_written_entry_is_removed_once_no_writer_can_exist() {
     let host = Host::new();
     let (old, new) = (host.path("state/managed/7-1-00000000.new"), host.path("state/managed/8-1-00000000.new"));
     for path in [&old, &new] {
@@ -366,7 +366,7 @@ fn what_is_of_a_kind_that_nobody_here_knows_is_told_and_let_be() {
 }
 
 #[test]
-fn directories_that_are_not_above_are_not_removed_whatever_the_marker_says() {
+fn only_directories_above_are_removed_despite_the_marker() {
     let host = Host::new();
     fs::create_dir(host.path("empty")).unwrap();
     let path = host.leave("data");
@@ -392,7 +392,7 @@ fn another_directory_in_its_place_is_let_be() {
 }
 
 #[test]
-fn a_directory_that_everybody_may_write_to_is_refused_with_what_to_do() {
+fn world_writable_directory_is_refused_with_remedy() {
     let host = Host::new();
     fs::create_dir(host.path("open")).unwrap();
     fs::set_permissions(host.path("open"), fs::Permissions::from_mode(0o777)).unwrap();
@@ -406,7 +406,7 @@ fn a_directory_that_everybody_may_write_to_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn what_the_living_have_is_told_from_what_was_left_and_from_what_was_kept() {
+fn live_resources_are_distinguished_from_leftovers_and_kept() {
     let host = Host::new();
     host.leave("left");
     let mut dir = host.create("mine").unwrap();

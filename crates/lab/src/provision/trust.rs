@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_trusts_himself_and_root_and_who_called_sudo_is_trusted_above_alone() {
+    fn user_trusts_self_and_root_and_sudo_caller_only_above() {
         let alice = Trust { user: ALICE, sudoer: None };
         assert_eq!(managed(alice, ALICE, ALICE, 0o775), None, "her own group is she");
         assert_eq!(managed(alice, ROOT, ROOT, 0o755), None);

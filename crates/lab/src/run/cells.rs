@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_while_a_client_records_and_the_collector_reads() {
+    fn no_count_is_lost_while_client_records_and_collector_reads() {
         let cells = Arc::new(Cells::new(1));
         let mut collector = Collector::new(vec![cells.clone()], 1);
         let writer = std::thread::spawn(move || {

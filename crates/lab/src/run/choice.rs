@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use rumba_core::engine::Place;
+use rumba_core::engine::ProcessLocation;
 use rumba_core::record::DriverKind;
 
 /// Clients per core up to which `auto` takes a thread for each of them, where the cores are the clients' own.
@@ -36,15 +36,15 @@ impl Driving {
     ///
     /// Over an embedded engine the client's thread does the engine's work, and
     /// never waits: a thread each. Over a wire docs/performance.md has the rule and its reason.
-    pub fn choose(asked: DriverKind, place: &Place, clients: u32) -> Self {
+    pub fn choose(asked: DriverKind, place: &ProcessLocation, clients: u32) -> Self {
         Self::choose_on(&Cores::of_this_process(), asked, place, clients)
     }
 
-    fn choose_on(cores: &Cores, asked: DriverKind, place: &Place, clients: u32) -> Self {
+    fn choose_on(cores: &Cores, asked: DriverKind, place: &ProcessLocation, clients: u32) -> Self {
         let threads_per_core = match place {
-            Place::Embedded => usize::MAX,
-            Place::Server { pid: Some(_), .. } if cores.are_all => THREADS_PER_SHARED_CORE,
-            Place::Server { .. } => THREADS_PER_OWN_CORE,
+            ProcessLocation::Embedded => usize::MAX,
+            ProcessLocation::Server { pid: Some(_), .. } if cores.are_all => THREADS_PER_SHARED_CORE,
+            ProcessLocation::Server { .. } => THREADS_PER_OWN_CORE,
         };
         let wants_loops = match asked {
             DriverKind::Threads => false,
@@ -99,21 +99,21 @@ impl fmt::Display for Driving {
 mod tests {
     use super::*;
 
-    const HERE: Place = Place::Server { pid: Some(1), data_dir: None };
-    const ELSEWHERE: Place = Place::Server { pid: None, data_dir: None };
+    const HERE: ProcessLocation = ProcessLocation::Server { pid: Some(1), data_dir: None };
+    const ELSEWHERE: ProcessLocation = ProcessLocation::Server { pid: None, data_dir: None };
 
-    fn told_on(are_all: bool, asked: DriverKind, place: &Place, clients: u32) -> String {
+    fn told_on(are_all: bool, asked: DriverKind, place: &ProcessLocation, clients: u32) -> String {
         Driving::choose_on(&Cores { count: 4, are_all }, asked, place, clients).to_string()
     }
 
-    fn told(asked: DriverKind, place: &Place, clients: u32) -> String {
+    fn told(asked: DriverKind, place: &ProcessLocation, clients: u32) -> String {
         told_on(true, asked, place, clients)
     }
 
     #[test]
-    fn auto_gives_embedded_engines_a_thread_per_client_whatever_their_number() {
-        assert_eq!(told(DriverKind::Auto, &Place::Embedded, 1), "threads, 1 thread");
-        assert_eq!(told(DriverKind::Auto, &Place::Embedded, 256), "threads, 256 threads");
+    fn auto_driver_gives_embedded_engines_a_thread_per_client() {
+        assert_eq!(told(DriverKind::Auto, &ProcessLocation::Embedded, 1), "threads, 1 thread");
+        assert_eq!(told(DriverKind::Auto, &ProcessLocation::Embedded, 256), "threads, 256 threads");
     }
 
     #[test]
@@ -124,15 +124,15 @@ mod tests {
     }
 
     #[test]
-    fn a_server_on_the_same_cores_makes_threads_the_better_choice_for_longer() {
+    fn server_on_same_cores_raises_the_threads_driver_threshold() {
         assert_eq!(told(DriverKind::Auto, &HERE, 128), "threads, 128 threads");
         assert_eq!(told(DriverKind::Auto, &HERE, 129), "loops, 4 threads");
         assert_eq!(told_on(false, DriverKind::Auto, &HERE, 128), "loops, 4 threads", "the clients are pinned");
     }
 
     #[test]
-    fn what_is_asked_for_is_what_runs_and_a_loop_is_worth_its_thread() {
-        assert_eq!(told(DriverKind::Loops, &Place::Embedded, 2), "loops, 1 thread");
+    fn explicit_driver_is_used_and_loops_start_no_surplus_threads() {
+        assert_eq!(told(DriverKind::Loops, &ProcessLocation::Embedded, 2), "loops, 1 thread");
         assert_eq!(told(DriverKind::Loops, &HERE, 1), "loops, 1 thread");
         assert_eq!(told(DriverKind::Threads, &HERE, 1024), "threads, 1024 threads");
     }

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_has_its_count_and_what_is_beyond_them_is_counted_together() {
+    fn conflict_kinds_count_separately_and_overflow_together() {
         let cells = ConflictCells::default();
         for vendor in 0..20 {
             (0..=vendor).for_each(|_| cells.count(conflict("deadlock", vendor)));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::cells::{Collector, Counts};
 use super::in_flight::{InFlight, Stage};
-use super::queue::{Left, Queue};
+use super::queue::{Queue, UnservedArrivals};
 
 /// A client that counts an operation needs nanoseconds, unless the kernel has taken its core away.
 const UNSETTLED_NAP: Duration = Duration::from_micros(100);
@@ -68,7 +68,7 @@ pub fn cut(
         let before = all();
         let (mut waiting, now) = (Censored::default(), now_ns());
         for queue in queues {
-            let Left { count, due_ns } = queue.left_before(end_ns);
+            let UnservedArrivals { count, due_ns } = queue.left_before(end_ns);
             if let Some(due_ns) = due_ns {
                 waiting.add_not_begun(count, due_ns, now);
             }

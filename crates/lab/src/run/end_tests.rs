@@ -68,7 +68,7 @@ fn open_loops() -> impl Iterator<Item = (Driving, Schedule)> {
 }
 
 #[test]
-fn every_arrival_before_the_end_of_an_open_loop_is_served_and_none_after_it() {
+fn open_loop_serves_all_arrivals_before_its_end_and_none_after() {
     for (driving, schedule) in open_loops() {
         let gate = Gate::default();
         let mut running = start(driving, schedule, &gate);
@@ -92,7 +92,7 @@ fn every_arrival_before_the_end_of_an_open_loop_is_served_and_none_after_it() {
 }
 
 #[test]
-fn what_has_not_ended_at_the_deadline_is_counted_once_with_its_wait() {
+fn operation_open_at_deadline_is_counted_once_with_its_wait() {
     for (driving, schedule) in open_loops() {
         let gate = Gate::default();
         let mut running = start(driving, schedule, &gate);
@@ -146,7 +146,7 @@ fn a_closed_loop_ends_what_it_has_in_flight() {
 }
 
 #[test]
-fn a_client_that_is_held_up_keeps_no_arrival_from_another_that_is_free() {
+fn stuck_client_holds_no_arrival_from_a_free_client() {
     // One client stands still from its first operation on; the two others serve the schedule.
     let gate = Gate::default();
     gate.close(true);

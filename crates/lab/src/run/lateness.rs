@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_wait_for_the_clients_before_them_and_not_for_a_loop_that_sleeps() {
+    fn lateness_counts_clients_served_first_and_not_loop_sleep() {
         let (clock, mock) = Clock::mock();
         let cells = Arc::new(Cells::new(1));
         let mut lateness = Lateness::new(cells.clone(), RunClock::simulated(clock, Instant::now()));

@@ -24,7 +24,7 @@ use rumba_core::worker::Client;
 use super::lateness::Lateness;
 use super::pace::{ClientPace, NAP, Turns};
 use super::poller::{Events, Interest, Poller, Ready, until};
-use super::stop::{Stop, Told};
+use super::stop::{SignalState, Stop};
 use super::timers::Timers;
 use super::woken::{self, Woken};
 
@@ -54,12 +54,12 @@ struct Slot {
 }
 
 /// The thread's driver, as clients see it.
-struct Heard {
+struct LoopDriver {
     poller: Poller,
     wait: Cell<Option<Wait>>,
 }
 
-impl Driver for Heard {
+impl Driver for LoopDriver {
     fn wait(&self, wait: Wait) -> bool {
         self.wait.set(Some(wait));
         true
@@ -72,7 +72,7 @@ impl Driver for Heard {
 
 /// What a loop needs of the system, had before its clients start.
 pub struct Loop {
-    heard: Rc<Heard>,
+    driver: Rc<LoopDriver>,
     woken: Arc<Woken>,
     stop: Arc<Stop>,
     turns: Arc<Turns>,
@@ -86,12 +86,12 @@ impl Loop {
     pub fn new(stop: Arc<Stop>, turns: Arc<Turns>) -> io::Result<Self> {
         let (poller, woken) = (Poller::new()?, Arc::new(Woken::new()?));
         poller.watch(woken.fd(), Interest::Read, woken::CLIENT)?;
-        Ok(Self { heard: Rc::new(Heard { poller, wait: Cell::default() }), woken, stop, turns })
+        Ok(Self { driver: Rc::new(LoopDriver { poller, wait: Cell::default() }), woken, stop, turns })
     }
 
     /// Runs the clients on the current thread, until all have ended; `tell` is called with each end.
     pub fn run(self, clients: Vec<Paced>, lateness: Lateness, tell: impl FnMut(Result<(), EngineError>)) {
-        let _driven = drive_with(self.heard.clone());
+        let _driven = drive_with(self.driver.clone());
         let slots: Vec<_> = clients.into_iter().enumerate().map(|(client, paced)| self.slot(client, paced)).collect();
         let timers = Timers::with_capacity(slots.len());
         // Any client's will do: when one is woken, the loop looks for what is told.
@@ -115,7 +115,7 @@ struct Turning<'a, T> {
     /// Clients that have not ended.
     alive: usize,
     /// What the clients that wait for a time have last been told.
-    told: Told,
+    told: SignalState,
     tell: T,
 }
 
@@ -143,7 +143,7 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
         // Clients that wait for their servers see the stop flag when they are answered; one that
         // waits for its arrival does not, so the loop looks for it.
         let most = self.timers.first().map(|first| until(first).min(NAP));
-        self.of.heard.poller.wait(events, most)
+        self.of.driver.poller.wait(events, most)
     }
 
     /// Takes one of the connections that a wait has brought, by its number among them.
@@ -163,7 +163,7 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
         } else {
             // A connection that has something while nobody waits for it (its end, mostly)
             // would be told again and again. It is registered anew when it is waited for.
-            self.of.heard.poller.forget(fd);
+            self.of.driver.poller.forget(fd);
         }
     }
 
@@ -197,7 +197,7 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
         let Some(run) = &mut slot.run else { return };
         slot.turn += 1;
         self.of.turns.next();
-        self.of.heard.wait.set(None);
+        self.of.driver.wait.set(None);
         let mut context = Context::from_waker(&slot.waker);
         let polled = catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(&mut context)));
         let end = match polled {
@@ -213,7 +213,7 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
 
     fn register(&mut self, client: usize) -> io::Result<()> {
         let slot = &mut self.slots[client];
-        let (fd, interest) = match self.of.heard.wait.get() {
+        let (fd, interest) = match self.of.driver.wait.get() {
             Some(Wait::Readable(fd)) => (fd, Interest::Read),
             Some(Wait::Writable(fd)) => (fd, Interest::Write),
             Some(Wait::Until(time)) => {
@@ -227,7 +227,7 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
             }
         };
         slot.waits = Waits::AtConnection(fd);
-        self.of.heard.poller.watch(fd, interest, client as u32)
+        self.of.driver.poller.watch(fd, interest, client as u32)
     }
 
     /// Drops a client that has ended, and tells its end.
@@ -267,17 +267,17 @@ mod tests {
     use crate::run::testing::never;
 
     #[test]
-    fn a_connection_that_nobody_waits_for_does_not_keep_the_loop_awake() {
+    fn unawaited_connection_does_not_keep_the_loop_awake() {
         let of = Loop::new(Arc::default(), Arc::default()).unwrap();
         let (mine, mut theirs) = UnixStream::pair().unwrap();
-        of.heard.poller.watch(mine.as_raw_fd(), Interest::Read, 0).unwrap();
+        of.driver.poller.watch(mine.as_raw_fd(), Interest::Read, 0).unwrap();
         let slot = Slot { run: Some(never()), waker: of.woken.waker(0), waits: Waits::ForTime, turn: 0 };
         let (slots, told) = (vec![slot], of.stop.told());
         let lateness = Lateness::new(Arc::new(Cells::new(1)), RunClock::start());
         let timers = Timers::default();
         let mut turning = Turning { of: &of, slots, timers, lateness, alive: 1, told, tell: drop };
         let mut events = Events::new();
-        let wait = |events: &mut Events| of.heard.poller.wait(events, Some(Duration::ZERO)).unwrap();
+        let wait = |events: &mut Events| of.driver.poller.wait(events, Some(Duration::ZERO)).unwrap();
         theirs.write_all(b"?").unwrap();
         wait(&mut events);
         assert_eq!(events.len(), 1);
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(turning.slots[0].turn, 0, "the client waits for something else");
         wait(&mut events);
         assert_eq!(events.len(), 0, "the event is not told again");
-        of.heard.poller.watch(mine.as_raw_fd(), Interest::Read, 0).unwrap();
+        of.driver.poller.watch(mine.as_raw_fd(), Interest::Read, 0).unwrap();
         wait(&mut events);
         assert_eq!(events.len(), 1, "what is waited for now was there before");
     }

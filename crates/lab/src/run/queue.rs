@@ -17,7 +17,7 @@ const MOST_WALKED: f64 = 65_536.0;
 
 /// Arrivals that no client has taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct UnservedArrivals {
     /// How many.
     pub count: u64,
     /// When the first and the last of them were due, nanoseconds since the start. Where the count is drawn, the second is
@@ -140,22 +140,22 @@ impl Queue {
     }
 
     /// The arrivals that are due before a time and that no client has taken. The work is bounded, whatever the rate.
-    pub fn left_before(&self, end_ns: u64) -> Left {
+    pub fn left_before(&self, end_ns: u64) -> UnservedArrivals {
         let first = Arrival(self.next.load(Ordering::Acquire));
         let first_ns = self.due_ns(first);
         if first_ns >= end_ns {
-            return Left::default();
+            return UnservedArrivals::default();
         }
         let expected = self.expected(first, end_ns);
         if expected > MOST_WALKED {
             let count = 1 + poisson(expected, mixed(first.0 ^ self.seed));
-            return Left { count, due_ns: Some((first_ns, end_ns - 1)) };
+            return UnservedArrivals { count, due_ns: Some((first_ns, end_ns - 1)) };
         }
         let (mut count, mut last_ns, mut next) = (0, first_ns, first);
         loop {
             let due_ns = self.due_ns(next);
             if due_ns >= end_ns {
-                return Left { count, due_ns: Some((first_ns, last_ns)) };
+                return UnservedArrivals { count, due_ns: Some((first_ns, last_ns)) };
             }
             (count, last_ns, next) = (count + 1, due_ns, self.after(next));
         }
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn shaped_arrivals_are_the_constant_ones_with_their_time_stretched_to_the_integral_of_the_rate() {
+    fn shaped_arrivals_are_constant_ones_stretched_by_the_integral() {
         let points = vec![(0.0, 500.0), (2.0, 4000.0), (3.0, 0.0)];
         let arrivals = Arc::new(Arrivals { points, shape: RateShape::Ramp, period_s: Some(4.0) });
         let (shaped, half) = (Queue::new(1_000.0, 7), Queue::new(500.0, 7));
@@ -276,7 +276,7 @@ mod tests {
 
     /// Each of 64 idle clients holds one: they slept through a burst, until about a minute after it had begun.
     #[test]
-    fn an_arrival_that_was_taken_before_the_rate_changed_is_due_when_the_new_rate_says() {
+    fn arrival_taken_before_a_rate_change_is_due_by_the_new_rate() {
         let (queue, untouched) = (Queue::new(1.0, 7), Queue::new(1.0, 7));
         let taken: Vec<Arrival> = (0..64).map(|_| queue.take()).collect();
         let is_late = taken.iter().filter(|arrival| queue.due_ns(**arrival) > 2_000_000_000).count();
@@ -320,7 +320,7 @@ mod tests {
         assert!((left.count as f64 - expected).abs() < 6.0 * expected.sqrt(), "{left:?}");
         assert!(left.due_ns.unwrap().0 < 100 && left.due_ns.unwrap().1 == 99_999_999_999, "{left:?}");
         queue.skip_to_ns(100_000_000_000);
-        assert_eq!(queue.left_before(100_000_000_000), Left::default());
+        assert_eq!(queue.left_before(100_000_000_000), UnservedArrivals::default());
         let next_ns = queue.left_ns().next().unwrap();
         assert!((100_000_000_000..100_000_000_100).contains(&next_ns), "{next_ns}");
         let points = vec![(0.0, 1e9), (1.0, 0.0), (2.0, 1e9)];
@@ -335,7 +335,7 @@ mod tests {
     fn few_arrivals_are_counted_one_by_one_and_exactly() {
         let queue = Queue::new(1_000.0, 7);
         let times: Vec<u64> = queue.left_ns().take_while(|due_ns| *due_ns < 2_000_000_000).collect();
-        let expected = Left { count: times.len() as u64, due_ns: Some((times[0], times[times.len() - 1])) };
+        let expected = UnservedArrivals { count: times.len() as u64, due_ns: Some((times[0], times[times.len() - 1])) };
         assert_eq!(queue.left_before(2_000_000_000), expected);
     }
 

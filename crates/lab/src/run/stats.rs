@@ -6,7 +6,7 @@ use base64::Engine as _;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use rumba_core::metric::{Metric, TOO_FEW_SAMPLES};
-use rumba_core::record::{Kept, OpStats, Percentiles};
+use rumba_core::record::{LatencySlo, OpStats, Percentiles};
 use rumba_core::statements::StatementTotals;
 use rumba_core::workload::{OpInfo, ResponseLimit};
 
@@ -151,7 +151,8 @@ fn kind_stats(kind: usize, info: &OpInfo, counts: &KindCounts, share: f64, tail:
         (service, response) = (tail.unended_service(kind), tail.unended_response(kind, share));
     }
     let known = Known::new(&times.response, &response);
-    let kept = |limit: ResponseLimit| Kept { within_percent: known.within_percent(&limit, times.errors_within), limit };
+    let kept =
+        |limit: ResponseLimit| LatencySlo { within_percent: known.within_percent(&limit, times.errors_within), limit };
     OpStats {
         short: info.short.clone(),
         rate: info.rate.clone(),
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_those_of_the_samples_and_never_above_the_largest() {
+    fn percentiles_match_samples_and_never_exceed_the_maximum() {
         let stats = percentiles(&counts((1..=100_000).map(|n| n * 1000)).kinds[0].service);
         let near = |metric: &Metric, ms: f64| (metric.value().unwrap() / ms - 1.0).abs() < 0.01;
         assert!(near(&stats.p50_ms, 50.0) && near(&stats.p99_ms, 99.0) && near(&stats.p999_ms, 99.9));
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn no_percentile_is_printed_that_an_operation_still_open_could_change() {
+    fn percentile_is_omitted_if_an_open_operation_could_change_it() {
         // 19,600 operations of 1 ms, 200 of 20 ms; 200 are open.
         let ended = || (0..19_600).map(|_| 1_000_000).chain((0..200).map(|_| 20_000_000));
         let stats =
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_that_were_not_begun_count_against_every_type_by_its_share() {
+    fn unbegun_arrivals_count_against_each_type_by_its_share() {
         const TWO: &[OpInfo] = &[OpInfo::new("get"), OpInfo::new("put")];
         let cells = std::sync::Arc::new(Cells::new(2));
         for number in 0..10_000 {

@@ -73,7 +73,7 @@ pub struct Stop {
 
 /// What clients that wait for a time have been told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct SignalState {
     end_ns: u64,
     schedule: u64,
 }
@@ -126,8 +126,8 @@ impl Stop {
 
     /// What it says now; it changes when clients that wait are to look again.
     #[inline]
-    pub fn told(&self) -> Told {
-        Told { end_ns: self.end_ns.load(Relaxed), schedule: self.schedule() }
+    pub fn told(&self) -> SignalState {
+        SignalState { end_ns: self.end_ns.load(Relaxed), schedule: self.schedule() }
     }
 
     /// Has a thread woken when arrivals become due at other times.
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_due_before_the_end_is_begun_and_after_a_stop_nothing_is() {
+    fn operations_due_before_end_begin_and_none_after_a_stop() {
         let stop = Stop::default();
         assert!(stop.lets_begin(u64::MAX - 1));
         stop.set_at(100);

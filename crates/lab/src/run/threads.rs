@@ -33,9 +33,9 @@ pub fn allow(threads: u32, kinds: usize) -> Result<(), EngineError> {
 
 /// The time that the thread's client has said that it waits for.
 #[derive(Default)]
-struct Heard(Cell<Option<Instant>>);
+struct ThreadDriver(Cell<Option<Instant>>);
 
-impl Driver for Heard {
+impl Driver for ThreadDriver {
     /// For its connection a client waits in the call that reads, one for each answer: nobody else has the thread.
     fn wait(&self, wait: Wait) -> bool {
         match wait {
@@ -50,17 +50,17 @@ impl Driver for Heard {
 
 /// Runs a client on the current thread to its end.
 pub fn run(client: &mut dyn Client, mut pace: ClientPace) -> Result<(), EngineError> {
-    let heard = Rc::new(Heard::default());
-    let _driven = drive_with(heard.clone());
+    let driver = Rc::new(ThreadDriver::default());
+    let _driven = drive_with(driver.clone());
     let waker = unparker();
     let mut context = Context::from_waker(&waker);
     let mut run = client.run(&mut pace);
     loop {
-        heard.0.set(None);
+        driver.0.set(None);
         if let Poll::Ready(end) = run.as_mut().poll(&mut context) {
             return end;
         }
-        match heard.0.get() {
+        match driver.0.get() {
             // In naps: polled too early, the client looks whether it is to stop and waits again. Who has something to tell
             // it at once unparks its thread.
             Some(time) => std::thread::park_timeout(until(time).min(NAP)),
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_threads_are_not_asked_about_and_too_many_are_refused_with_the_number_that_works() {
+    fn few_threads_skip_the_check_and_too_many_name_the_maximum() {
         assert_eq!(allow(FEW, 10), Ok(()));
         let error = allow(4_000_000_000, 10).unwrap_err().to_string();
         assert!(error.contains("4000000000 clients are more than the") && error.contains("or fewer"), "{error}");

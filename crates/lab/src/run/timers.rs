@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timers_are_due_in_the_order_of_their_times_and_then_of_their_asking() {
+    fn timers_are_due_by_time_and_then_by_insertion_order() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut timers = Timers::default();
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_waits_again_at_once_does_not_keep_the_others_from_their_turn() {
+    fn client_that_waits_again_at_once_starves_no_other() {
         let now = Instant::now();
         let mut timers = Timers::default();
         timers.add(now, 0, 1);

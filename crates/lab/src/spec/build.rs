@@ -11,7 +11,7 @@ use rumba_core::setting::Settings;
 use rumba_core::workload::{LeastClients, Test, engine_in_test};
 
 use super::claim::{claims, never_decided, scope};
-use super::engines::{Asked, Engines, engines};
+use super::engines::{EngineContext, Engines, engines};
 use super::error::{Origin, SpecError};
 use super::known::Known;
 use super::node::{Node, Table, Tree};
@@ -53,8 +53,8 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
         loaders: run.load_clients,
         clients: run.clients.iter().copied().max().unwrap_or_default(),
     };
-    let asked = Asked { wanted, workload: &workload, work, registry };
-    let Engines { fitted, left_out, entries } = engines(table, root, &asked)?;
+    let context = EngineContext { wanted, workload: &workload, work, registry };
+    let Engines { fitted, left_out, entries } = engines(table, root, &context)?;
     clients::refuse_too_few(table, &run, least.as_ref())?;
     clients::refuse_too_many(table, &run, &fitted, &*bound, registry)?;
     let memory::Budgets { shortages, unused: unused_memory, needs: memory_needs } = memory::Budgets::of(&fitted);

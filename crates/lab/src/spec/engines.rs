@@ -27,7 +27,7 @@ pub const ENGINE_KEYS: &[&str] =
 const ADD_ENGINE: &str = "[[engine]] with a line use = \"NAME\", one of those that `rumba engines` lists";
 
 /// What every engine of an experiment is read with.
-pub struct Asked<'a> {
+pub struct EngineContext<'a> {
     /// The engines that the command line names; all of the experiment if it names none.
     pub wanted: &'a [String],
     /// The workload's name.
@@ -117,8 +117,8 @@ fn alone(variant: &expand::Variant, name: &str, at: &Node) -> Node {
 ///
 /// # Errors
 /// The first mistake, at its place.
-pub fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Engines, SpecError> {
-    let Asked { wanted, registry, .. } = *asked;
+pub fn engines(table: &Table, root: &Node, context: &EngineContext<'_>) -> Result<Engines, SpecError> {
+    let EngineContext { wanted, registry, .. } = *context;
     let node = take::required(table, "engine", root, ADD_ENGINE)?;
     let Tree::List(nodes) = &node.tree else {
         return Err(SpecError::new(&node.origin, "engine is a single table", "write [[engine]] with two brackets"));
@@ -142,7 +142,7 @@ pub fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Engines,
             entries.extend(kept.iter().map(|(variant, name)| alone(variant, name, node)));
         }
         for (variant, name) in kept {
-            let fitted = match engine(variant, name, node, asked)? {
+            let fitted = match engine(variant, name, node, context)? {
                 Made::Runs(fitted) => *fitted,
                 Made::LeftOut(engine) => {
                     left_out.push(engine);
@@ -212,8 +212,13 @@ enum Made {
     LeftOut(LeftOut),
 }
 
-fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_>) -> Result<Made, SpecError> {
-    let Asked { workload, work, registry, .. } = *asked;
+fn engine(
+    variant: &expand::Variant,
+    name: String,
+    node: &Node,
+    context: &EngineContext<'_>,
+) -> Result<Made, SpecError> {
+    let EngineContext { workload, work, registry, .. } = *context;
     let data_bytes = work.data_bytes;
     let table = &variant.table;
     let used = table.get("use").or_else(|| table.get("name")).ok_or_else(|| unnamed(node))?;

@@ -21,7 +21,7 @@ const MOST_PER_S: f64 = 1e8;
 
 /// What is asked for of the arrivals.
 #[derive(Default)]
-pub struct Asked {
+pub struct RateSettings {
     /// Operations per second, or their mean over the loops.
     pub rate: Option<f64>,
     /// A rate that is not the same all the time.
@@ -34,7 +34,7 @@ pub struct Asked {
 ///
 /// # Errors
 /// The first mistake, at its place.
-pub fn asked(table: &Table, loops_s: f64, most_clients: u32) -> Result<Asked, SpecError> {
+pub fn asked(table: &Table, loops_s: f64, most_clients: u32) -> Result<RateSettings, SpecError> {
     let node = table.get("rate");
     match node.map(|node| (&node.tree, node)) {
         Some((Tree::List(points), node)) => {
@@ -46,7 +46,7 @@ pub fn asked(table: &Table, loops_s: f64, most_clients: u32) -> Result<Asked, Sp
             let arrivals = Arrivals { points, shape, period_s };
             let rate = arrivals.mean_rate(loops_s);
             if rate > 0.0 {
-                return Ok(Asked { rate: Some(rate), arrivals: Some(arrivals), search: None });
+                return Ok(RateSettings { rate: Some(rate), arrivals: Some(arrivals), search: None });
             }
             let problem = format!("no operation is due in the {loops_s} s of the loops");
             Err(SpecError::new(&node.origin, problem, "have a rate above zero begin within them"))
@@ -59,10 +59,10 @@ pub fn asked(table: &Table, loops_s: f64, most_clients: u32) -> Result<Asked, Sp
                 }
             }
             if let Some((Tree::Scalar(Value::Text(text)), node)) = other {
-                return Ok(Asked { search: Some(search(text, node)?), ..Asked::default() });
+                return Ok(RateSettings { search: Some(search(text, node)?), ..RateSettings::default() });
             }
             let rate = other.map(|(_, node)| constant(node, most_clients)).transpose()?;
-            Ok(Asked { rate, ..Asked::default() })
+            Ok(RateSettings { rate, ..RateSettings::default() })
         }
     }
 }

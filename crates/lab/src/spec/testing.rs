@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use rumba_core::check::Check;
 use rumba_core::common::{Durability, Overruled, Own};
 use rumba_core::engine::{
-    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, Schema, Session,
+    Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, Schema, Session,
 };
 use rumba_core::error::EngineError;
 use rumba_core::memory::{AdvisedCache, MemoryNeed};
@@ -38,7 +38,7 @@ impl Engine for Paper {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
-    fn availability(&self, _asked: Asked<'_>) -> Availability {
+    fn availability(&self, _asked: BuildSelector<'_>) -> Availability {
         let missing =
             self.missing.then(|| Missing { what: "libpaper.so".into(), install: "apt-get install libpaper".into() });
         Availability { missing, ..Availability::here(Some("1".into()), "paper") }

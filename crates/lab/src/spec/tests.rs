@@ -69,7 +69,7 @@ fn a_list_makes_an_engine_of_each_value_and_clients_make_trials() {
 }
 
 #[test]
-fn the_proof_of_what_transactions_are_promised_is_for_workloads_that_have_one() {
+fn acid_verification_is_refused_for_workloads_without_one() {
     let refused = |set: &[&str]| with(GOOD, set).unwrap_err();
     let error = refused(&["verify=acid"]);
     assert!(error.problem.contains("has no proof of what transactions are promised"), "{error}");
@@ -114,7 +114,7 @@ fn every_repeat_loads_before_its_trials_and_loads_take_turns() {
 }
 
 #[test]
-fn engines_that_differ_in_what_throttles_them_later_start_from_one_load() {
+fn engines_that_differ_in_throttling_start_from_one_load() {
     let plan = |set: &[&str]| crate::plan::plan(&with(GOOD, set).unwrap(), &registry());
     let loads = |trials: &[TrialPlan]| {
         let loads = trials.iter().filter(|trial| trial.part == TrialPart::Load);
@@ -141,7 +141,7 @@ fn engines_that_differ_in_what_throttles_them_later_start_from_one_load() {
 }
 
 #[test]
-fn data_is_aged_by_the_most_clients_and_for_some_time_or_not_at_all() {
+fn aging_uses_the_most_clients_and_refuses_zero_time() {
     let trials = crate::plan::plan(&with(GOOD, &["age=3m"]).unwrap(), &registry());
     let (load, run) = (&trials[0], &trials[2]);
     assert_eq!((load.part, load.clients, load.run.age_s), (TrialPart::Load, 8, Some(180.0)));
@@ -152,7 +152,7 @@ fn data_is_aged_by_the_most_clients_and_for_some_time_or_not_at_all() {
 }
 
 #[test]
-fn what_is_left_of_an_interrupted_run_loads_again_only_where_the_data_is_gone() {
+fn resumed_run_loads_again_only_where_data_is_gone() {
     let plans = planned(&["repeats_from=kept"]);
     // The loads and one trial of each engine have ended; the data of the first is still there.
     let left = crate::plan::rest(&plans, |trial| trial.number <= 4, |load| load == 1, |_| false);
@@ -171,7 +171,7 @@ fn what_is_left_of_an_interrupted_run_loads_again_only_where_the_data_is_gone() 
 }
 
 #[test]
-fn a_load_that_is_made_again_stays_before_the_trials_of_its_repeat() {
+fn repeated_load_stays_before_the_trials_of_its_repeat() {
     let plans = planned(&[]);
     // The first repeat has ended, and of the second the loads and a trial; the data of all loads is gone.
     let left = crate::plan::rest(&plans, |trial| trial.number <= 9, |_| false, |load| load == 7);
@@ -402,7 +402,7 @@ const CLAIM: &str = "[[claim]]\ntext = \"smaller pages write less\"\npublished =
     holds = 'wkb_per_op(\"rocks.16k\", 8) >= 1.5 * wkb_per_op(\"rocks.4k\", 8)'\n";
 
 #[test]
-fn claims_are_read_checked_and_found_again_in_the_experiment_as_run() {
+fn claims_are_parsed_checked_and_kept_in_experiment_as_run() {
     let experiment = read(&(GOOD.to_owned() + CLAIM)).unwrap();
     assert_eq!(experiment.claims.len(), 1);
     assert_eq!(experiment.claims[0].published, Some(1.9));
@@ -432,7 +432,7 @@ fn a_claim_about_an_engine_that_was_not_chosen_is_left_out() {
 const OPTIONAL: &str = "[[engine]]\nname = \"newer\"\nuse = \"absent\"\noptional = true\n";
 
 #[test]
-fn an_optional_engine_that_is_not_here_is_left_out_with_its_claims_and_said() {
+fn missing_optional_engine_is_reported_and_dropped_with_claims() {
     let about = CLAIM.replace("rocks.16k", "newer");
     let experiment = read(&[GOOD, OPTIONAL, CLAIM, &about].concat()).unwrap();
     assert_eq!(experiment.engines.len(), 2);
@@ -444,7 +444,7 @@ fn an_optional_engine_that_is_not_here_is_left_out_with_its_claims_and_said() {
 }
 
 #[test]
-fn a_claim_about_an_optional_engine_in_a_test_of_a_suite_is_left_out_with_it_but_not_one_about_no_test() {
+fn suite_claim_drops_with_missing_engine_but_not_unknown_test() {
     let suite = GOOD.replace("maxid1 = 1_000", "suite = true");
     let claim = |engine: &str| CLAIM.replace("rocks.16k", engine);
     let [here, absent] = ["rocks.16k/reads", "newer/writes"].map(claim);
@@ -512,7 +512,7 @@ fn an_engine_that_a_list_of_limits_makes_can_be_chosen() {
 }
 
 #[test]
-fn a_longest_warmup_below_the_shortest_and_an_interval_that_shows_the_harness_are_refused() {
+fn warmup_most_below_warmup_and_tiny_interval_are_refused() {
     let experiment = with(GOOD, &["warmup=20s", "warmup_most=3m", "interval=150ms"]).unwrap();
     assert_eq!((experiment.run.warmup_most_s, experiment.run.interval_s), (Some(180.0), 0.15));
     let experiment = read(GOOD).unwrap();
@@ -524,7 +524,7 @@ fn a_longest_warmup_below_the_shortest_and_an_interval_that_shows_the_harness_ar
 }
 
 #[test]
-fn loops_of_too_few_intervals_for_a_trend_are_told_once_with_what_makes_them_enough() {
+fn too_few_intervals_for_a_trend_are_warned_once_with_remedy() {
     let warned = |set: &[&str]| {
         let warnings = crate::plan::warnings(&with(GOOD, set).unwrap(), None, &registry());
         let found: Vec<_> = warnings.into_iter().filter(|warning| warning.code == "few-intervals").collect();
@@ -543,7 +543,7 @@ fn loops_of_too_few_intervals_for_a_trend_are_told_once_with_what_makes_them_eno
 }
 
 #[test]
-fn a_number_of_clients_is_given_once_and_a_bound_leaves_time_for_a_stall_to_be_seen() {
+fn duplicate_clients_and_too_short_stall_bound_are_refused() {
     let (place, problem, remedy) = mistake("clients = [1, 8]", "clients = [1, 8, 1]");
     assert_eq!(place, "e.toml:8:18");
     assert_eq!(

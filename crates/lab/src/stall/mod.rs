@@ -21,7 +21,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::limits::Enforcement;
 use cause::Between;
-use snapshot::{Place, Snapshot};
+use snapshot::{Snapshot, SnapshotSource};
 
 /// How long no operation may end before that is told.
 const NOTICE: Duration = Duration::from_secs(10);
@@ -178,7 +178,7 @@ fn progresses(interval: &Interval) -> bool {
 #[derive(Debug)]
 pub struct StallWatch {
     clock: Clock,
-    place: Option<Place>,
+    place: Option<SnapshotSource>,
     stalled: Option<Stalled>,
 }
 
@@ -216,7 +216,7 @@ impl StallWatch {
         if let Some(stalled) = &self.stalled {
             return if stalled.since.elapsed() > LAST_WORDS { trial.kill().map(|()| None) } else { Ok(None) };
         }
-        let place = self.place.get_or_insert_with(|| Place::new(trial.id(), data_dir));
+        let place = self.place.get_or_insert_with(|| SnapshotSource::new(trial.id(), data_dir));
         match self.clock.look(Instant::now(), || Snapshot::look(place, limited)) {
             None => Ok(None),
             Some(Said::Warning(warning)) => Ok(Some(warning)),

@@ -13,14 +13,14 @@ use crate::limits::{Enforcement, MemoryPressure};
 
 /// Where what a snapshot shows is found.
 #[derive(Debug)]
-pub struct Place {
+pub struct SnapshotSource {
     /// The trial's own process; what it has started is found below it.
     process: u32,
     /// `/sys/dev/block/8:0/stat` of the device that holds the data, where there is one.
     device: Option<PathBuf>,
 }
 
-impl Place {
+impl SnapshotSource {
     /// Of a trial's process whose data is in a directory.
     pub fn new(process: u32, data_dir: &Path) -> Self {
         let device = block::device_of(data_dir).ok();
@@ -78,7 +78,7 @@ pub struct Device {
 
 impl Snapshot {
     /// Looks at everything now.
-    pub fn look(place: &Place, limited: &Enforcement) -> Self {
+    pub fn look(place: &SnapshotSource, limited: &Enforcement) -> Self {
         let pressure = fs::read_to_string("/proc/pressure/memory").ok();
         let device = place.device.as_ref().and_then(|file| fs::read_to_string(file).ok());
         Self {

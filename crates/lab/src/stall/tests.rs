@@ -78,7 +78,7 @@ fn codes(said: &[(u64, Said)]) -> Vec<(u64, &str)> {
 }
 
 #[test]
-fn ten_seconds_without_an_operation_are_told_once_and_the_bound_fails_the_trial() {
+fn stall_is_reported_once_at_10_s_and_bound_fails_the_trial() {
     let mut trial = Trial::new(60.0, None);
     trial.take(0, &started(PhaseKind::Loop(1)));
     assert_eq!(trial.take(5, &interval(PhaseKind::Loop(1), 10, 0.0)), None);
@@ -137,7 +137,7 @@ fn a_run_that_was_stopped_whole_and_goes_on_has_not_stalled() {
 }
 
 #[test]
-fn a_loop_that_is_told_only_when_the_next_has_begun_ends_no_silence() {
+fn loop_end_reported_after_next_loop_began_ends_no_stall() {
     // Its engine was asked for its counters while it stood still.
     let ended = records::phase(PhaseKind::Loop(1), 5.0);
     let mut trial = Trial::new(60.0, None);
@@ -148,7 +148,7 @@ fn a_loop_that_is_told_only_when_the_next_has_begun_ends_no_silence() {
 }
 
 #[test]
-fn a_bound_may_be_short_or_none_and_waits_for_what_a_low_rate_leaves_undone() {
+fn stall_bound_may_be_short_or_off_and_scales_with_low_rate() {
     let mut short = Trial::new(6.0, None);
     short.take(0, &started(PhaseKind::Loop(1)));
     assert_eq!(codes(&short.silent(0..=6)), [(3, "told"), (6, "failed")]);
@@ -161,7 +161,7 @@ fn a_bound_may_be_short_or_none_and_waits_for_what_a_low_rate_leaves_undone() {
 }
 
 #[test]
-fn a_stall_across_the_end_of_a_loop_is_of_the_loop_that_it_cut_off() {
+fn stall_across_loop_end_belongs_to_the_loop_it_cut_off() {
     // A server that does not answer cannot be asked for its counters at a loop's end, so that the next begins late.
     let stalled = || Stalled { phase: PhaseKind::Loop(1), cause: "stalled".to_owned(), since: Instant::now() };
     let mut watch = StallWatch { stalled: Some(stalled()), ..StallWatch::new(&plan(12.0, None)) };

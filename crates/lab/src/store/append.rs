@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_through_what_somebody_has_put_in_the_place_of_a_file() {
+    fn planted_file_is_never_written_through() {
         // A link `record.part` led every record into a file of its maker's choice, and `intervals.ndjson` every second.
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_replaced_keeps_its_owner_and_loses_the_right_to_run_as_that() {
+    fn replaced_file_keeps_its_owner_and_loses_setuid() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("library.json");
         fs::write(&path, "old").unwrap();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_file_is_replaced_whole_and_what_is_none_is_written_to() {
+    fn regular_file_is_replaced_whole_and_special_one_written_to() {
         let dir = tempfile::tempdir().unwrap();
         let (page, link) = (dir.path().join("page.html"), dir.path().join("link"));
         fs::write(&page, "old").unwrap();

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rumba_core::looks::{EngineCourse, Look};
+use rumba_core::engine_samples::{EngineSample, EngineTimeSeries};
 use rumba_core::record::Interval;
 use rumba_core::results::{Results, Trial};
 use serde::de::DeserializeOwned;
@@ -95,9 +95,9 @@ impl Following {
                     }
                     trial.intervals.extend(more.lines);
                 }
-                if let Ok(more) = read_on::<Look>(&self.path, &engine, &mut seen.engine) {
+                if let Ok(more) = read_on::<EngineSample>(&self.path, &engine, &mut seen.engine) {
                     if more.is_anew {
-                        trial.course = EngineCourse::default();
+                        trial.course = EngineTimeSeries::default();
                     }
                     // What there is no room for is told when the results are read as a whole.
                     more.lines.into_iter().all(|look| add_look(&mut trial.course, look));
@@ -123,7 +123,7 @@ impl Following {
                 directory: name.to_owned(),
                 record,
                 intervals: Vec::new(),
-                course: EngineCourse::default(),
+                course: EngineTimeSeries::default(),
             }),
         }
         // In the order of running: which of them were there first is a matter of luck.

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_of_runs_that_are_shown_as_one_have_numbers_of_their_own_that_end_as_their_directories_begin() {
+    fn merged_trials_get_unique_numbers_that_end_in_the_original() {
         let plans: Vec<(u32, Option<u32>)> =
             both().trials.iter().map(|trial| (trial.record.plan.number, trial.record.plan.loaded_by)).collect();
         let of_run = |by: u32| [1, 2, 3, 4].map(move |number| (by + number, (number > 1).then_some(by + 1)));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_the_load_and_the_trend_of_its_own_run_and_none_of_another() {
+    fn merged_row_has_load_and_trend_of_its_own_run_only() {
         let summary = rumba_statistics::summarise(&both());
         for (engine, rate, load) in [("null@A", 100.0, 1), ("null@B", 200.0, 1001)] {
             let row = summary.row(engine, 1).unwrap();

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rumba_core::looks::{EngineCourse, Look};
+use rumba_core::engine_samples::{EngineSample, EngineTimeSeries};
 use rumba_core::printable::shown;
 use rumba_core::record::{FORMAT, Interval, Record, Status};
 use rumba_core::results::{Results, Trial};
@@ -65,20 +65,20 @@ pub fn read(path: &Path) -> Result<Results, ReadError> {
 /// # Errors
 /// When the directory as a whole is no results directory.
 pub fn read_records(path: &Path) -> Result<Results, ReadError> {
-    read_with(path, |_, _, _| (Vec::new(), EngineCourse::default()))
+    read_with(path, |_, _, _| (Vec::new(), EngineTimeSeries::default()))
 }
 
 /// Reads what results have of a trial's seconds, and says what of it is damaged.
-type ReadSeconds = fn(&Path, &str, &mut Vec<String>) -> (Vec<Interval>, EngineCourse);
+type ReadSeconds = fn(&Path, &str, &mut Vec<String>) -> (Vec<Interval>, EngineTimeSeries);
 
-fn read_seconds(results: &Path, name: &str, missing: &mut Vec<String>) -> (Vec<Interval>, EngineCourse) {
+fn read_seconds(results: &Path, name: &str, missing: &mut Vec<String>) -> (Vec<Interval>, EngineTimeSeries) {
     let mut intervals = Vec::new();
     let add = |interval| {
         intervals.push(interval);
         true
     };
     read_lines(results, "intervals.ndjson", name, missing, add);
-    let mut course = EngineCourse::default();
+    let mut course = EngineTimeSeries::default();
     let mut has_room = true;
     read_lines(results, ENGINE, name, missing, |look| {
         has_room = add_look(&mut course, look);
@@ -95,7 +95,7 @@ fn read_seconds(results: &Path, name: &str, missing: &mut Vec<String>) -> (Vec<I
 const MOST_NUMBERS: usize = 1 << 27;
 
 /// Takes a look in, if there is room for it.
-pub(super) fn add_look(course: &mut EngineCourse, look: Look) -> bool {
+pub(super) fn add_look(course: &mut EngineTimeSeries, look: EngineSample) -> bool {
     let columns = course.columns.len() + look.debt.len() + look.counters.len() + 1;
     let has_room = columns.saturating_mul(course.at_s.len() + 1) <= MOST_NUMBERS;
     if has_room {

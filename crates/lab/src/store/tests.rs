@@ -5,8 +5,8 @@ use std::fs;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use rumba_core::engine_samples::EngineSample;
 use rumba_core::event::Event;
-use rumba_core::looks::Look;
 use rumba_core::record::{Interval, PhaseKind, Status, TrialPlan};
 use rumba_testkit::records::{self, trial_plan};
 
@@ -72,7 +72,7 @@ fn by_phase(log: &str) -> Vec<(String, Vec<f64>)> {
 }
 
 #[test]
-fn the_latency_log_says_which_phase_each_histogram_belongs_to_and_the_standard_reader_reads_it_still() {
+fn latency_log_names_phases_and_standard_reader_still_reads_it() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = writer(&dir.path().join("t"));
     let started = |phase| Event::PhaseStarted { phase, seconds: None, rows: None };
@@ -104,7 +104,7 @@ fn the_latency_log_says_which_phase_each_histogram_belongs_to_and_the_standard_r
 }
 
 #[test]
-fn a_trial_whose_process_is_gone_keeps_what_it_told_and_its_phase() {
+fn trial_of_a_dead_process_keeps_its_events_and_phase() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = writer(&dir.path().join("t"));
     writer.take(Event::PhaseStarted { phase: PhaseKind::Loop(2), seconds: Some(1.0), rows: None });
@@ -198,7 +198,7 @@ fn a_partial_run_is_read_and_what_is_missing_is_said() {
 }
 
 #[test]
-fn a_bad_byte_costs_the_second_that_it_is_in_and_the_line_is_said() {
+fn bad_byte_loses_only_its_second_and_its_line_is_reported() {
     // One of them once hid the whole trial: the file was read as text or not at all.
     let written = Written::new(7);
     let file = written.file("intervals.ndjson");
@@ -249,7 +249,7 @@ fn a_record_that_cannot_be_read_leaves_the_trial_its_intervals() {
 }
 
 #[test]
-fn a_damaged_experiment_is_said_because_its_claims_are_not_judged() {
+fn damaged_experiment_is_reported_as_claims_are_not_judged() {
     let written = Written::new(1);
     let toml = written.dir.path().join("experiment.toml");
     written.spoil(&toml, 1, "claim");
@@ -287,7 +287,7 @@ fn of_runs_that_claim_a_directory_at_once_one_has_it() {
 }
 
 #[test]
-fn names_of_the_same_second_differ_and_what_was_made_for_nothing_goes() {
+fn same_second_names_differ_and_unused_directories_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     let base = dir.path().join("results");
     let claims: Vec<Claim> = (0..50).map(|_| Claim::named(&base, "e").unwrap()).collect();
@@ -300,7 +300,7 @@ fn names_of_the_same_second_differ_and_what_was_made_for_nothing_goes() {
 }
 
 #[test]
-fn results_that_a_run_has_just_written_are_not_taken_by_one_that_looked_before() {
+fn results_just_written_are_not_taken_by_an_earlier_check() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("out");
     let mut claim = Claim::new(&path).unwrap();
@@ -352,13 +352,13 @@ fn who_follows_results_reads_what_has_come_and_nothing_twice() {
     assert_eq!(seconds(&following), 1);
 }
 
-fn look(at_s: f64, size_bytes: f64, reads: f64) -> Look {
+fn look(at_s: f64, size_bytes: f64, reads: f64) -> EngineSample {
     let counters = BTreeMap::from([("reads".to_owned(), reads), ("opened".to_owned(), 1.0)]);
-    Look { at_s, size_bytes: Some(size_bytes), debt: BTreeMap::new(), counters }
+    EngineSample { at_s, size_bytes: Some(size_bytes), debt: BTreeMap::new(), counters }
 }
 
 #[test]
-fn what_an_engine_was_seen_at_is_read_back_whole_though_the_file_has_what_changed() {
+fn engine_samples_stored_as_changes_are_read_back_whole() {
     let written = Written::new(1);
     let mut writer = writer(&written.file(""));
     let mut following = Following::open(written.dir.path()).unwrap();

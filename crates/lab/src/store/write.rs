@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use rumba_core::build::Build;
 use rumba_core::condition;
+use rumba_core::engine_samples::EngineSample;
 use rumba_core::event::Event;
-use rumba_core::looks::Look;
 use rumba_core::record::{PhaseKind, Record, Status, TrialPlan};
 use rumba_core::warning::Warning;
 
@@ -31,7 +31,7 @@ pub struct TrialWriter {
     latency: Append,
     engine: Append,
     /// What the engine's file says it was seen at last.
-    seen: Look,
+    seen: EngineSample,
     latency_begun: bool,
     started_s: f64,
 }
@@ -52,7 +52,7 @@ impl TrialWriter {
             intervals: Append::new(directory.join("intervals.ndjson")),
             latency: Append::new(directory.join("latency.hlog")),
             engine: Append::new(directory.join(ENGINE)),
-            seen: Look::default(),
+            seen: EngineSample::default(),
             latency_begun: false,
             started_s: now.as_millisecond() as f64 / 1e3,
             directory,

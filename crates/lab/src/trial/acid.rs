@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rumba_core::acid::{Acid, Found, Outcome, Promise, Recovery};
 use rumba_core::check::Check;
 use rumba_core::common::{Durability, Given};
-use rumba_core::engine::Place;
+use rumba_core::engine::ProcessLocation;
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, PhaseRecord};
@@ -99,7 +99,7 @@ impl Trial<'_> {
         let until = span.started() + Duration::from_secs_f64(seconds);
         self.follow(&mut span, &mut running, &ops, Some(until))?;
         let record = self.record(&span, PhaseKind::Crash, true, Vec::new());
-        if self.place != Place::Embedded {
+        if self.place != ProcessLocation::Embedded {
             self.instance.kill()?;
         }
         self.emit(Event::PhaseEnded(Box::new(record)));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_before_anything_was_acknowledged_is_told_as_one_that_shows_nothing() {
+    fn kill_before_any_acknowledgement_is_reported_as_no_evidence() {
         let of =
             |acknowledged| Recovery { acknowledged, lost: 0, examples: Vec::new(), damage: Vec::new(), open_s: 1.0 };
         assert_eq!(vacuous(&of(1)), None);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_log_a_kill_may_damage_the_data_and_with_one_the_trial_fails() {
+    fn kill_may_damage_unlogged_data_and_fails_a_logged_trial() {
         let check = |name: &str, wrong| Check { name: name.to_owned(), examined: 10, wrong, examples: Vec::new() };
         let found = || Found { checks: vec![check("holds", 0), check("does not", 3)], ..Found::default() };
         for durability in [Durability::Sync, Durability::NoSync].map(given) {

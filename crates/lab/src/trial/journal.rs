@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_noted_is_read_back_and_a_line_that_was_cut_short_is_not() {
+    fn journal_notes_are_read_back_except_a_truncated_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         let journal = FileJournal::create(&path).unwrap();

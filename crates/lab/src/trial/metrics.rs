@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_grows_per_operation_shrinks_below_zero_and_is_absent_where_a_size_is() {
+    fn growth_per_op_may_be_negative_and_is_absent_without_sizes() {
         let bytes = Metric::Value;
         assert_eq!(growth_bytes_per_op(&bytes(4096.0), &bytes(8192.0), 16), bytes(256.0));
         assert_eq!(growth_bytes_per_op(&bytes(8192.0), &bytes(4096.0), 16), bytes(-256.0));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_that_served_nothing_served_zero_a_second_and_one_that_was_not_to_has_no_rate() {
+    fn stalled_phase_has_rate_zero_and_non_serving_phase_has_none() {
         let rate = |phase, ops| {
             metrics(phase, ops, 4.0, 0, &Spent::default(), Err("gone".into()), Metric::default()).ops_per_s
         };
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_are_per_operation_and_absent_where_nobody_counts_them() {
+    fn statements_are_per_operation_and_absent_if_uncounted() {
         let [reads, writes, others] = statements_per_op([30, 0, 10], 10);
         assert_eq!([reads, writes, others].map(|metric| metric.value()), [Some(3.0), Some(0.0), Some(1.0)]);
         let [reads, ..] = statements_per_op([0; 3], 10);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hosts_cpu_is_the_trials_alone_without_harness_and_strangers() {
+    fn host_cpu_excludes_harness_and_other_processes() {
         let mut spent = Spent {
             cpu_s: Metric::Value(2.0),
             host_cpu_s: Metric::Value(5.0),
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_received_late_by_what_they_and_their_threads_waited() {
+    fn receive_lateness_sums_answer_waits_and_thread_run_delay() {
         let spent = Spent { client_run_delay_s: Metric::Value(0.002), ..Spent::default() };
         assert_eq!(receive_late_us_per_op(1_000_000, &spent, 100), Metric::Value(30.0));
         assert!(receive_late_us_per_op(1, &spent, 0).reason().unwrap().contains("no operations"));

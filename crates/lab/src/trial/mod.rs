@@ -5,14 +5,14 @@
 //! writes nothing itself, so that the process's meters see the engine alone.
 
 mod acid;
-mod asked;
 mod backlog;
 pub mod child;
+mod engine_sampler;
 mod journal;
 mod limited;
-mod looks;
 mod metrics;
 mod outbox;
+mod pending_stats;
 mod phases;
 mod remarks;
 mod room;
@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use rumba_core::engine::{Engine, Instance, Place, checks_assertions};
+use rumba_core::engine::{Engine, Instance, ProcessLocation, checks_assertions};
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
 use rumba_core::metric::Metric;
@@ -40,8 +40,8 @@ use crate::meter::{CpuRoll, Meters, Pulse, Role};
 use crate::run::Driving;
 
 pub use acid::Act;
-use asked::Asked;
-use looks::Looks;
+use engine_sampler::EngineSampler;
+use pending_stats::PendingStats;
 use sync::Synced;
 
 /// What a trial needs.
@@ -88,13 +88,13 @@ struct Trial<'a> {
     job: Job<'a>,
     bound: Arc<dyn Bound>,
     instance: Shared,
-    place: Place,
+    place: ProcessLocation,
     meters: Meters,
     roll: Arc<CpuRoll>,
     pulse: Pulse,
-    asked: Asked,
+    pending: PendingStats,
     /// Who looks at the engine while clients work.
-    looks: Option<Looks>,
+    sampler: Option<EngineSampler>,
     synced: Arc<Mutex<Synced>>,
     /// When this process began to open the instance.
     opens: Instant,
@@ -116,9 +116,9 @@ pub fn run(mut job: Job<'_>) {
             let place = instance.place();
             let meters = Meters::of(&place, job.data_dir, roll.clone());
             let phase = job.act.opens_in();
-            let (pulse, asked, synced) = (Pulse::start(&roll), Asked::default(), Arc::default());
+            let (pulse, pending, synced) = (Pulse::start(&roll), PendingStats::default(), Arc::default());
             let data_bytes = Metric::absent("nothing has been loaded yet");
-            let looks = None;
+            let sampler = None;
             let mut trial = Trial {
                 job,
                 bound,
@@ -127,8 +127,8 @@ pub fn run(mut job: Job<'_>) {
                 meters,
                 roll,
                 pulse,
-                asked,
-                looks,
+                pending,
+                sampler,
                 synced,
                 opens,
                 phase,
@@ -219,7 +219,7 @@ fn drivers(job: &mut Job<'_>, instance: &dyn Instance) -> Vec<(String, String)> 
     if job.plan.part != TrialPart::Run {
         conditions.push(("load driver".to_owned(), driving(run.load_clients)));
     }
-    if run.driver == DriverKind::Loops && place == Place::Embedded {
+    if run.driver == DriverKind::Loops && place == ProcessLocation::Embedded {
         (job.emit)(Event::Warning(Warning::new(
             "loops-embedded",
             "an event loop runs several clients of an embedded engine: they wait for each other, one operation at a time",

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_that_does_not_read_is_not_waited_for_and_misses_nothing() {
+    fn slow_reader_does_not_block_the_outbox_and_misses_nothing() {
         let (from, to) = io::pipe().unwrap();
         let mut outbox = Outbox::new(to.into()).unwrap();
         let message = "m".repeat(1000);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rumba_core::arrivals::Arrivals;
 use rumba_core::check::Check;
-use rumba_core::engine::{Instance, Place, Session};
+use rumba_core::engine::{Instance, ProcessLocation, Session};
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, QueueKind, RunPlan, TrialPart};
@@ -151,7 +151,7 @@ impl Trial<'_> {
         make: impl Fn(&dyn Bound, Session, ClientAddress) -> Result<Box<dyn Client>, EngineError> + Send + Sync + 'static,
     ) -> Result<Made, EngineError> {
         let driving = Driving::choose(self.job.plan.run.driver, &self.place, clients);
-        if self.place != Place::Embedded {
+        if self.place != ProcessLocation::Embedded {
             descriptors::allow(clients)?;
         }
         let (bound, instance) = (self.bound.clone(), self.instance.clone());
@@ -242,8 +242,8 @@ impl Trial<'_> {
                 Schedule::open(rate, queue(run, place), seed)
             }
             // An embedded engine's clients are never answered together.
-            (None, Place::Embedded) => Schedule::closed(seed),
-            (None, Place::Server { .. }) => Schedule::closed(seed).spread_over(run.warmup_s),
+            (None, ProcessLocation::Embedded) => Schedule::closed(seed),
+            (None, ProcessLocation::Server { .. }) => Schedule::closed(seed).spread_over(run.warmup_s),
         };
         match run.active_percent {
             Some(_) => schedule.with_active(run.active(self.job.plan.clients)),
@@ -373,10 +373,10 @@ pub(super) fn spans(run: &RunPlan) -> ((PhaseKind, f64), Vec<(PhaseKind, f64)>) 
 
 /// Who serves the arrivals. A client of a server waits for it, and another that is free can serve meanwhile; over an
 /// embedded engine, a client's thread is the engine's.
-pub(super) fn queue(run: &RunPlan, place: &Place) -> QueueKind {
+pub(super) fn queue(run: &RunPlan, place: &ProcessLocation) -> QueueKind {
     run.queue.unwrap_or(match place {
-        Place::Embedded => QueueKind::Client,
-        Place::Server { .. } => QueueKind::Shared,
+        ProcessLocation::Embedded => QueueKind::Client,
+        ProcessLocation::Server { .. } => QueueKind::Shared,
     })
 }
 

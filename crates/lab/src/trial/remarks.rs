@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rumba_core::engine::Place;
+use rumba_core::engine::ProcessLocation;
 use rumba_core::host_cpu::uncharged_cpu_s;
 use rumba_core::metric::Metric;
 use rumba_core::record::PhaseRecord;
@@ -26,8 +26,8 @@ const CLIENT_SHARE: f64 = 0.2;
 
 /// The warning that a server has files outside of its data directory: nobody looks at their size, and their device may be
 /// another.
-pub fn elsewhere(place: &Place) -> Option<Warning> {
-    let Place::Server { data_dir: Some(dir), .. } = place else { return None };
+pub fn elsewhere(place: &ProcessLocation) -> Option<Warning> {
+    let ProcessLocation::Server { data_dir: Some(dir), .. } = place else { return None };
     let links = links::leading_out(dir);
     let shown = |(link, to): &(PathBuf, PathBuf)| format!("{} leads to {}", name_in(dir, link), to.display());
     (!links.is_empty()).then(|| {
@@ -124,8 +124,8 @@ pub fn uncharged(loops: &PhaseRecord) -> Option<Warning> {
 }
 
 /// The warning that a server and its clients share the host's CPUs, and that the clients used many of them.
-pub fn shared_cpus(loops: &PhaseRecord, place: &Place) -> Option<Warning> {
-    if !matches!(place, Place::Server { pid: Some(_), .. }) {
+pub fn shared_cpus(loops: &PhaseRecord, place: &ProcessLocation) -> Option<Warning> {
+    if !matches!(place, ProcessLocation::Server { pid: Some(_), .. }) {
         return None;
     }
     client_share(loops, online_cpus()).map(|(cpus, client, server)| {
@@ -172,7 +172,7 @@ mod tests {
     fn a_log_on_another_device_is_told() {
         let dir = tempfile::tempdir().unwrap();
         let (data, wal) = (dir.path().join("data"), dir.path().join("wal"));
-        let server = Place::Server { pid: None, data_dir: Some(data.clone()) };
+        let server = ProcessLocation::Server { pid: None, data_dir: Some(data.clone()) };
         for made in [&data, &wal] {
             std::fs::create_dir(made).unwrap();
         }
@@ -183,7 +183,7 @@ mod tests {
             warning.message.contains(": pg_wal leads to ") && warning.undermines_metric("wkb_per_op"),
             "{warning:?}"
         );
-        assert_eq!(elsewhere(&Place::Embedded), None);
+        assert_eq!(elsewhere(&ProcessLocation::Embedded), None);
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(client_share(&loops, 4.0), None, "8 of 40 CPU seconds are no more than a fifth");
         loops.spent.client_cpu_s = Metric::Value(10.0);
         assert_eq!(client_share(&loops, 4.0), Some((4.0, 0.25, 0.5)));
-        assert_eq!(shared_cpus(&loops, &Place::Embedded), None, "an embedded engine works in its clients");
+        assert_eq!(shared_cpus(&loops, &ProcessLocation::Embedded), None, "an embedded engine works in its clients");
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_beyond_a_tenth_of_what_is_charged_is_told_strangers_left_out() {
+    fn uncharged_cpu_over_10_percent_is_warned_of_excluding_others() {
         let mut loops = phase(PhaseKind::Loops, 10.0);
         loops.spent.cpu_s = Metric::Value(10.0);
         loops.spent.harness_cpu_s = Metric::Value(0.5);

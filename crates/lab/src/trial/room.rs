@@ -1,6 +1,6 @@
 //! Whether there is room for the clients: looked at before the load, because what is found after it costs the load.
 
-use rumba_core::engine::{Instance, Place};
+use rumba_core::engine::{Instance, ProcessLocation};
 use rumba_core::error::EngineError;
 use rumba_core::record::TrialPart;
 
@@ -31,7 +31,7 @@ pub fn check(job: &Job<'_>, instance: &dyn Instance, kinds: usize) -> Result<(),
         if let Some((problem, remedy)) = refused {
             return Err(EngineError::failed("room for the clients", format!("{key}: {problem}; {remedy}")));
         }
-        if place != Place::Embedded {
+        if place != ProcessLocation::Embedded {
             descriptors::allow(number)?;
         }
     }

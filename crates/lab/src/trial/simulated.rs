@@ -87,9 +87,9 @@ impl Worker for MockEngine {
 }
 
 #[derive(Default)]
-struct Heard(Cell<Option<Wait>>);
+struct SimulatedDriver(Cell<Option<Wait>>);
 
-impl Driver for Heard {
+impl Driver for SimulatedDriver {
     fn wait(&self, wait: Wait) -> bool {
         self.0.set(Some(wait));
         true
@@ -105,7 +105,7 @@ struct Simulation {
     mock: Arc<Mock>,
     start: Instant,
     clock: RunClock,
-    heard: Rc<Heard>,
+    driver: Rc<SimulatedDriver>,
     clients: Vec<Option<Run>>,
     /// How often each has been polled: a timer of an earlier turn means nothing.
     turns: Vec<u64>,
@@ -133,8 +133,8 @@ impl Simulation {
         };
         let (clients, turns) = ((0..count).map(client).collect(), vec![0; count as usize]);
         let collector = Collector::new(vec![cells.clone()], OPS.len());
-        let (heard, timers) = (Rc::default(), Timers::default());
-        let mut all = Self { mock, start, clock, heard, clients, turns, timers, stop, collector, in_flight, queues };
+        let (driver, timers) = (Rc::default(), Timers::default());
+        let mut all = Self { mock, start, clock, driver, clients, turns, timers, stop, collector, in_flight, queues };
         (0..count as usize).for_each(|client| all.poll(client));
         all
     }
@@ -142,13 +142,13 @@ impl Simulation {
     fn poll(&mut self, client: usize) {
         let Some(run) = &mut self.clients[client] else { return };
         self.turns[client] += 1;
-        let _driven = drive_with(self.heard.clone());
+        let _driven = drive_with(self.driver.clone());
         match run.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(end) => {
                 end.unwrap();
                 self.clients[client] = None;
             }
-            Poll::Pending => match self.heard.0.take() {
+            Poll::Pending => match self.driver.0.take() {
                 Some(Wait::Until(time)) => self.timers.add(time, client, self.turns[client]),
                 other => panic!("{other:?}"),
             },
@@ -185,12 +185,12 @@ impl Simulation {
 }
 
 /// An interval: its phase, its bounds in milliseconds since the start, and its operations.
-type Told = (PhaseKind, u128, u128, u64);
+type IntervalSummary = (PhaseKind, u128, u128, u64);
 
 /// What comes of a run.
 #[derive(Debug, PartialEq)]
 struct Outcome {
-    intervals: Vec<Told>,
+    intervals: Vec<IntervalSummary>,
     /// The operations of each phase.
     phases: Vec<(PhaseKind, u64)>,
     /// The last phase with its tail.
@@ -249,7 +249,7 @@ fn is_near(ms: Option<f64>, expected: f64) -> bool {
 }
 
 #[test]
-fn a_closed_loop_has_exactly_the_operations_that_its_service_time_allows() {
+fn closed_loop_operations_match_the_service_time_exactly() {
     let closed = || run(&plan(), Simulation::new(4, Schedule::closed(7), None));
     let outcome = closed();
     let (warmup, one, two) = (PhaseKind::Warmup, PhaseKind::Loop(1), PhaseKind::Loop(2));
@@ -269,7 +269,7 @@ fn a_closed_loop_has_exactly_the_operations_that_its_service_time_allows() {
 }
 
 #[test]
-fn an_operation_that_does_not_come_back_is_open_at_the_end_with_what_it_has_taken() {
+fn unreturned_operation_is_open_at_end_with_its_elapsed_time() {
     let outcome = run(&plan(), Simulation::new(4, Schedule::closed(7), Some(2_501)));
     // The last client is in its 2,501st get from 2.5 s on; the others go on.
     let ops: Vec<u64> = outcome.intervals[8..].iter().map(|(.., ops)| *ops).collect();
@@ -282,7 +282,7 @@ fn an_operation_that_does_not_come_back_is_open_at_the_end_with_what_it_has_take
 }
 
 #[test]
-fn an_open_loops_arrivals_that_wait_for_a_stuck_client_count_as_not_begun() {
+fn arrivals_waiting_for_a_stuck_client_count_as_not_begun() {
     const RATE: f64 = 400.0;
     let schedule = Schedule::open(RATE, QueueKind::Shared, 7);
     // What must come of it, by hand: one client serves the arrivals in their order, each for a millisecond.
@@ -312,7 +312,7 @@ fn an_open_loops_arrivals_that_wait_for_a_stuck_client_count_as_not_begun() {
 }
 
 #[test]
-fn arrivals_follow_their_schedule_from_the_loops_start_whoever_serves_them() {
+fn arrivals_follow_schedule_from_loop_start_for_any_queue() {
     let points = vec![(0.0, 200.0), (1.0, 2000.0), (1.5, 0.0)];
     let arrivals = Arrivals { points, shape: RateShape::Step, period_s: None };
     let plan = RunPlan { rate: Some(arrivals.mean_rate(2.0)), arrivals: Some(arrivals), ..plan() };
@@ -344,7 +344,7 @@ fn clients_that_are_idle_when_a_burst_comes_serve_it_at_once() {
 }
 
 #[test]
-fn of_clients_that_are_mostly_idle_the_active_ones_serve_all_and_the_others_end_with_them() {
+fn active_clients_serve_all_and_idle_clients_end_with_them() {
     let closed = run(&plan(), Simulation::new(100, Schedule::closed(7).with_active(5), None));
     assert_eq!(closed.phases[1].1, 5 * 1000, "five clients, a get each millisecond");
     let schedule = Schedule::open(400.0, QueueKind::Client, 7).with_active(5);
@@ -354,7 +354,7 @@ fn of_clients_that_are_mostly_idle_the_active_ones_serve_all_and_the_others_end_
 }
 
 #[test]
-fn the_search_for_the_highest_rate_finds_the_limit_that_queueing_arithmetic_gives_within_three_percent() {
+fn rate_search_finds_the_queueing_limit_within_3_percent() {
     const CLIENTS: u32 = 4;
     let limit_ms = 4.0;
     let search = Search { percentile: Percentile::P99, limit_ms };

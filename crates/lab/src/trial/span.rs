@@ -11,8 +11,8 @@ use rumba_core::record::{Interval, PhaseKind, PhaseRecord, Spent, Suspension};
 use rumba_core::statements::StatementTotals;
 use rumba_core::workload::Ops;
 
-use super::asked::{Answer, debt};
 use super::metrics::{growth_bytes_per_op, iops_used_percent, metrics, receive_late_us_per_op, statements_per_op};
+use super::pending_stats::{Answer, debt};
 use super::suspended::{both, empty, pieces};
 use super::{Halt, Step, Trial, remarks};
 use crate::meter::{DiskSize, Reading, Strangers, ThreadSwitches, allocated, data_dir};

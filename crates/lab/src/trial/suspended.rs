@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_or_a_twentieth_of_a_phase_suspends_it_and_less_does_not() {
+    fn lost_second_or_twentieth_suspends_a_phase_and_less_does_not() {
         let is_suspended = |lost, seconds, planned| weigh(seen(lost), seconds, planned, 0.0).is_some();
         assert!(is_suspended(1.0, 121.0, Some(120.0)) && !is_suspended(0.9, 120.0, Some(120.0)));
         assert!(is_suspended(0.3, 5.0, Some(5.0)) && !is_suspended(0.2, 5.0, Some(5.0)));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_lasts_longer_than_planned_is_suspended_whatever_was_seen() {
+    fn overlong_loop_is_suspended_even_if_no_gap_was_seen() {
         let cause = weigh(None, 58.0, Some(5.0), 2.0).unwrap().cause;
         assert!(cause.starts_with("it lasted 58.0 s, and 5 s were planned"), "{cause}");
         assert_eq!(weigh(None, 5.2, Some(5.0), 0.0), None);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_told_second_by_second_and_what_was_counted_is_told_where_somebody_ran() {
+    fn gap_is_reported_per_second_with_counts_where_others_ran() {
         assert_eq!(divided(4_050, 400, 4_000), (vec![(1_000, 600), (1_000, 1_000), (1_000, 1_000), (1_050, 1_000)], 0));
         let (told, counted) = divided(3_900, 0, 3_000);
         assert_eq!((told.len(), counted), (4, 3), "it was stopped as the second began");

@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use rumba_core::engine::{Gauge, Place};
+use rumba_core::engine::{Gauge, ProcessLocation};
 use rumba_core::error::EngineError;
 use rumba_core::warning::Warning;
 
@@ -36,8 +36,8 @@ impl Synced {
     ///
     /// # Errors
     /// When the device refuses.
-    pub fn sync(&mut self, place: &Place, own: &Path) -> Result<(), EngineError> {
-        let embedded = *place == Place::Embedded;
+    pub fn sync(&mut self, place: &ProcessLocation, own: &Path) -> Result<(), EngineError> {
+        let embedded = *place == ProcessLocation::Embedded;
         let dir = match data_dir(place, own) {
             Ok(dir) => dir,
             Err(reason) => {
@@ -103,8 +103,8 @@ pub fn host_dirty() -> Option<Gauge> {
 mod tests {
     use super::*;
 
-    fn server(data_dir: Option<&Path>) -> Place {
-        Place::Server { pid: None, data_dir: data_dir.map(Path::to_owned) }
+    fn server(data_dir: Option<&Path>) -> ProcessLocation {
+        ProcessLocation::Server { pid: None, data_dir: data_dir.map(Path::to_owned) }
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
         let mut synced = Synced::default();
         synced.sync(&server(Some(dir.path())), Path::new("/nowhere")).unwrap();
         assert!(synced.open.is_empty() && synced.warning().is_none());
-        synced.sync(&Place::Embedded, dir.path()).unwrap();
+        synced.sync(&ProcessLocation::Embedded, dir.path()).unwrap();
         assert_eq!(synced.open.len(), 1, "a close would take the engine's own locks away");
     }
 

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn every_level_must_be_written_once_over_and_the_last_by_a_tenth() {
+    fn each_level_must_be_rewritten_once_and_the_last_by_a_tenth() {
         let start = tree(100.0, 500.0);
         assert_eq!(
             levels_lacking(&start, &tree(104.0, 504.0), None),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_that_counts_all_compactions_together_is_held_to_their_sum() {
+    fn engine_with_one_compaction_counter_is_held_to_the_level_sum() {
         let tree = |written| gauges(&[("level1_bytes", 8.0), ("level2_bytes", 80.0), (COMPACTED, written)]);
         assert_eq!(levels_lacking(&tree(50.0), &tree(65.0), Some(900.0 * MIB)).len(), 1);
         assert_eq!(levels_lacking(&tree(50.0), &tree(66.0), Some(0.0)), [""; 0]);
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_that_tells_levels_and_no_compactions_is_not_taken_for_a_steady_one() {
+    fn levels_without_compaction_counters_are_not_taken_as_steady() {
         let uncounted = gauges(&[("level0_bytes", 1.0), ("level1_bytes", 8.0), ("level2_bytes", 80.0)]);
         assert_eq!(levels_lacking(&uncounted, &uncounted, None), [""; 0], "nothing is known");
         let warning = levels_unknown(&uncounted, &uncounted).unwrap();
@@ -375,7 +375,7 @@ mod tests {
     /// RocksDB without its statistics was aged for 31 s, in which the device took 107 MB, its log's among them: half of
     /// what its levels held, the last counted by a tenth.
     #[test]
-    fn levels_have_not_passed_while_the_device_has_not_taken_as_much_whoever_counts_compactions() {
+    fn levels_pass_only_after_the_device_has_written_as_much() {
         let uncounted = gauges(&[("level0_bytes", 5.0), ("level1_bytes", 8.0), ("level2_bytes", 80.0)]);
         let found = |served_mib: f64| {
             let mut warm = Warm::new(Levels::Since(uncounted.clone()), 10.0);
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_that_are_worth_too_few_for_an_interval_end_the_warmup_and_nothing_is_said_of_them() {
+    fn too_few_effective_seconds_end_warmup_without_a_finding() {
         let sways = |second: u64| (1000.0 + 300.0 * (second as f64 * 0.42).sin()) as u64;
         assert_eq!(warmed(sways, 40).found(&[]), Found::default());
     }

@@ -15,7 +15,7 @@ fn facts(enforcement: &Enforcement) -> DeviceFacts {
 
 #[test]
 #[needs(LoopDevice, StorageRates)]
-fn the_backing_decides_neither_read_ahead_nor_whether_the_device_turns() {
+fn backing_changes_neither_read_ahead_nor_rotational_flag() {
     let host = Host::new();
     let mut conditions = Vec::new();
     for backing in [Backing::Tmpfs, Backing::File] {
@@ -59,7 +59,7 @@ fn backing_file(enforcement: &Enforcement) -> Option<String> {
 /// Two containers that share the host's loop devices have volumes of one path, each in its own file system.
 #[test]
 #[needs(LoopDevice, StorageRates)]
-fn the_device_of_a_volume_of_the_same_path_elsewhere_is_left_alone() {
+fn device_of_same_path_in_another_filesystem_is_left_alone() {
     let host = Host::new();
     let own = host.begin(&storage_alone(small(Backing::Tmpfs)));
     let before = backing_file(&own);

@@ -50,7 +50,12 @@ struct Judged<'a> {
     unequal: &'a [Unequal],
 }
 
-impl Judged<'_> {
+impl<'a> Judged<'a> {
+    /// The condition that differs and that its metric depends on.
+    fn unequal_in(self) -> Option<&'a Unequal> {
+        self.unequal.iter().find(|unequal| unequal.is_said_of(&self.ratio.metric))
+    }
+
     /// Whether it is about whole operations rather than a percentile of one type.
     fn is_whole(&self) -> bool {
         operation(&self.ratio.metric).is_none()
@@ -208,11 +213,15 @@ impl<'a> Against<'a> {
                 self.baseline,
                 quantity(&first.ratio.metric)
             ),
-            _ => format!("{} {}", first.row.engine, said(first, self.baseline)),
+            _ => format!("{} {}", first.row.engine, predicate(&first.ratio.metric, first.value, self.baseline)),
         };
+        let unequal = [Some(first), second].map(|judged| judged.and_then(Judged::unequal_in));
+        // A condition that both depend on is named once, after both.
+        text += &unequal[0].filter(|_| unequal[0] != unequal[1]).map(against).unwrap_or_default();
         if let Some(second) = second {
-            text += &format!(" and {}", said(second, "it"));
+            text += &format!(" and {}", predicate(&second.ratio.metric, second.value, "it"));
         }
+        text += &unequal[1].map(against).unwrap_or_default();
         if is_first {
             text += &format!(", with {}", self.with_clients());
         }
@@ -341,11 +350,8 @@ fn certainty(change: Change) -> u8 {
     }
 }
 
-fn said(judged: Judged<'_>, baseline: &str) -> String {
-    let metric = &judged.ratio.metric;
-    let unequal = judged.unequal.iter().find(|unequal| unequal.is_said_of(metric));
-    let unequal = unequal.map(|unequal| format!(" (with {})", unequal.against())).unwrap_or_default();
-    predicate(metric, judged.value, baseline) + &unequal
+fn against(unequal: &Unequal) -> String {
+    format!(" (with {})", unequal.against())
 }
 
 impl<'a> Headline<'a> {

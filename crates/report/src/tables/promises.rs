@@ -10,14 +10,14 @@ use super::grid::Grid;
 const AFTER_KILL: [&str; 5] = ["durability", "acked", "lost", "wrong", "open s"];
 
 /// What is known of an engine at a number of clients, over its repeats.
-struct Kept<'a> {
+struct AcidRow<'a> {
     engine: &'a str,
     durability: String,
     clients: u32,
     records: Vec<&'a Record>,
 }
 
-impl Kept<'_> {
+impl AcidRow<'_> {
     /// The worst that a repeat saw of a promise.
     fn worst(&self, short: &str) -> Option<&Promise> {
         let all = self.records.iter().flat_map(|record| record.promises());
@@ -59,8 +59,8 @@ fn wrong(phase: &PhaseRecord, recovery: &Recovery) -> u64 {
     (recovery.damage.len() + phase.checks.iter().filter(|check| check.wrong > 0).count()) as u64
 }
 
-fn engines(results: &Results) -> Vec<Kept<'_>> {
-    let mut engines: Vec<Kept<'_>> = Vec::new();
+fn engines(results: &Results) -> Vec<AcidRow<'_>> {
+    let mut engines: Vec<AcidRow<'_>> = Vec::new();
     for record in results.trials.iter().map(|trial| &trial.record) {
         if record.promises().next().is_none() && record.recovery().is_none() {
             continue;
@@ -70,7 +70,7 @@ fn engines(results: &Results) -> Vec<Kept<'_>> {
             Some(kept) => kept.records.push(record),
             None => {
                 let durability = record.plan.given_durability().to_string();
-                engines.push(Kept { engine, durability, clients, records: vec![record] });
+                engines.push(AcidRow { engine, durability, clients, records: vec![record] });
             }
         }
     }

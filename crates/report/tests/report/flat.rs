@@ -20,7 +20,7 @@ fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
 }
 
 #[test]
-fn every_figure_is_a_row_that_a_program_finds_with_its_unit_or_the_reason_of_its_absence() {
+fn every_metric_is_a_csv_row_with_unit_or_absence_reason() {
     let results = sample();
     let summary = summarise(&results);
     let rows = rows(&report_csv(&results, &summary));
@@ -84,7 +84,7 @@ fn a_repeat_that_is_in_no_median_says_why_in_each_of_its_rows() {
 
 /// All of its phases came to their ends, and its row's median is without it.
 #[test]
-fn a_repeat_that_was_not_verified_is_left_out_by_whoever_filters_for_it() {
+fn unverified_repeat_is_marked_left_out_for_csv_filters() {
     let mut results = results(&[LSM], FOUR);
     let record = &mut results.trials[1].record;
     (record.status, record.plan.run.verify) = (Status::Interrupted, true);

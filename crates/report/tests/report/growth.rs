@@ -81,7 +81,7 @@ fn what_was_freed_is_below_zero_in_the_unit_of_its_size() {
 }
 
 #[test]
-fn what_is_not_known_of_the_growth_is_a_dash_with_the_reason_and_no_zero() {
+fn unknown_growth_is_a_dash_with_reason_and_not_zero() {
     let mut results = rated();
     *drained_bytes(&mut results, 1) = Metric::absent("the data is elsewhere");
     assert_eq!(growth(&results)[2..], ["- - lmdb", "- B/un, MB/8h of lmdb: the data is elsewhere"]);
@@ -95,7 +95,7 @@ fn what_is_not_known_of_the_growth_is_a_dash_with_the_reason_and_no_zero() {
 
 /// Then what it holds back is not on disk when the drain has ended.
 #[test]
-fn a_growth_has_the_letter_of_the_debt_that_no_drain_pays_and_a_rate_has_not() {
+fn growth_has_the_mark_of_undrained_writes_and_rate_has_not() {
     let mut results = rated();
     results.trials[0].record.warnings = vec![Warning::new("debt-unpaid", "64 MiB are held back", "write more")];
     let text = printed(&results);

@@ -63,7 +63,7 @@ fn a_partial_run_and_an_empty_one_still_make_a_page() {
 }
 
 #[test]
-fn a_load_is_shown_behind_the_trials_that_started_from_it_with_each_number_of_clients() {
+fn load_is_shown_with_each_client_count_that_started_from_it() {
     use rumba_core::record::{PhaseKind, TrialPart};
     let mut results = results(&[LSM], Plan { clients: &[1, 16], repeats: 1, loops: 2, loop_s: 10 });
     let mut load = results.trials[0].clone();

@@ -43,14 +43,14 @@ fn regenerate_schema() {
 }
 
 #[test]
-fn each_schema_has_an_id_of_its_own_that_names_the_format_and_no_place() {
+fn each_json_schema_id_names_the_format_and_no_location() {
     let ids: Vec<Value> = schemas().into_iter().map(|(_, schema)| schema["$id"].clone()).collect();
     assert_eq!(ids, ["report", "compare", "history", "detect"].map(|name| format!("urn:rumba:schema:{name}:1")));
 }
 
 /// Of an existing server nobody knows what a commit promised then.
 #[test]
-fn records_that_do_not_say_whether_clients_ask_for_the_durability_are_read() {
+fn records_without_client_durability_flag_are_read() {
     let mut plan = serde_json::to_value(&sample().trials[0].record.plan).unwrap();
     assert_eq!(plan["facts"].as_object_mut().unwrap().remove("clients_ask_durability"), Some(false.into()));
     let mut plan: TrialPlan = serde_json::from_value(plan).unwrap();
@@ -60,7 +60,7 @@ fn records_that_do_not_say_whether_clients_ask_for_the_durability_are_read() {
 }
 
 #[test]
-fn a_setting_that_overrules_a_common_one_is_found_by_its_stable_name_and_read_again() {
+fn overriding_setting_has_a_stable_json_name_and_is_read_back() {
     let mut results = sample();
     let facts = results.trials[0].record.plan.facts.as_mut().unwrap();
     let (pool, flush) = (Own::new("pool", Some(1 << 30)), Own::new("flush", None));
@@ -92,7 +92,7 @@ fn a_comparison_follows_its_schema_and_a_changed_one_does_not() {
 
 /// Whoever kept one of a version that did not say it.
 #[test]
-fn a_comparison_that_does_not_say_whether_its_rows_took_turns_is_read_and_allows_for_the_host() {
+fn comparison_without_turn_flag_is_read_with_drift_allowance() {
     let comparison = in_turns(&sample(), &sample());
     let mut document = comparison_json(&comparison, &[]);
     assert_eq!(serde_json::from_value::<Comparison>(document.clone()).unwrap(), comparison);
@@ -118,7 +118,7 @@ fn real_output_follows_the_schema_and_a_changed_one_does_not() {
 }
 
 #[test]
-fn a_program_finds_engine_status_phases_and_metrics_by_their_stable_names() {
+fn engine_status_phases_and_metrics_have_stable_json_names() {
     let results = sample();
     let document = json(&results, &summarise(&results), None);
     assert_eq!(document["experiment"], "synthetic-sample");
@@ -147,7 +147,7 @@ fn a_program_finds_engine_status_phases_and_metrics_by_their_stable_names() {
 }
 
 #[test]
-fn a_server_its_source_and_its_cpu_are_found_by_their_stable_names() {
+fn server_source_and_cpu_have_stable_json_names() {
     let results = servers();
     let document = json(&results, &summarise(&results), None);
     let trial = &document["trials"][0];

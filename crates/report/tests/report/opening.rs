@@ -22,7 +22,7 @@ fn told(results: &Results) -> Opening {
 }
 
 #[test]
-fn what_is_decided_is_called_sure_with_its_factor_and_its_repeats() {
+fn decided_result_is_called_sure_with_factor_and_repeats() {
     let Opening { found, undecided, .. } = told(&results(&[BTREE, LSM], FOUR));
     let wanted = "rocksdb.none does 48% more operations per second than wiredtiger.snappy and writes 1/8.1 as much per \
                   operation as it, with 16 clients (4 repeats, each from its own load): sure.";
@@ -51,7 +51,7 @@ fn each_engine_has_a_sentence_with_throughput_first() {
 
 /// A run that was interrupted has fewer repeats, or none, of its largest number of clients.
 #[test]
-fn the_sentences_are_of_a_number_of_clients_that_every_engine_finished() {
+fn opening_uses_a_client_count_that_every_engine_finished() {
     let mut results = results(&[BTREE, LSM], Plan { clients: &[1, 16], ..FOUR });
     assert!(told(&results).found.contains(", with 16 clients ("));
     results.trials.retain(|trial| trial.record.plan.engine.name != LSM.name || trial.record.plan.clients == 1);
@@ -61,7 +61,7 @@ fn the_sentences_are_of_a_number_of_clients_that_every_engine_finished() {
 
 /// The noise of another engine stood in the sentence.
 #[test]
-fn the_noise_is_that_of_the_pair_and_too_much_of_it_is_called_so() {
+fn noise_is_that_of_the_pair_and_excess_noise_is_named() {
     let with_noise = |of_lsm: [f64; 4], of_far: [f64; 4]| {
         const FAR: Shape = Shape { name: "far", ..COPY_ON_WRITE };
         let mut results = results(&[BTREE, LSM, FAR], FOUR);
@@ -139,7 +139,7 @@ fn of_two_engines_that_are_one_nothing_is_found_but_that() {
 const NOISE: [f64; 4] = [1.0, 3.0, 1.5, 2.0];
 
 #[test]
-fn a_percentile_of_a_main_operation_or_a_small_figure_that_is_not_decided_is_told() {
+fn undecided_main_percentile_or_small_metric_is_reported() {
     let mut results = results(&[BTREE, LSM], FOUR);
     let noise = |record: &rumba_core::record::Record| NOISE[record.plan.repeat as usize - 1];
     for record in results.trials.iter_mut().map(|trial| &mut trial.record) {
@@ -323,7 +323,7 @@ fn the_cache_of_an_existing_server_is_not_known() {
 
 /// What is common was told of both, and the two were taken to have been given the same.
 #[test]
-fn what_a_setting_of_an_engines_own_asks_for_is_told_with_its_name_in_place_of_what_is_common() {
+fn engine_setting_is_named_in_place_of_the_common_one() {
     let mut results = results(&[BTREE, LSM], FOUR);
     let plain = told(&results).conditions;
     assert!(plain.contains(" · cache 160.0 MiB · durability no-sync"), "{plain}");
@@ -353,7 +353,7 @@ fn set_up(results: &mut Results, of: impl Fn(&str, &mut EngineConfig, &mut Engin
 
 /// One had 80 MiB of cache, and the other the same and 400 MiB of page cache: the page called it the winner.
 #[test]
-fn engines_that_had_the_same_cache_and_not_the_same_memory_are_ranked_by_size_alone() {
+fn same_cache_with_different_memory_is_ranked_by_size_alone() {
     let mut results = results(&[BTREE, LSM, COPY_ON_WRITE], FOUR);
     let fixed = |name: &str, engine: &mut EngineConfig, facts: &mut EngineFacts| {
         facts.reads = Some(if name == BTREE.name { Reads::Direct } else { Reads::Buffered });
@@ -391,7 +391,7 @@ fn two_engines_that_may_not_be_ranked_at_all_are_said_not_to_be() {
 
 /// "286 MB instead of 879, sure" compared zstd with none.
 #[test]
-fn a_sentence_about_sizes_or_bytes_names_a_different_compression() {
+fn sentence_on_sizes_or_bytes_names_different_compression() {
     let mut results = results(&[BTREE, LSM], FOUR);
     set_up(&mut results, |name, _, facts| {
         facts.compression = Some(if name == BTREE.name { "snappy" } else { "none" }.to_owned());
@@ -409,7 +409,7 @@ fn a_sentence_about_sizes_or_bytes_names_a_different_compression() {
 
 /// What the experiment has was told, and engines were taken to promise the same or not by it.
 #[test]
-fn the_durability_of_an_existing_server_is_known_where_its_clients_ask_for_it() {
+fn existing_server_durability_is_known_if_clients_request_it() {
     let of = |clients_ask_durability: bool| {
         let mut results = results(&[BTREE, LSM], FOUR);
         for plan in results.trials.iter_mut().map(|trial| &mut trial.record.plan) {
@@ -427,7 +427,7 @@ fn the_durability_of_an_existing_server_is_known_where_its_clients_ask_for_it() 
 
 /// Its last whole loop stands in the tables, and takes nothing from what is known of the others.
 #[test]
-fn an_engine_that_came_to_no_end_is_neither_the_base_nor_the_best_and_is_named() {
+fn unfinished_engine_is_named_and_neither_base_nor_best() {
     let mut results = results(&[COPY_ON_WRITE, BTREE, LSM], FOUR);
     for record in results.trials.iter_mut().map(|trial| &mut trial.record) {
         if record.plan.engine.name == COPY_ON_WRITE.name {

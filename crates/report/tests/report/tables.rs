@@ -46,7 +46,7 @@ fn what_a_kill_left_has_a_row_for_each_durability() {
 
 /// Its transactions are made to meet, though nobody kills it.
 #[test]
-fn beside_the_promises_of_an_existing_server_its_durability_is_not_known() {
+fn existing_server_guarantees_show_durability_as_unknown() {
     let mut results = proof();
     for record in results.trials.iter_mut().map(|trial| &mut trial.record) {
         record.plan.engine.server = Some("mysql://me@host/lab".to_owned());
@@ -99,7 +99,7 @@ fn what_verdicts_generalise_over_is_told_wherever_they_are() {
 }
 
 #[test]
-fn the_change_that_repeats_share_is_told_with_what_it_says_where_there_are_three() {
+fn shared_change_of_repeats_is_explained_from_three_repeats_on() {
     let of = |repeats| printed(&results(&[BTREE], Plan { repeats, loop_s: 20, ..SHORT }));
     assert!(!of(2).contains("Change over the loops"), "two have no interval");
     let told = of(3);
@@ -111,7 +111,7 @@ fn the_change_that_repeats_share_is_told_with_what_it_says_where_there_are_three
 }
 
 #[test]
-fn loops_of_which_nobody_can_tell_whether_they_were_steady_are_a_note_in_tables_json_and_page() {
+fn undecided_steadiness_is_a_note_in_tables_json_and_page() {
     let told = results(&[LSM], SHORT);
     let summary = summarise(&told);
     let why = "rocksdb.none, 16 clients, repeat 1: whether the loops were steady (within 10%) is undecided: KB written";
@@ -151,7 +151,7 @@ fn what_all_repeats_share_is_said_of_no_single_one() {
 }
 
 #[test]
-fn how_often_verdicts_of_headlines_and_of_details_err_stands_below_the_ratios() {
+fn error_rates_of_verdicts_are_printed_below_the_ratios() {
     let told =
         "each verdict of a headline metric, as these are, errs in at most 5% of cases; those of all other metrics";
     assert!(printed(&sample()).contains(told));
@@ -160,7 +160,7 @@ fn how_often_verdicts_of_headlines_and_of_details_err_stands_below_the_ratios() 
 }
 
 #[test]
-fn beside_the_baseline_stand_the_operations_whose_percentile_carries_a_verdict_and_no_other() {
+fn baseline_lists_only_operations_whose_percentile_is_judged() {
     let with_rare_updates_from = |clients: u32| {
         let mut results = results(&[LSM, BTREE], Plan { clients: &[1, 16], ..SHORT });
         let records = results.trials.iter_mut().map(|trial| &mut trial.record);
@@ -266,7 +266,7 @@ fn nothing_at_all_is_still_a_report() {
 
 /// A rate alone does not say how many were rolled back or given up beside it.
 #[test]
-fn what_was_undone_on_purpose_and_what_was_given_up_is_counted_apart_from_the_operations() {
+fn rollbacks_and_give_ups_are_counted_apart_from_operations() {
     const HEADING: &str = "\nApart from the operations of the loops, all repeats\n";
     let mut results = results(&[LSM, BTREE], Plan { repeats: 2, ..SHORT });
     assert!(!printed(&results).contains(HEADING), "there is neither");
@@ -309,7 +309,7 @@ fn the_worst_warnings_come_first_and_the_rest_are_counted() {
 }
 
 #[test]
-fn a_warning_stands_beside_the_figure_that_it_undermines_and_beside_no_other() {
+fn warning_mark_is_next_to_the_figure_it_undermines_only() {
     let text = printed(&warned());
     let section = |title: &str| text.split_once(title).unwrap().1.split("\n\n").next().unwrap().to_owned();
     let cost = section("\nCost per operation\n");
@@ -372,7 +372,7 @@ fn from_one_load() -> Results {
 }
 
 #[test]
-fn a_load_that_several_numbers_of_clients_started_from_is_shown_once() {
+fn load_shared_by_several_client_counts_is_shown_once() {
     let results = from_one_load();
     let text = printed(&results);
     let rows = |title: &str| {
@@ -391,7 +391,7 @@ fn a_load_that_several_numbers_of_clients_started_from_is_shown_once() {
 }
 
 #[test]
-fn main_operations_have_columns_by_their_workloads_own_names_and_others_have_none() {
+fn main_operations_get_columns_named_by_their_workload() {
     let mut results = results(&[LSM], SHORT);
     let heads = |text: &str| -> Vec<String> {
         let head = text.lines().find(|line| line.trim_start().starts_with("tps")).unwrap();
@@ -422,7 +422,7 @@ fn the_null_engine_and_broken_data_win_nothing() {
 }
 
 #[test]
-fn engines_that_the_exact_test_does_not_tell_apart_share_the_verdict() {
+fn engines_not_separated_by_exact_test_share_the_verdict() {
     let mut results = results(&[LSM, LSM_ZSTD], Plan { repeats: 4, ..SHORT });
     for (trial, rate) in results.trials.iter_mut().zip([100.0, 99.0, 110.0, 105.0, 104.0, 101.0, 106.0, 102.0]) {
         for phase in &mut trial.record.phases {
@@ -430,7 +430,7 @@ fn engines_that_the_exact_test_does_not_tell_apart_share_the_verdict() {
         }
     }
     let text = printed(&results);
-    assert!(text.contains("rocksdb.none (105/s; not told apart: rocksdb.zstd)"), "{text}");
+    assert!(text.contains("rocksdb.none (105/s; no significant difference: rocksdb.zstd)"), "{text}");
     assert!(!text.split("\nLoad").next().unwrap().contains("seen once"), "{text}");
 }
 
@@ -444,7 +444,7 @@ fn a_percent_is_no_victory_and_noise_is_no_measure() {
         }
     }
     let text = printed(&results);
-    assert!(text.contains("rocksdb.none (100/s; seen once; not told apart: wiredtiger.snappy)"), "{text}");
+    assert!(text.contains("rocksdb.none (100/s; seen once; no significant difference: wiredtiger.snappy)"), "{text}");
     let why = "r/t of rocksdb.none, wiredtiger.snappy: the baseline's figure is below 0.01, too small to divide by";
     assert!(text.contains(why), "{text}");
 }
@@ -473,7 +473,7 @@ fn two_runs_side_by_side() {
 }
 
 #[test]
-fn a_comparison_opens_with_what_changed_of_each_engine_and_keeps_details_for_those_who_ask() {
+fn comparison_opens_with_changes_and_shows_details_on_request() {
     let plan = Plan { repeats: 4, ..SHORT };
     let mut faster = LSM;
     faster.ops_per_s *= 1.2;
@@ -546,7 +546,7 @@ fn a_repeat_with_broken_data_is_named_and_decides_nothing() {
 }
 
 #[test]
-fn a_repeat_that_was_killed_in_its_verification_is_not_said_to_have_broken_data() {
+fn repeat_killed_in_verification_is_not_reported_as_broken_data() {
     let mut results = results(&[LSM, BTREE, COPY_ON_WRITE], Plan { repeats: 4, ..SHORT });
     let killed = &mut results.trials[3].record;
     killed.phases.retain(|phase| phase.phase != PhaseKind::Verify);

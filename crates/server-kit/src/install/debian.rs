@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_archive_is_not_taken_for_its_security_updates_nor_for_a_stranger() {
+    fn security_or_foreign_source_is_not_taken_as_main_archive() {
         let told = "Elsewhere|Elsewhere|http://a.example/node\nDebian|Debian-Security|http://b.example/debian-security\n\
                     Debian|Debian|http://c.example/debian/\n";
         assert_eq!(main_archive(told).as_deref(), Some("http://c.example/debian/"));

@@ -8,7 +8,7 @@ use rumba_core::metric::Class;
 use rumba_core::ratio::SAME_MARGIN;
 
 use super::language::{Number, Operator, Relation, Truth};
-use super::names::Asked;
+use super::names::MetricRef;
 
 /// The values that a number may have; an end that it never reaches is open.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,7 +77,7 @@ impl Range {
 
 /// What a figure may be. Data can shrink; a count, bytes and reads can be zero; time, CPU, throughput and sizes of what ran
 /// cannot.
-fn figure(asked: &Asked) -> Range {
+fn figure(asked: &MetricRef) -> Range {
     if asked.metric.contains("growth_bytes") {
         return ANY;
     }

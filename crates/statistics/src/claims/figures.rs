@@ -8,7 +8,7 @@ use rumba_core::metric::Metric;
 use rumba_core::starts::Starts;
 
 use super::language::{Number, Operator, Truth};
-use super::names::Asked;
+use super::names::MetricRef;
 use crate::validity::{Read, without_drain};
 
 /// Why an expression has no value.
@@ -82,7 +82,7 @@ impl<'a> Figures<'a> {
         }
     }
 
-    fn figure(self, asked: &Asked, which: Which) -> Result<f64, Absent> {
+    fn figure(self, asked: &MetricRef, which: Which) -> Result<f64, Absent> {
         let absent = |why: &str| format!("absent because {} of {}: {why}", asked.metric, asked.engine);
         let row = self.row((&asked.engine, asked.clients)).ok_or_else(|| absent("it has not run"))?;
         let (phase, figure) = find(row, asked).map_err(|why| absent(&why))?;
@@ -100,12 +100,12 @@ impl<'a> Figures<'a> {
     }
 }
 
-fn part_of(asked: &Asked) -> Part {
+fn part_of(asked: &MetricRef) -> Part {
     if asked.load { Part::Load } else { Part::Run }
 }
 
 /// A figure, and the phase whose repeats it has values of.
-fn find<'a>(row: &'a Row, asked: &Asked) -> Result<(&'a PhaseFigures, &'a Figure), String> {
+fn find<'a>(row: &'a Row, asked: &MetricRef) -> Result<(&'a PhaseFigures, &'a Figure), String> {
     let part = part_of(asked);
     let none = || row.why_suspended(part).unwrap_or_else(|| "no repeat came to its end".to_owned());
     let phase = row.part(part).ok_or_else(none)?;
@@ -134,7 +134,7 @@ pub fn rows_of<'a>(numbers: impl IntoIterator<Item = &'a Number>) -> BTreeSet<Ke
 }
 
 /// The figures that an expression reads.
-fn figures_of(number: &Number) -> Vec<&Asked> {
+fn figures_of(number: &Number) -> Vec<&MetricRef> {
     match number {
         Number::Plain(_) => Vec::new(),
         Number::Figure(asked) => vec![asked],
@@ -214,7 +214,7 @@ impl WithoutDrain {
             Number::Figure(asked) => {
                 let without = self.names.iter().find(|(with, _)| *with == asked.metric);
                 let metric = without.map_or_else(|| asked.metric.clone(), |(_, without)| (*without).to_owned());
-                Number::Figure(Asked { metric, ..asked.clone() })
+                Number::Figure(MetricRef { metric, ..asked.clone() })
             }
             Number::Minus(inner) => Number::Minus(Box::new(self.apply(inner))),
             Number::Two(operator, left, right) => {
@@ -231,8 +231,9 @@ impl<'a> Figures<'a> {
         'a: 'b,
     {
         let asked = numbers.iter().flat_map(|number| figures_of(number));
-        let of =
-            |asked: &'b Asked| Some((self.row((&asked.engine, asked.clients))?, part_of(asked), asked.metric.as_str()));
+        let of = |asked: &'b MetricRef| {
+            Some((self.row((&asked.engine, asked.clients))?, part_of(asked), asked.metric.as_str()))
+        };
         asked.filter_map(of).collect()
     }
 

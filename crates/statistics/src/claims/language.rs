@@ -18,7 +18,7 @@
 use rumba_core::ratio::SAME_MARGIN;
 
 use super::lexer::{Token, Tokens};
-use super::names::{Argument, Asked, Mistake, Scope, figure};
+use super::names::{Argument, MetricRef, Mistake, Scope, figure};
 
 /// What to write instead of what cannot be read.
 pub const EXAMPLE: &str = "write for example wkb_per_op(\"a\") >= 4 * wkb_per_op(\"b\"), of engines called a and b";
@@ -86,7 +86,7 @@ pub enum Number {
     /// A number as written.
     Plain(f64),
     /// A figure of the run.
-    Figure(Asked),
+    Figure(MetricRef),
     /// `-x`
     Minus(Box<Number>),
     /// Two numbers and the operator between them.

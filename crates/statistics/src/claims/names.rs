@@ -84,7 +84,7 @@ impl Scope {
 
 /// A figure that an expression asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct MetricRef {
     /// The metric, or the percentile, by its stable name.
     pub metric: String,
     /// Whether it is the load's.
@@ -110,7 +110,7 @@ pub enum Argument<'a> {
 ///
 /// # Errors
 /// A metric or an engine that is not there, arguments that it does not take.
-pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope: &Scope) -> Result<Asked, Mistake> {
+pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope: &Scope) -> Result<MetricRef, Mistake> {
     let percentile = PERCENTILES.contains(&name);
     let metric = name.strip_prefix("load_").unwrap_or(name);
     if !percentile && metric_info(metric).is_none() {
@@ -130,7 +130,7 @@ pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope:
         }
         _ => return Err(not_given(name, at, percentile, scope.any())),
     };
-    Ok(Asked {
+    Ok(MetricRef {
         engine: scope.engine(engine.1, engine.0)?,
         clients: scope.clients(clients, at)?,
         op: op.map(str::to_owned),

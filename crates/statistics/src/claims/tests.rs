@@ -38,7 +38,7 @@ fn scope() -> Scope {
 const HOLDS: &str = "wkb_per_op(\"a\") >= 4 * wkb_per_op(\"b\")";
 
 #[test]
-fn a_claim_far_from_the_noise_holds_or_fails_and_one_within_it_is_undecided() {
+fn claim_beyond_noise_holds_or_fails_and_within_is_undecided() {
     let clear = judged(HOLDS, &run(&[20.0, 21.0, 19.0], &[1.0, 1.1, 0.9]));
     assert_eq!((clear.verdict, clear.seen), (Verdict::Holds, Some(true)));
     assert_eq!(clear.test.as_deref(), Some("permutation and Welch tests, 3 and 3 repeats, each from its own load"));
@@ -91,7 +91,7 @@ fn repeats_from(a_is_kept: bool, b_is_kept: bool) -> Summary {
 }
 
 #[test]
-fn a_claim_over_starts_of_one_load_is_true_or_false_for_this_load_and_never_holds() {
+fn claim_over_starts_of_one_load_is_judged_for_that_load_only() {
     let verdict = |holds: &str, a: bool, b: bool| judged(holds, &repeats_from(a, b)).verdict;
     let fails = HOLDS.replace(">=", "<");
     assert_eq!([verdict(HOLDS, false, false), verdict(&fails, false, false)], [Verdict::Holds, Verdict::Fails]);
@@ -141,7 +141,7 @@ fn only_the_engines_that_a_claim_reads_count_for_its_repeats() {
 }
 
 #[test]
-fn a_repeat_that_failed_its_verification_leaves_the_claim_undecided_by_name() {
+fn failed_verification_leaves_claim_undecided_and_is_named() {
     let mut records: Vec<Record> = (1..).zip([20.0, 21.0, 19.0, 20.0]).map(|(n, wkb)| trial("a", n, wkb)).collect();
     records.extend((1..).zip([1.0, 1.1, 0.9, 1.0]).map(|(n, wkb)| trial("b", n, wkb)));
     testing::break_data(&mut records[5]);
@@ -162,7 +162,7 @@ fn an_absent_figure_leaves_a_claim_undecided_with_its_reason() {
 }
 
 #[test]
-fn a_figure_that_one_repeat_lacks_leaves_a_claim_undecided_with_its_reason() {
+fn metric_missing_in_one_repeat_leaves_claim_undecided() {
     let mut summary = run(&[20.0, 21.0, 19.0, 20.0], &[1.0, 1.1, 0.9, 1.0]);
     let figures = summary.rows[1].run.as_mut().unwrap();
     figures.metrics.get_mut("wkb_per_op").unwrap().values[2] = Metric::absent("the device went away");
@@ -175,7 +175,7 @@ fn a_figure_that_one_repeat_lacks_leaves_a_claim_undecided_with_its_reason() {
 }
 
 #[test]
-fn a_part_that_is_unknown_leaves_the_decision_to_one_that_decides_alone() {
+fn unknown_operand_leaves_decision_to_a_deciding_operand() {
     let summary = run(&[20.0, 21.0, 19.0, 20.5], &[1.0, 1.1, 0.9, 1.0]);
     // The made-up load has no logical bytes.
     let absent = "write_amp_with_settle(\"a\") >= 1";
@@ -212,7 +212,7 @@ fn a_division_by_a_figure_of_zero_is_undecided_and_no_infinity() {
 }
 
 #[test]
-fn a_divisor_of_zero_in_some_repeats_leaves_a_claim_undecided_and_the_others_decide_nothing() {
+fn zero_divisor_in_some_repeats_leaves_claim_undecided() {
     let some = run(&[5.0; 7], &[0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
     let ratio = "wkb_per_op(\"a\") / wkb_per_op(\"b\")";
     for holds in [format!("{ratio} <= 10"), "1 / wkb_per_op(\"b\") <= wkb_per_op(\"a\")".to_owned()] {
@@ -237,7 +237,7 @@ fn a_divisor_below_zero_is_not_brought_to_the_other_side() {
 }
 
 #[test]
-fn engines_without_a_repeat_in_common_are_not_seen_once_together() {
+fn engines_without_common_repeats_are_not_a_single_run() {
     let of = |engine: &'static str, first: u32| (first..first + 2).map(move |repeat| trial(engine, repeat, 2.0));
     let summary = summarise(&testing::results(of("a", 1).chain(of("b", 3)).collect()));
     let apart = judged("wkb_per_op(\"a\") - wkb_per_op(\"b\") >= 0 * wkb_per_op(\"b\")", &summary);
@@ -263,7 +263,7 @@ fn a_measure_is_what_is_shown_beside_the_published_figure() {
 }
 
 #[test]
-fn an_engine_against_a_number_is_tested_by_signs_and_needs_five_repeats() {
+fn engine_against_a_number_needs_sign_test_and_five_repeats() {
     let absolute = "ops_per_s(\"a\") >= 1000 && p99_ms(\"a\", \"get_node\") <= 2.5";
     let four = judged(absolute, &run(&[1.0; 4], &[1.0]));
     assert_eq!((four.verdict, four.more_repeats), (Verdict::Undecided, Some(1)), "{}", four.reason);

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_that_is_twenty_times_worse_closes_the_gate_though_one_repeat_has_too_few_samples() {
+    fn twentyfold_percentile_closes_gate_despite_few_samples() {
         for gate in ["worse", "get_node.p99_ms > 1.2"] {
             let (verdict, reason) = found(as_slow(slowest, 100.0), gate);
             assert_eq!(verdict, Found::Holds, "{gate}: {reason}");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_that_was_lost_while_throughput_fell_does_not_pass() {
+    fn percentile_lost_with_falling_throughput_does_not_pass() {
         for gate in ["worse", "get_node.p99_ms > 1.2"] {
             let (verdict, reason) = found(as_slow(unknown, 60.0), gate);
             assert_eq!(verdict, Found::NotJudged, "{gate}: {reason}");

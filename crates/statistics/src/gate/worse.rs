@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn it_closes_on_what_is_worse_among_all_headlines_together_and_says_when_repeats_are_too_few() {
+    fn gate_tests_all_headlines_together_and_reports_few_repeats() {
         let enough = found(&runs(7, 100.0), &runs(7, 80.0));
         assert!(enough.iter().all(|gated| gated.verdict == Found::Holds), "{enough:?}");
         assert!(enough[0].reason.contains("ops_per_s is 0.800 of the base"), "{}", enough[0].reason);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_alone_may_have_done_between_two_runs_closes_it_only_where_they_took_turns() {
+    fn change_within_host_drift_closes_gate_only_if_interleaved() {
         let apart = of_loops(&runs(7, 100.0), &runs(7, 96.0));
         assert_eq!(apart.verdict, Found::Undecided);
         assert!(apart.reason.contains("ops_per_s is 0.960 of the base, and not beyond that; "), "{}", apart.reason);
@@ -207,7 +207,7 @@ mod tests {
 
     /// Before, what stood among all headlines together was that they had moved, and each by itself beyond the allowance.
     #[test]
-    fn that_it_is_worse_beyond_the_allowance_is_held_to_all_headlines_together() {
+    fn worse_beyond_allowance_is_tested_over_all_headlines() {
         // All are below the base; two of seven lie near it, so that beyond 5% the p-value is 2.1% and not 0.06%.
         let (base, other) = (runs(7, 100.0), served(&[80.0, 80.0, 98.0, 80.0, 98.0, 80.0, 80.0]));
         let apart = of_loops(&base, &other);
@@ -221,7 +221,7 @@ mod tests {
 
     /// Before, a figure of zero had no interval that could leave the allowance out.
     #[test]
-    fn what_became_something_of_nothing_or_nothing_of_something_is_worse_whatever_is_allowed() {
+    fn change_from_or_to_zero_is_worse_under_any_allowance() {
         let reading = |reads: f64| {
             let mut run = runs(7, 100.0);
             for phase in run.trials.iter_mut().flat_map(|trial| &mut trial.record.phases) {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_better_or_the_same_passes_and_what_is_not_shown_does_not() {
+    fn better_or_same_passes_and_unproven_does_not() {
         assert!(found(&runs(7, 100.0), &runs(7, 120.0)).iter().all(|gated| !gated.verdict.closes()));
         let mut broken = runs(7, 100.0);
         break_data(&mut broken.trials[0].record);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_headline_that_repeats_lost_is_not_passed_and_does_not_hide_what_is_surely_worse() {
+    fn lost_headline_does_not_pass_or_hide_a_worse_one() {
         const OPEN: &str = "30 operations were still open";
         let lose = |mut run: Results, repeats: usize, why: &str| {
             for trial in run.trials.iter_mut().take(repeats) {

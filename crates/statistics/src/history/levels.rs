@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_named_by_the_runs_beside_it_and_steadiness_has_none() {
+    fn step_is_named_by_adjacent_runs_and_steady_history_has_none() {
         assert_eq!(places(&[100.0, 100.0, 100.0, 90.0, 90.0, 90.0]), [pair("3", "4")]);
         assert_eq!(places(&[100.0; 8]), []);
         assert_eq!(places(&[100.0, 100.0, 100.0, 80.0, 80.0, 100.0, 100.0, 100.0]), [pair("3", "4"), pair("5", "6")]);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_means_of_what_lies_between_changes_and_a_run_without_figures_is_passed_over() {
+    fn levels_are_means_between_changes_and_skip_empty_runs() {
         let mut repeats = repeats(&[100.0, 100.0, 0.0, 50.0, 50.0], 1);
         repeats[2].clear();
         let found = changes(&LABELS[..5], &repeats);
@@ -156,14 +156,14 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_less_than_a_percent_needs_nobodys_eyes_and_zeros_are_compared_as_they_are() {
+    fn change_below_1_percent_is_ignored_and_zeros_are_compared() {
         assert_eq!(changes(&LABELS[..2], &[vec![100.0; 6], vec![100.5; 6]]), []);
         let risen = changes(&LABELS[..2], &[vec![0.0, 0.0, 0.1, 0.0], vec![3.0, 4.0, 3.0, 5.0]]);
         assert_eq!(risen.len(), 1);
     }
 
     #[test]
-    fn of_histories_without_a_change_at_most_one_in_twenty_is_said_to_have_one() {
+    fn at_most_5_percent_of_unchanged_histories_show_a_change() {
         let noisy = |seed: u64| {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
             (0..6).map(|_| (0..4).map(|_| 100.0 + random.random_range(0.0..40.0)).collect()).collect::<Vec<Vec<f64>>>()

@@ -29,7 +29,7 @@ fn labels(line: &Line) -> Vec<&str> {
 }
 
 #[test]
-fn versions_are_in_the_order_of_their_numbers_whatever_was_run_first() {
+fn versions_sort_by_number_and_not_by_run_order() {
     let runs = [run("10.1", 90.0, "2024-01-01"), run("9.2", 100.0, "2024-01-02"), run("9.10", 100.0, "2024-01-03")];
     let history = history(&runs, None);
     let line = rate_line(&history);
@@ -45,7 +45,7 @@ fn versions_are_in_the_order_of_their_numbers_whatever_was_run_first() {
 }
 
 #[test]
-fn an_engine_of_a_list_is_one_line_though_older_versions_called_it_otherwise() {
+fn listed_engine_is_one_line_despite_names_of_older_versions() {
     let mut runs = [("1.0", "2024-01-01"), ("1.1", "2024-01-02")].map(|(version, at)| run(version, 100.0, at));
     for (run, name) in runs.iter_mut().zip(["a.4k", "a[page=4k]"]) {
         run.results.trials.iter_mut().for_each(|trial| trial.record.plan.engine.name = name.to_owned());
@@ -78,7 +78,7 @@ fn two_runs_of_one_version_keep_apart_by_their_starts() {
 }
 
 #[test]
-fn a_run_that_failed_is_passed_over_with_its_reason_and_broken_data_decides_nothing() {
+fn failed_run_is_skipped_with_reason_and_broken_data_undecided() {
     let mut failed = run("2.0", 100.0, "2024-01-02");
     for trial in &mut failed.results.trials {
         let cause = "the device is full".to_owned();
@@ -162,7 +162,7 @@ fn found(a: Found, b: Found) -> Vec<(String, u32, Found)> {
 }
 
 #[test]
-fn a_run_that_decides_nothing_of_an_engine_hides_no_step_across_it_from_a_gate() {
+fn undecided_run_hides_no_step_across_it_from_a_gate() {
     let mut broken = run_of_both(300.0, "2024-01-02");
     break_data(&mut broken.results.trials[0].record);
     let mut lacking = run_of_both(100.0, "2024-01-02");
@@ -177,7 +177,7 @@ fn a_run_that_decides_nothing_of_an_engine_hides_no_step_across_it_from_a_gate()
 }
 
 #[test]
-fn a_number_of_clients_that_is_not_run_any_more_was_judged_in_its_time() {
+fn client_count_no_longer_run_is_judged_only_when_it_stopped() {
     let mut wider = run_of_both(100.0, "2024-01-01");
     let more = wider.results.trials.clone();
     wider.results.trials.extend(more.into_iter().map(|mut trial| {

@@ -69,7 +69,7 @@ mod tests {
     use crate::steady::simulated::Noise;
 
     #[test]
-    fn independent_seconds_count_each_and_autocorrelated_ones_as_their_theory_says() {
+    fn effective_seconds_match_autocorrelation_theory() {
         // Of an AR(1) course n (1 − φ) / (1 + φ) seconds are independent.
         for (phi, expected) in [(0.0, 2000.0), (0.5, 667.0), (0.8, 222.0)] {
             let mut noise = Noise::new(1, phi);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_that_reaches_too_far_is_told_of_each_trial_with_its_ends_and_what_would_narrow_it() {
+    fn too_wide_interval_is_reported_per_trial_with_remedy() {
         for repeats in [1, 2] {
             let told = remarks(vec![swinging(); repeats]);
             assert_eq!(told.len(), repeats, "{told:?}");
@@ -135,7 +135,7 @@ mod tests {
 
     /// Before, nine of ten trials had such a warning, and what was wrong with one stood behind it.
     #[test]
-    fn loops_without_an_interval_and_what_the_table_of_the_repeats_says_are_not_told_again() {
+    fn loops_without_interval_or_in_the_repeats_table_get_no_remark() {
         for repeats in [1, 2, 4] {
             assert_eq!(remarks(vec![sway(); repeats]), [], "their seconds depend on each other");
             let few = seconds(6, |_| 1000.0, |_| 10.0);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_tell_together_decides_where_single_trials_cannot_and_is_told_of_all_of_them() {
+    fn repeats_together_decide_if_single_trials_cannot() {
         let slower = |second| if second < 30 { swaying(second) } else { (0.8 * swaying(second)).floor() };
         let told = remarks(vec![seconds(60, slower, |second| 3.0 * slower(second)); 3]);
         let Remark { about, warning } = &told[0];
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn of_repeats_that_contradict_each_other_each_is_told_that_is_sure_of_itself_and_the_table_says_the_rest() {
+    fn contradicting_repeats_are_each_reported_if_sure() {
         let line = |trend: f64| {
             let ops = move |second: usize| 1000.0 * (1.0 + trend * (second as f64 / 39.0 - 0.5));
             seconds(40, ops, |_| 9.0)

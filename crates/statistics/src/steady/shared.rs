@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trend_at_the_bound_is_called_steady_in_at_most_2_and_a_half_percent_of_rows() {
+    fn trend_at_the_bound_is_called_steady_in_at_most_2_5_percent() {
         for repeats in [3, 4, 8] {
             for phi in [0.0, 0.5, 0.95] {
                 let is_steady = |(low, high)| settled((low + high) / 2.0, Some((low, high))) == Settled::Steady;

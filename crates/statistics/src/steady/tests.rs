@@ -39,7 +39,7 @@ fn false_alarms(n: usize, phi: f64) -> (f64, f64) {
 }
 
 #[test]
-fn noise_alone_has_a_sure_trend_or_a_change_point_in_at_most_5_percent_of_runs() {
+fn noise_shows_a_trend_or_change_in_at_most_5_percent_of_runs() {
     for n in [40, 120, 240] {
         for phi in [0.0, 0.5, 0.8, 0.95] {
             let (trends, changes) = false_alarms(n, phi);
@@ -127,7 +127,7 @@ fn wobble(second: usize) -> f64 {
 }
 
 #[test]
-fn the_summary_tells_what_was_not_steady_with_its_figures_and_its_seconds() {
+fn summary_reports_unsteady_metrics_with_figures_and_seconds() {
     let mut found = results(vec![record("a", 8, 1), record("b", 8, 1)]);
     let ops = |second| if second < 35 { 2000.0 + wobble(second) } else { 1200.0 + wobble(second) };
     found.trials[0].intervals = seconds(60, ops, |second| 3.0 * ops(second));
@@ -153,7 +153,7 @@ fn the_summary_tells_what_was_not_steady_with_its_figures_and_its_seconds() {
 
 /// By what steps add to the ratio of all, the first level was 9.31 and the second 17.3.
 #[test]
-fn a_level_of_bytes_written_is_its_bytes_over_its_operations_where_throughput_changes_too() {
+fn level_of_written_bytes_is_bytes_over_ops_at_any_throughput() {
     let levels = |ops: &dyn Fn(usize) -> f64, kb_per_op: &dyn Fn(usize) -> f64, n| {
         let ops = |second| ops(second) + wobble(second);
         let found = courses(&seconds(n, ops, |second| kb_per_op(second) * ops(second)));
@@ -180,7 +180,7 @@ fn a_trend_begins_and_ends_at_figures_that_there_can_be() {
 }
 
 #[test]
-fn seconds_that_are_suspended_missing_or_without_operations_break_nothing() {
+fn suspended_missing_or_idle_seconds_break_no_time_series() {
     let mut intervals = seconds(90, |second| 1000.0 + wobble(second), |second| 500.0 + wobble(second));
     // The harness could not end second 20 for ten seconds; 40 to 44 are lost; 60 to 62 stood still.
     intervals[20] = interval(120.0, 10.0, 10_000, Metric::Value(5000.0 * 1024.0));

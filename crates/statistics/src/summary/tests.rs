@@ -54,7 +54,7 @@ fn a_failed_trial_is_listed_and_its_half_run_moves_no_median() {
 }
 
 #[test]
-fn data_that_failed_its_verification_is_in_no_figure_of_load_or_loops() {
+fn failed_verification_excludes_load_and_loops_from_figures() {
     let mut broken = slower(record("a", 8, 2), 9000);
     break_data(&mut broken);
     let mut done_but_wrong = broken.clone();
@@ -129,7 +129,7 @@ fn facts() -> EngineFacts {
 }
 
 #[test]
-fn what_was_suspended_is_in_no_figure_and_the_rest_of_the_trial_is() {
+fn suspended_phase_is_excluded_and_rest_of_the_trial_counts() {
     let suspend = |mut record: Record, kind: PhaseKind| {
         let phase = record.phases.iter_mut().find(|phase| phase.phase == kind).unwrap();
         phase.suspended = Some(Suspension { seconds: 9.5, cause: "it was stopped".to_owned() });
@@ -173,7 +173,7 @@ fn an_interrupted_run_alone_shows_its_last_loop_and_says_so() {
 }
 
 #[test]
-fn what_ended_before_its_data_was_verified_moves_no_median_and_alone_decides_nothing() {
+fn unverified_repeat_moves_no_median_and_alone_decides_nothing() {
     let drain = Status::Failed { phase: PhaseKind::Drain, cause: "the server is gone".to_owned() };
     for status in [Status::Running, Status::Interrupted, drain] {
         let mut unverified = slower(record("a", 8, 2), 9000);
@@ -225,7 +225,7 @@ fn parts_of_runs_decide_no_claim_and_no_ratio() {
 }
 
 #[test]
-fn what_is_left_out_is_named_with_its_trial_its_part_and_its_reason() {
+fn left_out_parts_are_named_with_trial_part_and_reason() {
     let mut unverified = record("a", 8, 2);
     unverified.status = Status::Interrupted;
     let mut unsettled = record("a", 8, 3);
@@ -258,7 +258,7 @@ fn a_run_whose_proof_of_promises_was_cut_off_is_not_whole() {
 }
 
 #[test]
-fn what_an_engine_did_not_count_in_one_repeat_is_nothing_and_where_nobody_was_asked_not_known() {
+fn counter_missing_in_a_repeat_is_zero_and_unsampled_is_unknown() {
     let counting = |repeat: u32, levels: &[f64]| {
         let mut record = record("a", 8, repeat);
         record.phases.insert(1, phase(PhaseKind::Settle, 1.0, 0, 0.0));
@@ -321,7 +321,7 @@ fn from_one_load(runs: &[(u32, u32)]) -> Vec<Record> {
 }
 
 #[test]
-fn one_load_is_one_repeat_of_the_load_in_every_row_that_started_from_it() {
+fn one_load_is_one_repeat_in_every_row_that_started_from_it() {
     let records = from_one_load(&[(1, 1), (8, 1), (1, 2), (8, 2)]);
     let summary = summarise(&results(records));
     assert_eq!(summary.clients(), [1, 8]);
@@ -426,7 +426,7 @@ fn the_starts_of_a_load_are_one_figure_and_stay_visible() {
 }
 
 #[test]
-fn a_start_that_failed_is_named_and_the_others_are_the_figure_of_its_load() {
+fn failed_start_is_named_and_other_starts_give_the_load_figure() {
     let mut records = from_loads("a", &[vec![1000.0, 3000.0], vec![4000.0, 6000.0]], true);
     records[3].status = Status::Failed { phase: PhaseKind::Loop(2), cause: "killed".to_owned() };
     records[3].phases.truncate(2);
@@ -463,7 +463,7 @@ fn moved(noise: &mut steady::simulated::Noise, loads: usize, starts: usize, repe
 /// Four starts of one load were tested as four independent repeats: where loads vary as much as starts, a test that errs in
 /// 3% of cases erred in 22%, and its verdicts said "sure".
 #[test]
-fn loads_as_the_unit_err_in_5_percent_at_most_and_starts_of_one_load_say_what_they_hold_for() {
+fn loads_as_unit_err_in_5_percent_and_starts_state_their_scope() {
     const DRAWS: usize = 2000;
     let share = |loads, starts, repeat_is_load| {
         let mut noise = steady::simulated::Noise::new(7, 0.0);

@@ -25,7 +25,7 @@ struct IoEvent {
 
 /// What a request is for.
 #[derive(Clone, Copy)]
-struct Asked {
+struct IoRequest {
     operation: Operation,
     bytes: u64,
 }
@@ -35,7 +35,7 @@ pub(super) struct Queue {
     context: libc::c_ulong,
     /// What the system is told of each request, by its number.
     blocks: Box<[libc::iocb]>,
-    asked: Box<[Asked]>,
+    requests: Box<[IoRequest]>,
     ended: Box<[IoEvent]>,
     /// Numbers that are no request's.
     free: Vec<usize>,
@@ -56,7 +56,7 @@ impl Queue {
         Ok(Self {
             context,
             blocks: (0..room).map(|_| block()).collect(),
-            asked: vec![Asked { operation: Operation::Sync, bytes: 0 }; room].into(),
+            requests: vec![IoRequest { operation: Operation::Sync, bytes: 0 }; room].into(),
             ended: vec![IoEvent::default(); room].into(),
             free: (0..room).collect(),
             buffer,
@@ -76,7 +76,7 @@ impl Queue {
             self.wait(1, counters)?;
         }
         let Some(number) = self.free.pop() else { return Err(Failure::fatal("io_getevents() failed!")) };
-        self.asked[number] = Asked { operation, bytes };
+        self.requests[number] = IoRequest { operation, bytes };
         let block = &mut self.blocks[number];
         block.aio_data = number as u64;
         block.aio_lio_opcode = if operation == Operation::Read { PREAD } else { PWRITE };
@@ -126,27 +126,27 @@ impl Queue {
             let IoEvent { data, result, .. } = self.ended[at];
             let number = data as usize;
             self.free.push(number);
-            count(self.asked[number], result, counters)?;
+            count(self.requests[number], result, counters)?;
         }
         Ok(())
     }
 }
 
 /// Counts a request that has ended, unless it failed or fell short.
-fn count(asked: Asked, result: i64, counters: &Counters) -> Result<(), Failure> {
-    let (of_operation, of_bytes, name) = match asked.operation {
+fn count(request: IoRequest, result: i64, counters: &Counters) -> Result<(), Failure> {
+    let (of_operation, of_bytes, name) = match request.operation {
         Operation::Write => (Counter::Write, Counter::BytesWritten, "write"),
         _ => (Counter::Read, Counter::BytesRead, "read"),
     };
-    if result != asked.bytes.cast_signed() {
+    if result != request.bytes.cast_signed() {
         let words = format!("Asynchronous {name} failed!");
         return Err(match i32::try_from(-result) {
             Ok(code) if code > 0 => Failure::system(&words, &io::Error::from_raw_os_error(code)),
-            _ => Failure::fatal(format!("{words} {result} of {} bytes", asked.bytes)),
+            _ => Failure::fatal(format!("{words} {result} of {} bytes", request.bytes)),
         });
     }
     counters.count(of_operation);
-    counters.count_by(of_bytes, asked.bytes);
+    counters.count_by(of_bytes, request.bytes);
     Ok(())
 }
 

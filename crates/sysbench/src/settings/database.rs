@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_done_is_refused_by_its_name_and_a_value_that_asks_for_nothing_is_not() {
+    fn unsupported_options_are_refused_unless_set_to_off() {
         let refusal = |driver, given: &[(&str, &str)]| {
             let mut options = OptionSet::general();
             given.iter().for_each(|(name, value)| options.set(name, Some(value), Source::CommandLine).unwrap());

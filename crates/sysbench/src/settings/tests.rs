@@ -147,7 +147,7 @@ fn names_of_1_0_count_and_are_warned_of() {
 
 /// A script that is still to be loaded may know them.
 #[test]
-fn lines_of_a_file_that_nobody_knows_are_warned_of_apart_from_the_settings() {
+fn unknown_config_file_lines_get_their_own_warning() {
     let mut options = OptionSet::general();
     let entry = crate::options::ConfigEntry { name: "thraeds".to_owned(), values: vec!["8".to_owned()], line: 2 };
     options.take_config("x.cnf", vec![entry]);

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_another_transaction_caused_is_told_from_what_nothing_can_help() {
+    fn conflicts_are_distinguished_from_permanent_errors() {
         let counts = MongoCounts::default();
         let of = |number, transient| usual(number, Labels { transient, ..Labels::default() }, &counts);
         let conflict = |number, transient| of(number, transient).is_some_and(|error| error.is_conflict());

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rows_that_an_update_found_are_read_from_the_servers_words() {
+    fn matched_rows_are_parsed_from_the_info_message() {
         let mut packet = vec![0, 0, 0, 2, 0, 0, 0];
         let words = b"Rows matched: 40  Changed: 3  Warnings: 0";
         packet.push(u8::try_from(words.len()).unwrap());

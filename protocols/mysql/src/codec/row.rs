@@ -8,18 +8,18 @@ use super::reader::{Malformed, Reader};
 
 /// Where a column's value lies in its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ValueRange {
     start: u32,
     length: u32,
 }
 
-const NULL: Place = Place { start: u32::MAX, length: 0 };
+const NULL: ValueRange = ValueRange { start: u32::MAX, length: 0 };
 
 /// A column of a prepared statement's rows: how it is laid out in each, and where in the row at hand it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     layout: Layout,
-    place: Place,
+    place: ValueRange,
 }
 
 impl From<Layout> for Column {
@@ -56,7 +56,7 @@ pub fn find_binary(packet: &[u8], columns: &mut [Column]) -> Result<(), Malforme
             }
         };
         // Both lie in the packet, which is checked below for the last and so for all.
-        *place = Place { start: at as u32, length: length as u32 };
+        *place = ValueRange { start: at as u32, length: length as u32 };
         at += length;
     }
     if at > packet.len() || packet.len() > u32::MAX as usize { Err(CUT_OFF) } else { Ok(()) }
@@ -83,7 +83,7 @@ fn long_or_fixed(layout: Layout, packet: &[u8], at: usize) -> Result<(usize, usi
 ///
 /// # Errors
 /// The row is cut off.
-pub fn find_text(packet: &[u8], columns: usize, places: &mut Vec<Place>) -> Result<(), Malformed> {
+pub fn find_text(packet: &[u8], columns: usize, places: &mut Vec<ValueRange>) -> Result<(), Malformed> {
     const WHAT: &str = "text row";
     places.clear();
     if packet.len() > u32::MAX as usize {
@@ -99,14 +99,14 @@ pub fn find_text(packet: &[u8], columns: usize, places: &mut Vec<Place>) -> Resu
         }
         let bytes = reader.bytes(WHAT)?;
         let start = packet.len() - reader.len() - bytes.len();
-        places.push(Place { start: start as u32, length: bytes.len() as u32 });
+        places.push(ValueRange { start: start as u32, length: bytes.len() as u32 });
     }
     Ok(())
 }
 
 /// The bytes of a column; `None` is NULL.
 #[inline]
-fn value(packet: &[u8], place: Place) -> Option<&[u8]> {
+fn value(packet: &[u8], place: ValueRange) -> Option<&[u8]> {
     let start = place.start as usize;
     // NULL starts beyond any packet, so this finds nothing there.
     packet.get(start..start + place.length as usize)
@@ -178,7 +178,7 @@ pub struct TextRow<'a> {
     /// The row's packet.
     pub packet: &'a [u8],
     /// Where its columns lie.
-    pub places: &'a [Place],
+    pub places: &'a [ValueRange],
 }
 
 impl Row for TextRow<'_> {

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_transaction_caused_is_told_from_what_nothing_can_help() {
+    fn conflicts_are_distinguished_from_permanent_errors() {
         let counts = WireCounts::default();
         let conflict = |code, message| usual(&refusal(code, message), &counts).is_some_and(|error| error.is_conflict());
         assert!(conflict(1213, "Deadlock found when trying to get lock"));

@@ -19,7 +19,7 @@ use rumba_transport::{Link, Linked, OnLost, Target, give_back, lent};
 
 use crate::codec::answer::NO_BACKSLASH_ESCAPES;
 use crate::codec::frame;
-use crate::codec::row::{BinaryRow, Place, find_binary};
+use crate::codec::row::{BinaryRow, ValueRange, find_binary};
 use crate::connection::Connection;
 use crate::query::{QUERY, query};
 
@@ -108,7 +108,7 @@ pub struct WireSession {
     answer: Answer,
     failure: Option<EngineError>,
     /// Where the columns of the current row lie, where it is text.
-    places: Vec<Place>,
+    places: Vec<ValueRange>,
     /// The socket was waited for since bytes were last taken from it.
     waited: bool,
 }

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_held_once_however_many_prepare_it_and_not_every_text_for_ever() {
+    fn statement_templates_are_shared_and_bounded() {
         let templates = Templates::default();
         let (first, second) = (templates.of(b"SELECT ?"), templates.of(b"SELECT ?"));
         assert!(Arc::ptr_eq(&first, &second));

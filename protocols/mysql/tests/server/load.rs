@@ -72,7 +72,7 @@ fn what_is_loaded_is_what_was_given_whatever_the_way() {
 /// Times alone, times and text in one column, amounts, and what is none: a column goes in one type, and all of them arrive.
 #[test]
 #[needs(MariaDb, Openssl)]
-fn times_and_amounts_are_loaded_to_their_last_digit_whatever_the_way() {
+fn every_load_method_keeps_exact_times_and_amounts() {
     let server = Server::shared();
     let times = ["2026-11-23 06:40:46.987654", "1970-01-02 00:00:00"].map(|text| text.parse::<DateTime>().unwrap());
     let amounts = [Decimal::new(-1_790, 2), Decimal::new(999_999_999_999, 2)];
@@ -140,7 +140,7 @@ fn session_sum(session: &mut WireSession) -> (u64, i64) {
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn a_row_that_is_there_already_is_told_as_that_and_nothing_is_loaded() {
+fn duplicate_row_is_reported_and_nothing_is_loaded() {
     let server = Server::shared();
     for way in WAYS {
         let mut session = server.session(&by(way));

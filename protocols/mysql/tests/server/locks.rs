@@ -57,7 +57,7 @@ fn pair(server: &Server, table: &str, setup: &str) -> ([WireSession; 2], Arc<Wir
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn of_two_sessions_in_a_deadlock_one_has_a_conflict_and_it_is_counted() {
+fn deadlock_gives_one_session_a_counted_conflict() {
     let server = Server::shared();
     let ([mut a, mut b], counts) = pair(&server, "dead", "SET innodb_lock_wait_timeout = 60");
     let update = "UPDATE dead SET v = v + 1 WHERE id = ?";

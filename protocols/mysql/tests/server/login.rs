@@ -46,7 +46,7 @@ fn an_answer_that_takes_too_long_is_given_up() {
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn each_way_of_authentication_lets_in_with_the_password_and_not_without() {
+fn every_authentication_method_requires_the_password() {
     let server = Server::shared();
     let mut admin = server.admin();
     for (user, identified) in [

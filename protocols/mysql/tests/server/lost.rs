@@ -24,7 +24,7 @@ fn kill_connection(server: &Server, session: &mut WireSession) {
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn a_session_that_may_not_reconnect_fails_with_the_cause_and_stays_so() {
+fn session_without_reconnect_keeps_failing_with_the_cause() {
     let server = Server::start(&[]);
     let options = options(OnLost::Fail);
     for way in 0..3 {
@@ -47,7 +47,7 @@ fn a_session_that_may_not_reconnect_fails_with_the_cause_and_stays_so() {
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn a_session_outlives_its_server_and_prepares_its_statements_anew() {
+fn session_survives_a_server_restart_and_prepares_again() {
     let server = Server::start(&[]);
     let options = options(OnLost::Reconnect);
     for way in 0..3 {

@@ -62,7 +62,7 @@ fn block(session: &mut WireSession, visit: rumba_core::sql::Visit<'_>) -> Result
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn a_parameter_may_change_its_kind_from_one_execution_to_the_next() {
+fn parameter_type_may_change_between_executions() {
     let server = Server::shared();
     let mut session = server.session(&SessionOptions::default());
     let echo = session.prepare("SELECT CONCAT(?, ''), CONCAT(?, '')").unwrap();
@@ -196,7 +196,7 @@ fn an_error_in_a_pipeline_is_that_of_its_statement_alone() {
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn what_a_server_refuses_names_the_statement_and_the_session_goes_on() {
+fn refusal_names_the_statement_and_the_session_continues() {
     let server = Server::shared();
     let mut session = server.session(&SessionOptions::default());
     let error = session.prepare("SELECT nonsense FROM nowhere").unwrap_err().to_string();
@@ -212,7 +212,7 @@ fn what_a_server_refuses_names_the_statement_and_the_session_goes_on() {
 /// A new connection has latin1.
 #[test]
 #[needs(MariaDb, Openssl)]
-fn a_statement_is_of_the_connection_s_character_set_and_need_not_be_utf_8() {
+fn statements_may_contain_bytes_that_are_not_utf8() {
     let server = Server::shared();
     for options in [SessionOptions::default(), text()] {
         let mut session = server.session(&options);
@@ -312,7 +312,7 @@ impl Driver for Last {
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn a_driver_is_told_what_to_wait_for_and_the_thread_is_never_held() {
+fn session_reports_its_wait_and_never_blocks_the_driver() {
     let server = Server::shared();
     for mut session in server.sessions(&SessionOptions::default()) {
         let slow = session.prepare("SELECT SLEEP(?), 7").unwrap();
@@ -342,7 +342,7 @@ fn a_driver_is_told_what_to_wait_for_and_the_thread_is_never_held() {
 /// room in the socket: for ever, on a busy host.
 #[test]
 #[needs(MariaDb, Openssl)]
-fn a_statement_whose_end_is_held_back_is_sent_before_its_answer_is_waited_for() {
+fn tls_output_is_flushed_before_waiting_for_the_answer() {
     let server = Server::start(&[]);
     let target = Target { tls: Tls::Required, ..server.test() };
     let mut session = WireSession::connect(&target, &SessionOptions::default()).unwrap();

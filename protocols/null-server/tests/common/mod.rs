@@ -16,12 +16,12 @@ pub const PLUGIN_AUTH: u32 = 1 << 19;
 pub const DEPRECATE_EOF: u32 = 1 << 24;
 
 /// A server on a socket of its own.
-pub struct Place {
+pub struct TestServer {
     dir: tempfile::TempDir,
     pub server: NullServer,
 }
 
-impl Place {
+impl TestServer {
     pub fn new(change: impl FnOnce(&mut Config)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut config = Config::new(Listen::Socket(dir.path().join("socket")));

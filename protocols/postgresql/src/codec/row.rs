@@ -9,18 +9,18 @@ use super::types::Layout;
 
 /// Where a column's value lies in its row; NULL starts beyond any row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct ValueRange {
     start: u32,
     length: u32,
 }
 
-const NULL: Place = Place { start: u32::MAX, length: 0 };
+const NULL: ValueRange = ValueRange { start: u32::MAX, length: 0 };
 
 /// A column of an answer's rows: how it is laid out in each, and where in the row at hand it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     layout: Layout,
-    place: Place,
+    place: ValueRange,
 }
 
 impl From<Layout> for Column {
@@ -56,7 +56,7 @@ pub fn find(body: &[u8], columns: &mut [Column]) -> Result<(), Malformed> {
             continue;
         }
         // No message is longer than what the place's numbers hold.
-        *place = Place { start: (body.len() - after.len()) as u32, length };
+        *place = ValueRange { start: (body.len() - after.len()) as u32, length };
         rest = after.get(length as usize..).ok_or(CUT_OFF)?;
     }
     Ok(())
@@ -100,7 +100,7 @@ pub struct PgRow<'a> {
 
 impl PgRow<'_> {
     #[inline]
-    fn at(&self, place: Place) -> Option<&[u8]> {
+    fn at(&self, place: ValueRange) -> Option<&[u8]> {
         let start = place.start as usize;
         self.body.get(start..start + place.length as usize)
     }

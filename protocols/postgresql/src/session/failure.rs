@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_another_transaction_caused_is_told_from_what_nothing_can_help() {
+    fn conflicts_are_distinguished_from_permanent_errors() {
         let counts = PgCounts::default();
         let conflict =
             |sqlstate: &[u8; 5]| usual(SqlState(*sqlstate), &counts).is_some_and(|error| error.is_conflict());

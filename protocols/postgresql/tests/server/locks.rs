@@ -51,7 +51,7 @@ fn pair(server: &PostgreSql, table: &str, setup: &str) -> ([PgSession; 2], Arc<P
 
 #[test]
 #[needs(PostgreSql)]
-fn of_two_sessions_in_a_deadlock_one_has_a_conflict_and_it_is_counted() {
+fn deadlock_gives_one_session_a_counted_conflict() {
     let server = PostgreSql::start(&["deadlock_timeout=50ms"], &[]);
     let ([mut a, mut b], counts) = pair(&server, "dead", "SET lock_timeout = 0");
     let update = "UPDATE dead SET v = v + 1 WHERE id = $1";
@@ -76,7 +76,7 @@ fn of_two_sessions_in_a_deadlock_one_has_a_conflict_and_it_is_counted() {
 
 #[test]
 #[needs(PostgreSql)]
-fn a_lock_that_is_waited_for_too_long_and_a_lost_race_are_conflicts_and_counted() {
+fn lock_timeout_and_serialization_failure_are_conflicts() {
     let server = shared();
     let ([mut a, mut b], counts) = pair(&server, "waited", "SET lock_timeout = '50ms'");
     let update = b.prepare("UPDATE waited SET v = v + 1 WHERE id = $1").unwrap();

@@ -84,7 +84,7 @@ fn certify(server: &PostgreSql) -> std::path::PathBuf {
 
 #[test]
 #[needs(PostgreSql, Openssl)]
-fn an_encrypted_connection_is_as_good_as_another_and_verified_where_asked_for() {
+fn tls_connection_works_and_is_verified_on_request() {
     let server = PostgreSql::start(&[], &["hostssl all all 127.0.0.1/32 trust"]);
     let error = refused(&Target { tls: Tls::Required, ..tcp(&server) });
     assert!(error.contains("does not offer TLS"), "{error}");

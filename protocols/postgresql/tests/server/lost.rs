@@ -28,7 +28,7 @@ fn kill_connection(server: &PostgreSql, session: &mut PgSession) {
 
 #[test]
 #[needs(PostgreSql)]
-fn a_session_that_may_not_reconnect_fails_with_the_cause_and_stays_so() {
+fn session_without_reconnect_keeps_failing_with_the_cause() {
     let server = PostgreSql::start(&[], &[]);
     let options = options(OnLost::Fail);
     let mut session = session(&server, &options);
@@ -49,7 +49,7 @@ fn a_session_that_may_not_reconnect_fails_with_the_cause_and_stays_so() {
 
 #[test]
 #[needs(PostgreSql)]
-fn a_session_outlives_its_server_and_prepares_its_statements_anew() {
+fn session_survives_a_server_restart_and_prepares_again() {
     let server = PostgreSql::start(&[], &[]);
     admin(&server).query("CREATE TABLE kept (id int PRIMARY KEY)").unwrap();
     let options = options(OnLost::Reconnect);

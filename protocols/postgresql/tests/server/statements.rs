@@ -78,7 +78,7 @@ fn a_parameter_may_be_of_another_kind_than_its_type() {
 
 #[test]
 #[needs(PostgreSql)]
-fn an_integer_for_text_is_text_and_a_zero_byte_in_text_is_refused_alone() {
+fn integer_binds_as_text_and_a_zero_byte_is_refused() {
     let server = shared();
     for mut session in sessions(&server) {
         session.run("CREATE TEMPORARY TABLE mixed (t text, b bytea, n numeric(20))").unwrap();
@@ -167,7 +167,7 @@ fn what_is_prepared_and_closed_again_and_again_takes_one_place() {
 /// A new connection has the database's encoding.
 #[test]
 #[needs(PostgreSql)]
-fn a_statement_is_of_the_connection_s_encoding_and_need_not_be_utf_8() {
+fn statements_may_use_a_non_utf8_encoding() {
     let server = shared();
     let options = "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
     admin(&server).query(&format!("CREATE DATABASE latin {options}")).unwrap();
@@ -204,7 +204,7 @@ fn long_values_and_many_rows_come_through() {
 
 #[test]
 #[needs(PostgreSql)]
-fn what_a_statement_changed_is_counted_and_what_it_returns_is_shown() {
+fn changed_rows_are_counted_and_returned_rows_are_visited() {
     let server = shared();
     for mut session in sessions(&server) {
         session.run("CREATE TEMPORARY TABLE told (id bigserial PRIMARY KEY, v int)").unwrap();
@@ -249,7 +249,7 @@ fn statements_without_a_transaction_each_stand_for_themselves() {
 
 #[test]
 #[needs(PostgreSql)]
-fn a_group_that_was_asked_for_is_one_however_many_statements_it_has() {
+fn requested_group_stays_one_group_at_any_length() {
     let server = shared();
     let mut grouping = 0;
     for mut session in sessions(&server) {
@@ -280,7 +280,7 @@ fn a_group_that_was_asked_for_is_one_however_many_statements_it_has() {
 
 #[test]
 #[needs(PostgreSql)]
-fn after_an_error_the_rest_of_a_transaction_is_left_out_and_its_end_tells_so() {
+fn error_skips_rest_of_transaction_and_fails_its_commit() {
     let server = shared();
     for mut session in sessions(&server) {
         session.run("CREATE TEMPORARY TABLE block (id bigint PRIMARY KEY)").unwrap();
@@ -332,7 +332,7 @@ fn after_an_error_the_rest_of_a_transaction_is_left_out_and_its_end_tells_so() {
 
 #[test]
 #[needs(PostgreSql)]
-fn what_a_server_refuses_names_the_statement_and_the_session_goes_on() {
+fn refusal_names_the_statement_and_the_session_continues() {
     let server = shared();
     for options in [SessionOptions::default(), text()] {
         let mut session = session(&server, &options);
@@ -352,7 +352,7 @@ fn what_a_server_refuses_names_the_statement_and_the_session_goes_on() {
 
 #[test]
 #[needs(PostgreSql)]
-fn a_pipeline_of_large_answers_and_large_statements_does_not_wait_for_itself() {
+fn pipeline_of_large_messages_does_not_deadlock() {
     let server = shared();
     for mut session in sessions(&server) {
         session.run("CREATE TEMPORARY TABLE wide (id bigint, b bytea); BEGIN").unwrap();

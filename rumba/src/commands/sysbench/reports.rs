@@ -164,7 +164,7 @@ mod tests {
 
     /// Events of 1 to 100 ms, one of each: so many percent took that many milliseconds or less.
     #[test]
-    fn the_percentiles_that_are_told_are_those_of_the_option_in_its_order() {
+    fn reported_percentiles_follow_the_option_order() {
         let mut options = OptionSet::general();
         options.set("percentile", Some("99,50,12.5,100"), Source::CommandLine).unwrap();
         let settings = Settings::read(&mut options).unwrap().0;
@@ -182,7 +182,7 @@ mod tests {
 
     /// A checkpoint took the counts away from under the intervals, and the rates of what came after it were of all the time.
     #[test]
-    fn a_checkpoint_begins_its_own_span_and_leaves_that_of_the_intervals() {
+    fn checkpoint_starts_its_own_span_and_keeps_intervals() {
         let settings = Settings::read(&mut OptionSet::general()).unwrap().0;
         let clients = [Arc::<Counters>::default()];
         let at = Duration::from_secs;

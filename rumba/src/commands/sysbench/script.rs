@@ -140,7 +140,7 @@ impl Script {
             Ok(Box::new(Once { interpreter, name: name.clone() }) as Box<dyn Client>)
         });
         // What they do blocks, so each needs a thread of its own.
-        let place = rumba_core::engine::Place::Embedded;
+        let place = rumba_core::engine::ProcessLocation::Embedded;
         let driving = Driving::choose(DriverKind::Threads, &place, settings.threads);
         let plan = Plan { clients: settings.threads, kinds: 1, schedule: Schedule::closed(self.setup.seed), driving };
         let made = Made::new(&plan, &make, &CpuRoll::new()).map_err(|error| self.drivers.client_failed(&error))?;

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use rumba_core::engine::Place;
+use rumba_core::engine::ProcessLocation;
 use rumba_core::error::EngineError;
 use rumba_core::record::DriverKind;
 use rumba_core::worker::{Client, ClientAddress, Pace};
@@ -89,10 +89,10 @@ impl Test<'_> {
         match self {
             Test::Script(script) if !script.drivers.is_embedded() => {
                 // Whether the server is on this host is not known; most are, in a benchmark on one machine.
-                let place = Place::Server { pid: Some(0), data_dir: None };
+                let place = ProcessLocation::Server { pid: Some(0), data_dir: None };
                 Driving::choose(asked, &place, clients)
             }
-            _ => Driving::choose(DriverKind::Threads, &Place::Embedded, clients),
+            _ => Driving::choose(DriverKind::Threads, &ProcessLocation::Embedded, clients),
         }
     }
 

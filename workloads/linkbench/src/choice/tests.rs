@@ -28,7 +28,7 @@ fn as_many_links_are_loaded_per_id_as_published() {
 }
 
 #[test]
-fn without_a_cap_a_small_graph_is_one_giant_node_as_in_the_original() {
+fn uncapped_small_graph_has_one_giant_node() {
     let small = config(&[("maxid1", "100001"), ("degree_cap", "none")]);
     let graph = Graph::new(&small);
     // As loaded by the original: 4.60 million links, 4.18 million of them on one node.
@@ -99,7 +99,7 @@ fn multigets_from_two_on_are_those_of_the_published_figures() {
 }
 
 #[test]
-fn the_longest_list_and_the_full_ones_are_those_of_the_ids_one_by_one() {
+fn longest_and_full_list_counts_match_a_per_id_count() {
     for profile in ["2011", "2017"] {
         for types in ["1", "2", "3"] {
             let config = config(&[("profile", profile), ("maxid1", "20000"), ("link_type_count", types)]);
@@ -150,7 +150,7 @@ fn loaded_share(profile: &str, existing: f64, least_links: u64) -> f64 {
 }
 
 #[test]
-fn in_2017_operations_find_a_loaded_link_as_often_as_they_should() {
+fn profile_2017_operations_hit_loaded_links_at_their_rate() {
     for existing in [Existing::GET, Existing::UPDATE, Existing::DELETE, Existing::ADD] {
         let share = loaded_share("2017", existing, 0);
         assert!((share - existing).abs() < 0.01, "{existing}: {share}");
@@ -198,7 +198,7 @@ fn links_of_writes(settings: &[(&str, Value)]) -> f64 {
 
 /// Both originals read what is set for uncorrelated writes under the names of reads.
 #[test]
-fn link_writes_are_as_configured_and_can_be_drawn_as_the_originals_draw_them() {
+fn link_writes_follow_the_configuration_or_the_original() {
     let configured = links_of_writes(&[]);
     let drawn = links_of_writes(&[("write_shape", Value::Float(0.8)), ("write_uncorr_blend", Value::Float(99.5))]);
     // By the laws 12.9 and 3.6; the deviations of these means are 0.34 and 0.15.

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn payloads_compress_as_published_so_that_compression_is_judged_fairly() {
+    fn payloads_compress_at_the_published_2017_ratio() {
         // As the 2017 runs had it: about 27% of links and 65% of nodes are left.
         let (link, node) = (zlib_percent(&links(512)), zlib_percent(&nodes(512)));
         assert!((26.0..28.5).contains(&link), "links {link}");
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_motif_of_128_bytes_compresses_as_the_2011_configuration_meant_it() {
+    fn motif_of_128_bytes_compresses_at_the_2011_ratio() {
         // "~30%" for links of median 8 and "~60%" for nodes of median 128.
         let link = zlib_percent(&PayloadShape { median: 8.0, ..links(128) });
         let node = zlib_percent(&PayloadShape { median: 128.0, ..nodes(128) });

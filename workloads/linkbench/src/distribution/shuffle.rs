@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rank_has_its_own_id_so_that_no_node_is_lost_or_used_twice() {
+    fn shuffle_maps_every_rank_to_a_unique_id() {
         for n in [1, 2, 3, 5, 64, 1000, 1023, 1024, 1025, 99_999] {
             let shuffle = Shuffle::new(n, 42);
             let mut seen = vec![false; n as usize];

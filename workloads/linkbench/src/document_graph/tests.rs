@@ -41,7 +41,7 @@ impl DocumentSession for Crossed {
 
 /// The link is written by then: an operation that began anew would find it there, and count nothing.
 #[test]
-fn without_transactions_a_count_that_another_client_made_meanwhile_is_tried_again_by_itself() {
+fn concurrent_count_insert_is_retried_alone() {
     let counts = Arc::new(AtomicU32::new(0));
     let session = Box::new(Crossed { counts: counts.clone(), answer: None });
     let mut graph = DocumentGraph::new(session, NodeIds::new(NextNodeId::new(1), 0));

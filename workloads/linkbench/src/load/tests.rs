@@ -77,7 +77,7 @@ fn loaders_that_conflict_together_do_not_wait_in_step() {
 }
 
 #[test]
-fn a_batch_is_tried_more_often_than_an_operation_and_each_try_is_counted() {
+fn load_batch_retries_more_often_than_an_operation() {
     let operations = work(0).config.max_retries;
     let mut rows = RowLoader::new(Busy { conflicts: operations + 50, ..Busy::default() }, work(0));
     assert_eq!(rows.draw(), Some(LOAD_NODES));
@@ -103,7 +103,7 @@ fn a_load_that_cannot_go_on_fails_and_says_what_to_do() {
 }
 
 #[test]
-fn a_connection_lost_in_the_load_fails_it_because_nobody_knows_what_was_written() {
+fn lost_connection_fails_the_load_as_writes_are_unknown() {
     let cut_off = || Busy { cut_off: true, ..Busy::default() };
     let mut rows = RowLoader::new(cut_off(), work(0));
     rows.draw();

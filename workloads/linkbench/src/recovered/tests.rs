@@ -222,7 +222,7 @@ fn each_kind_of_write_that_is_gone_is_lost() {
 }
 
 #[test]
-fn a_row_that_nobody_wrote_and_one_of_the_load_that_is_gone_are_not_lost_but_counted() {
+fn unwritten_and_missing_loaded_rows_are_wrong_not_lost() {
     let damages: [(Damage, (u64, u64)); 3] = [
         (|graph| drop(graph.put_link(&link(99, 1))), (1, 0)),
         (|graph| drop(graph.links.remove(&key(5))), (1, 0)),

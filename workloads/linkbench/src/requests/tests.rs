@@ -147,7 +147,7 @@ fn history_goes_on_below_the_oldest_link_that_was_shown() {
 }
 
 #[test]
-fn new_rows_are_newer_than_all_loaded_ones_and_have_the_published_size() {
+fn new_rows_are_newer_and_have_the_published_size() {
     let mut client = client(&[], 0);
     for _ in 0..100_000 {
         client.draw();
@@ -161,7 +161,7 @@ fn new_rows_are_newer_than_all_loaded_ones_and_have_the_published_size() {
 }
 
 #[test]
-fn two_clients_draw_different_streams_and_one_draws_the_same_again() {
+fn request_streams_differ_by_client_and_are_repeatable() {
     let stream = |at| {
         let mut client = client(&[], at);
         (0..1000).map(|_| (client.draw(), client.drawn.id1)).collect::<Vec<_>>()
@@ -185,7 +185,7 @@ fn sums_after(trouble: Trouble) -> Sums {
 }
 
 #[test]
-fn what_ended_in_an_error_or_not_at_all_is_in_doubt_and_what_conflicted_is_not() {
+fn failed_and_unfinished_operations_are_in_doubt() {
     let of = |trouble| {
         let sums = sums_after(trouble);
         (sums.links_added, sums.link_adds_in_doubt, sums.node_adds_in_doubt)

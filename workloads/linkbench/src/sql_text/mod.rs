@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_clients_prepare_no_more_than_a_server_allows_by_default() {
+    fn thousand_clients_stay_within_default_prepared_limit() {
         // max_prepared_stmt_count is 16382; the three of a transaction take no handle.
         for style in [WriteStyle::Upsert, WriteStyle::InsertOrUpdate] {
             assert!(mysql::text().mix(style).len() * 1024 <= 16_382);

@@ -79,7 +79,7 @@ mod tests {
     const ROWS: Rows = Rows { loaded: 100, added: 20, deleted: 5, adds_in_doubt: 2, deletes_in_doubt: 1 };
 
     #[test]
-    fn what_may_or_may_not_have_been_written_is_no_loss_and_the_rest_is() {
+    fn missing_rows_are_lost_unless_their_write_is_in_doubt() {
         for (found, wrong) in [(112, 2), (113, 1), (114, 0), (115, 0), (117, 0), (118, 1)] {
             let check = ROWS.check("rows", found);
             assert_eq!((check.examined, check.wrong), (found, wrong), "{check:?}");

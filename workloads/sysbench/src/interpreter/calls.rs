@@ -15,7 +15,7 @@ use crate::failure::{Function, ScriptError};
 use crate::fiber::Waits;
 
 /// A call, and what came of it.
-struct Asked<'a> {
+struct FunctionCall<'a> {
     /// The names that lead to the function, from the globals on.
     path: &'a [&'a str],
     argument: Argument<'a>,
@@ -40,7 +40,7 @@ impl Interpreter {
     /// Calls a function; whether it answered with something true. That is done on a fiber, which may be left in the
     /// middle: no frames of mlua lie between, and what lies there has nothing to be dropped.
     fn ask(&self, path: &[&str], argument: Argument<'_>) -> Result<Option<bool>, String> {
-        let mut asked = Asked { path, argument, answer: None };
+        let mut asked = FunctionCall { path, argument, answer: None };
         // SAFETY: the state is the interpreter's, and what is asked is there until the call has returned.
         let ended = unsafe { ffi::lua_cpcall(self.state.0, ask, (&raw mut asked).cast()) };
         if ended == ffi::LUA_OK { Ok(asked.answer) } else { Err(self.take_words()) }
@@ -153,8 +153,8 @@ impl Interpreter {
 unsafe extern "C-unwind" fn ask(state: *mut lua_State) -> c_int {
     // SAFETY: what is asked is there until the call has returned, and nobody else looks at it meanwhile.
     unsafe {
-        let asked: *mut Asked<'_> = ffi::lua_touserdata(state, 1).cast();
-        let Asked { path, argument, .. } = *asked;
+        let asked: *mut FunctionCall<'_> = ffi::lua_touserdata(state, 1).cast();
+        let FunctionCall { path, argument, .. } = *asked;
         ffi::lua_pushvalue(state, ffi::LUA_GLOBALSINDEX);
         for name in path {
             push(state, name);

@@ -10,8 +10,8 @@ use rumba_core::sql::SqlSession;
 use rumba_core::worker::{Client, ClientAddress};
 use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, SCRIPT_TEXT, State};
 
-use super::asked::{Asked, Phase, Tables};
 use super::sessions::Sessions;
+use super::validated_script::{Phase, Tables, ValidatedScript};
 use super::verify::{Change, verify};
 use crate::client::ScriptClient;
 use crate::counters::{Counter, Counters};
@@ -29,7 +29,7 @@ const UNCOUNTED: &str = "uncounted";
 
 /// A script with its options.
 pub(super) struct ScriptBound {
-    asked: Asked,
+    asked: ValidatedScript,
     /// What loaders of this process have written.
     loaders: Mutex<Vec<Arc<Counters>>>,
     /// What clients of the mix have counted.
@@ -49,7 +49,7 @@ struct Shared {
 }
 
 impl ScriptBound {
-    pub(super) fn new(asked: Asked) -> Self {
+    pub(super) fn new(asked: ValidatedScript) -> Self {
         Self {
             asked,
             loaders: Mutex::default(),

@@ -1,10 +1,10 @@
 //! A script as an experiment's workload: `workload.sysbench`.
 
-mod asked;
 mod bound;
 mod named;
 mod sessions;
 mod suite;
+mod validated_script;
 mod verify;
 
 use rumba_core::engine::Family;
@@ -12,8 +12,8 @@ use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
 use rumba_core::sql::Dialect;
 use rumba_core::workload::{Bound, Test, Workload};
 
-use asked::Asked;
 use bound::ScriptBound;
+use validated_script::ValidatedScript;
 
 const FAMILIES: &[Family] =
     &[Family::Sql(Dialect::Sqlite), Family::Sql(Dialect::MySql), Family::Sql(Dialect::PostgreSql)];
@@ -74,6 +74,6 @@ impl Workload for Sysbench {
     }
 
     fn bind(&self, settings: &Settings) -> Result<Box<dyn Bound>, SettingError> {
-        Ok(Box::new(ScriptBound::new(Asked::read(settings)?)))
+        Ok(Box::new(ScriptBound::new(ValidatedScript::read(settings)?)))
     }
 }

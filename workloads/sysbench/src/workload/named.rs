@@ -10,7 +10,7 @@ use rumba_sysbench::options::{self, Group, OptionInfo};
 use rumba_sysbench::{OptionSet, Refusal};
 
 use super::SETTINGS;
-use super::asked::{OPTIONS_OF_A_SCRIPT, is_bundled, no_script, refused, script_of, shared, unread, words};
+use super::validated_script::{OPTIONS_OF_A_SCRIPT, is_bundled, no_script, refused, script_of, shared, unread, words};
 use crate::interpreter::Interpreter;
 use crate::options::declare;
 
@@ -22,7 +22,7 @@ const TAKEN: [&str; 5] = ["mysql_ignore_errors", "sqlite_ignore_errors", "luajit
 /// # Errors
 /// A setting that the script has no option for, that the experiment says elsewhere, or that is given twice.
 pub(super) fn declared(given: &Settings) -> Result<Vec<SettingInfo<String>>, SettingError> {
-    let heard = Heard::from(script_of(given))?;
+    let heard = ScriptOptions::from(script_of(given))?;
     let names: Vec<&str> = named(given).map(|(name, _)| name).collect();
     names.iter().try_for_each(|name| heard.has(name))?;
     refuse_twice(&names, given.text("options").unwrap_or_default())?;
@@ -56,7 +56,7 @@ pub(super) fn of(settings: &Settings, script: &str) -> Result<Vec<Word>, Setting
     if named(settings).next().is_none() {
         return Ok(Vec::new());
     }
-    let heard = Heard::from(script)?;
+    let heard = ScriptOptions::from(script)?;
     let word = |(name, value): (&str, &Value)| {
         heard.has(name)?;
         let is_size = heard.set.info(name).is_some_and(|info| info.kind == options::Kind::Size);
@@ -113,14 +113,14 @@ pub(super) fn said_by(key: &str, info: &OptionInfo) -> Option<&'static str> {
 }
 
 /// A script that was loaded to hear which options it has.
-struct Heard {
+struct ScriptOptions {
     script: String,
     set: OptionSet,
     /// Whether it declares any.
     declares: bool,
 }
 
-impl Heard {
+impl ScriptOptions {
     fn from(script: &str) -> Result<Self, SettingError> {
         if !is_bundled(script) && !Path::new(script).is_file() {
             return Err(no_script(script));

@@ -6,7 +6,7 @@ use std::path::Path;
 use rumba_core::setting::{SettingError, Settings, Value};
 use rumba_core::workload::Test;
 
-use super::asked::{is_bundled, script_of, suite_of};
+use super::validated_script::{is_bundled, script_of, suite_of};
 
 /// The tests of the published runs over sysbench's tables, in their order: most of those that write before those that
 /// read, with those that read over what was loaded before them. Each with its script and what it adds to the options.

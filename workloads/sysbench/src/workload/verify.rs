@@ -5,7 +5,7 @@ use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, SqlSession};
 use rumba_core::worker::block_on;
 
-use super::asked::Tables;
+use super::validated_script::Tables;
 
 /// What events do to the number of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

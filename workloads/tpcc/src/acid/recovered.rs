@@ -13,7 +13,7 @@ use crate::tally::{Sums, Tallies, Write};
 
 /// How much of a transaction is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Left {
+enum Completeness {
     Whole,
     Nothing,
     /// A part: of one transaction that is never right. What becomes of the trial is said by the durability that was asked for.
@@ -79,9 +79,9 @@ impl<I: Inspect> Search<'_, I> {
             };
             self.found.acknowledged += 1;
             let (count, examples) = match left {
-                Left::Whole => continue,
-                Left::Nothing => (&mut self.found.lost, &mut self.found.examples),
-                Left::Half => (&mut self.halves.wrong, &mut self.halves.examples),
+                Completeness::Whole => continue,
+                Completeness::Nothing => (&mut self.found.lost, &mut self.found.examples),
+                Completeness::Half => (&mut self.halves.wrong, &mut self.halves.examples),
             };
             *count += 1;
             keep_example(examples, || words(entered));
@@ -90,14 +90,14 @@ impl<I: Inspect> Search<'_, I> {
     }
 
     /// That its lines are there too, the conditions prove.
-    fn order(&mut self, place: [u32; 3], customer: u32, lines: u32) -> Result<Left, EngineError> {
+    fn order(&mut self, place: [u32; 3], customer: u32, lines: u32) -> Result<Completeness, EngineError> {
         let order = self.inspector.order(place)?;
         let is_there = order.is_some_and(|order| (order.customer, order.lines) == (customer, lines));
         if is_there {
             self.sums.orders += 1;
             self.sums.lines += i64::from(lines);
         }
-        Ok(if is_there { Left::Whole } else { Left::Nothing })
+        Ok(if is_there { Completeness::Whole } else { Completeness::Nothing })
     }
 
     /// How often each payment is there, of those since the first that was journaled.
@@ -115,16 +115,16 @@ impl<I: Inspect> Search<'_, I> {
         Ok(payments)
     }
 
-    fn payment(&mut self, payments: &mut HashMap<Payment, u32>, payment: &Payment) -> Left {
-        let Some(left) = payments.get_mut(payment).filter(|left| **left > 0) else { return Left::Nothing };
+    fn payment(&mut self, payments: &mut HashMap<Payment, u32>, payment: &Payment) -> Completeness {
+        let Some(left) = payments.get_mut(payment).filter(|left| **left > 0) else { return Completeness::Nothing };
         *left -= 1;
         self.sums.payments += 1;
         self.sums.cents += i64::from(payment.cents);
-        Left::Whole
+        Completeness::Whole
     }
 
     /// A delivery is one transaction of the ten districts. What there is of it the conditions are held against.
-    fn delivery(&mut self, warehouse: u32, carrier: u32, orders: &[u32]) -> Result<Left, EngineError> {
+    fn delivery(&mut self, warehouse: u32, carrier: u32, orders: &[u32]) -> Result<Completeness, EngineError> {
         let (mut there, mut missing) = (0, 0);
         for (district, order) in (1..).zip(orders).filter(|(_, order)| **order > 0) {
             match self.inspector.order([warehouse, district, *order])?.is_some_and(|it| it.carrier == carrier) {
@@ -135,9 +135,9 @@ impl<I: Inspect> Search<'_, I> {
         self.sums.deliveries += there;
         self.halves.examined += 1;
         Ok(match (there, missing) {
-            (_, 0) => Left::Whole,
-            (0, _) => Left::Nothing,
-            _ => Left::Half,
+            (_, 0) => Completeness::Whole,
+            (0, _) => Completeness::Nothing,
+            _ => Completeness::Half,
         })
     }
 }

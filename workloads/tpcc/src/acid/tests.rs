@@ -282,7 +282,7 @@ fn what_was_acknowledged_is_found_and_what_is_gone_is_missed() {
 }
 
 #[test]
-fn a_delivery_of_which_a_part_is_there_is_never_taken_for_a_loss() {
+fn partially_present_delivery_is_not_counted_as_lost() {
     let (before, sessions) = loaded(Careless::LastWins);
     let notes = Notes::default();
     run(before.acid().unwrap().journaled(sessions().unwrap(), ALONE, 7, Box::new(notes.clone())).unwrap(), 300);

@@ -11,7 +11,7 @@ use crate::tables::{NONE, Table, Type};
 
 /// Where a column is.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum ColumnLocation {
     Key,
     Number(usize),
     Text(usize),
@@ -20,7 +20,7 @@ enum Place {
 /// Where the columns of a table are.
 #[derive(Debug)]
 pub struct Layout {
-    places: Vec<Place>,
+    places: Vec<ColumnLocation>,
     numbers: usize,
     texts: usize,
 }
@@ -54,9 +54,9 @@ impl Layout {
             *count - 1
         };
         let places = table.columns().iter().map(|(_, kind)| match kind {
-            Type::Key => Place::Key,
-            kind if kind.is_text() => Place::Text(next(&mut texts)),
-            _ => Place::Number(next(&mut numbers)),
+            Type::Key => ColumnLocation::Key,
+            kind if kind.is_text() => ColumnLocation::Text(next(&mut texts)),
+            _ => ColumnLocation::Number(next(&mut numbers)),
         });
         let places = places.collect();
         Self { places, numbers, texts }
@@ -66,7 +66,7 @@ impl Layout {
     pub fn put(&self, row: &[Param<'_>], value: &mut Vec<u8>) {
         value.clear();
         for (param, place) in row.iter().zip(&self.places) {
-            if let Place::Number(_) = place {
+            if let ColumnLocation::Number(_) = place {
                 let number = match param {
                     Param::Null => NONE,
                     Param::Timestamp(time) => packed(*time),
@@ -79,7 +79,7 @@ impl Layout {
         value.resize(ends + 2 * self.texts, 0);
         let start = value.len();
         for (param, place) in row.iter().zip(&self.places) {
-            if let Place::Text(nth) = place {
+            if let ColumnLocation::Text(nth) = place {
                 value.extend_from_slice(param.bytes());
                 let end = (value.len() - start) as u16;
                 value[ends + 2 * nth..][..2].copy_from_slice(&end.to_le_bytes());
@@ -92,13 +92,13 @@ impl Layout {
 
     /// A column that is a number; [`NONE`] for NULL, and where the value is too short to be a row.
     pub fn number(&self, value: &[u8], column: usize) -> i64 {
-        let Place::Number(nth) = self.places[column] else { return NONE };
+        let ColumnLocation::Number(nth) = self.places[column] else { return NONE };
         value.get(8 * nth..8 * nth + 8).and_then(|bytes| bytes.try_into().ok()).map_or(NONE, i64::from_le_bytes)
     }
 
     /// Sets a column that is a number.
     pub fn set(&self, value: &mut [u8], column: usize, number: i64) {
-        if let Place::Number(nth) = self.places[column]
+        if let ColumnLocation::Number(nth) = self.places[column]
             && let Some(place) = value.get_mut(8 * nth..8 * nth + 8)
         {
             place.copy_from_slice(&number.to_le_bytes());
@@ -113,7 +113,7 @@ impl Layout {
 
     /// A column that is text.
     pub fn text<'v>(&self, value: &'v [u8], column: usize) -> &'v [u8] {
-        let Place::Text(nth) = self.places[column] else { return &[] };
+        let ColumnLocation::Text(nth) = self.places[column] else { return &[] };
         let (from, to) = self.span(value, nth);
         value.get(from..to).unwrap_or_default()
     }

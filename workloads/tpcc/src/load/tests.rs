@@ -142,7 +142,7 @@ fn loaders<const ALL: usize>(database: &Shared, dialect: Dialect, sets: u32) -> 
 }
 
 #[test]
-fn an_index_that_conflicts_is_tried_again_by_its_loader_and_taken_by_no_other() {
+fn conflicting_index_is_retried_by_its_own_loader() {
     let database = Shared::default();
     let [mut one, mut other] = loaders(&database, Dialect::MySql, 1);
     // Drawn and not performed, it is still the loader's.
@@ -170,7 +170,7 @@ fn end(database: Database) -> (String, usize) {
 }
 
 #[test]
-fn an_index_that_always_conflicts_is_given_up_and_the_load_says_what_to_do() {
+fn always_conflicting_index_fails_the_load_with_remedy() {
     let (error, asked) = end(Database { conflicts: u32::MAX, ..Database::default() });
     assert!(error.contains("an index was given up after 3 retries (conflict: busy)"), "{error}");
     assert!(error.contains("fewer loaders"), "{error}");
@@ -186,7 +186,7 @@ fn an_index_that_is_refused_ends_the_load_at_once_and_is_named() {
 }
 
 #[test]
-fn a_connection_lost_while_an_index_is_made_ends_the_load_at_once_and_says_what_to_do() {
+fn connection_lost_in_index_build_fails_load_with_remedy() {
     let cut_off = Database { refusal: Some(EngineError::CutOff("server gone")), ..Database::default() };
     let (error, asked) = end(cut_off);
     assert!(error.contains("server gone; whether the index at hand was made is not known"), "{error}");
@@ -213,7 +213,7 @@ fn loaders_of_one_thread_have_their_indexes_made_at_once() {
 
 /// Each takes memory of the server's, and SQLite has one writer.
 #[test]
-fn as_many_loaders_make_indexes_as_one_data_set_has_and_over_sqlite_one_does() {
+fn index_builders_are_limited_and_sqlite_has_one() {
     for (dialect, makers) in [(Dialect::MySql, 2), (Dialect::PostgreSql, 2), (Dialect::Sqlite, 1)] {
         let database = Shared::default();
         let mut all: [IndexLoader; 4] = loaders(&database, dialect, 3);

@@ -98,11 +98,11 @@ impl District {
 }
 
 /// An order's warehouse, district and number.
-type Place = [u32; 3];
+type RowKey = [u32; 3];
 
 /// What an order's rows say.
 struct Order {
-    place: Place,
+    place: RowKey,
     customer: u32,
     carrier: i64,
     lines_said: i64,
@@ -136,7 +136,7 @@ pub(super) struct Book {
     /// By their places.
     customers: Vec<Customer>,
     /// Those that the scale does not have.
-    strangers: HashMap<Place, Customer>,
+    strangers: HashMap<RowKey, Customer>,
     stock: Stock,
     entries: Option<Entries>,
     broken: Broken,
@@ -207,7 +207,7 @@ impl Book {
         self.districts.entry([warehouse, district]).or_default()
     }
 
-    fn customer(&mut self, place: Place) -> &mut Customer {
+    fn customer(&mut self, place: RowKey) -> &mut Customer {
         let known = customer_at(&self.scale, place).and_then(|at| self.customers.get_mut(at));
         known.unwrap_or_else(|| self.strangers.entry(place).or_default())
     }
@@ -310,7 +310,7 @@ impl Book {
     }
 
     /// The order at a place. Most rows are of the order that was found last, or of the next.
-    fn order_at(&mut self, place: Place, at: &mut usize) -> Option<&mut Order> {
+    fn order_at(&mut self, place: RowKey, at: &mut usize) -> Option<&mut Order> {
         let is_at = |at: usize| self.orders.get(at).is_some_and(|order| order.place == place);
         if !is_at(*at) {
             let next = *at + 1;
@@ -405,7 +405,7 @@ impl Book {
 }
 
 /// Which of all customers one is, counted from 0; `None` for one that the scale does not have.
-fn customer_at(scale: &Scale, [warehouse, district, customer]: Place) -> Option<usize> {
+fn customer_at(scale: &Scale, [warehouse, district, customer]: RowKey) -> Option<usize> {
     let is_known = (1..=scale.warehouses).contains(&warehouse)
         && (1..=DISTRICTS).contains(&district)
         && (1..=scale.customers).contains(&customer);
@@ -414,12 +414,12 @@ fn customer_at(scale: &Scale, [warehouse, district, customer]: Place) -> Option<
 }
 
 /// The customer of this number.
-fn customer_place(scale: &Scale, at: usize) -> Place {
+fn customer_place(scale: &Scale, at: usize) -> RowKey {
     let (per, districts) = (scale.customers as usize, DISTRICTS as usize);
     [at / per / districts + 1, at / per % districts + 1, at % per + 1].map(|part| part as u32)
 }
 
 /// An order's place, in words.
-fn told([warehouse, district, order]: Place) -> String {
+fn told([warehouse, district, order]: RowKey) -> String {
     format!("warehouse {warehouse}, district {district}, order {order}")
 }

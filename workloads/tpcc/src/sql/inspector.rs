@@ -4,7 +4,7 @@ use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, SqlSession};
 use rumba_core::value::{DateTime, SqlTime};
 
-use super::looks::Looks;
+use super::row_reader::SqlRowReader;
 use super::text::columns;
 use super::{money, rate};
 use crate::acid::{Inspect, Line, Order};
@@ -19,7 +19,7 @@ const AT_ONCE: usize = 500;
 
 /// An inspector over a session.
 pub struct SqlInspector {
-    looks: Looks,
+    looks: SqlRowReader,
     set: DataSet,
 }
 
@@ -31,7 +31,7 @@ fn of_order(prefix: &str, [warehouse, district, order]: [u32; 3]) -> String {
 impl SqlInspector {
     /// Over a session, of a data set.
     pub fn new(session: Box<dyn SqlSession>, set: DataSet) -> Self {
-        Self { looks: Looks::new(session), set }
+        Self { looks: SqlRowReader::new(session), set }
     }
 
     fn number(&mut self, sql: &str) -> Result<i64, EngineError> {

@@ -7,16 +7,16 @@ mod bought;
 mod grouped;
 mod inspector;
 mod loader;
-mod looks;
 mod prepared;
+mod row_reader;
 mod store;
 mod text;
 mod waiting;
 
 pub use inspector::SqlInspector;
 pub use loader::{SqlLoader, create_tables};
-pub use looks::Looks;
 pub use prepared::Texts;
+pub use row_reader::SqlRowReader;
 pub use store::SqlStore;
 
 use rumba_core::error::EngineError;
@@ -86,7 +86,7 @@ mod tests {
 
     /// What was no number was an amount of nothing: an order of a price that could not be read cost 0, and a sum over it held.
     #[test]
-    fn what_is_no_exact_number_is_told_with_its_column_and_is_not_taken_for_nothing() {
+    fn inexact_amount_is_an_error_and_not_zero() {
         let servers = [
             (SqlValue::Text(b"-17.90"), Ok(-1790)),
             (SqlValue::Decimal(Decimal::new(179, 1)), Ok(1790)),

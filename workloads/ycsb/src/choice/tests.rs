@@ -55,7 +55,7 @@ fn uniform_requests_go_to_all_loaded_records_alike() {
 /// The share of each record is the sum of the shares of the ranks that are scattered to it; those of the first million
 /// ranks are added one by one, and the others are so many that all records have as much of them.
 #[test]
-fn zipfian_requests_have_the_ranks_of_the_law_scattered_over_the_records() {
+fn zipfian_request_ranks_follow_the_law_and_are_scattered() {
     const RECORDS: u64 = 1000;
     // YCSB scatters over one more, which is not there and is drawn again.
     const NUMBERS: u64 = RECORDS + 1;
@@ -94,7 +94,7 @@ fn the_hottest_records_are_those_that_are_drawn_most_often() {
 }
 
 #[test]
-fn zipfian_requests_reach_new_records_and_none_that_are_not_there() {
+fn zipfian_requests_reach_new_records_but_no_missing_ones() {
     let inserts = [("profile", Value::Text("e".to_owned())), ("recordcount", Value::Int(1000))];
     let none = counts(&mut choice(&inserts, 0));
     assert_eq!(none.keys().next_back(), Some(&999));

@@ -38,11 +38,11 @@ fn started(phase: PhaseKind, seconds: Option<f64>, rows: Option<u64>) -> Event {
 #[test]
 fn before_the_first_load_only_warmups_and_loops_are_known() {
     let forecast = Forecast::new(&plans(&["a", "b"]));
-    assert_eq!(forecast.left(Instant::now()), Left { seconds: 50.0, is_whole: false });
+    assert_eq!(forecast.left(Instant::now()), TimeLeft { seconds: 50.0, is_whole: false });
 }
 
 #[test]
-fn what_one_trial_took_the_next_is_expected_to_take_and_an_engine_goes_by_itself() {
+fn forecast_expects_the_last_trial_time_of_the_same_engine() {
     let plans = plans(&["a", "b", "a"]);
     let start = Instant::now();
     let mut forecast = Forecast::new(&plans);
@@ -50,10 +50,10 @@ fn what_one_trial_took_the_next_is_expected_to_take_and_an_engine_goes_by_itself
     // 8 s between the phases: its process was started, its engine opened.
     forecast.ended(&done(&plans[0], 100.0), start + Duration::from_secs(142));
     let one = 100.0 + 2.0 + 5.0 + 20.0 + 3.0 + 4.0 + 8.0;
-    assert_eq!(forecast.left(start), Left { seconds: 2.0 * one, is_whole: true });
+    assert_eq!(forecast.left(start), TimeLeft { seconds: 2.0 * one, is_whole: true });
     forecast.begins(&plans[1], start);
     forecast.ended(&done(&plans[1], 500.0), start + Duration::from_secs(534));
-    assert_eq!(forecast.left(start), Left { seconds: one, is_whole: true }, "the load of b is none of a's");
+    assert_eq!(forecast.left(start), TimeLeft { seconds: one, is_whole: true }, "the load of b is none of a's");
 }
 
 #[test]
@@ -68,14 +68,14 @@ fn a_load_says_by_its_rate_when_it_ends_and_a_loop_by_the_clock() {
     let after_load = 2.0 + 25.0 + 3.0 + 4.0;
     assert_eq!(forecast.left(at(10)).seconds, 990.0 + after_load, "no row is written yet");
     forecast.event(&interval(PhaseKind::Load, 250), at(20));
-    assert_eq!(forecast.left(at(20)), Left { seconds: 60.0 + after_load, is_whole: true });
+    assert_eq!(forecast.left(at(20)), TimeLeft { seconds: 60.0 + after_load, is_whole: true });
     forecast.event(&started(PhaseKind::Loop(1), Some(10.0), None), at(100));
     assert_eq!(forecast.left(at(104)).seconds, 6.0 + 10.0 + 3.0 + 4.0);
     assert_eq!(forecast.left(at(114)).seconds, 10.0 + 3.0 + 4.0, "what takes longer than planned owes nothing");
 }
 
 #[test]
-fn a_warmup_that_ends_when_the_engine_is_steady_is_not_known_before_one_has_ended() {
+fn adaptive_warmup_time_is_unknown_until_one_has_ended() {
     let mut plans = plans(&["a", "a"]);
     plans.iter_mut().for_each(|plan| plan.run.warmup_most_s = Some(60.0));
     let start = Instant::now();
@@ -89,7 +89,7 @@ fn a_warmup_that_ends_when_the_engine_is_steady_is_not_known_before_one_has_ende
 #[test]
 fn words_say_how_long_and_until_when() {
     let now = "2026-03-04T16:30:00Z".parse::<jiff::Timestamp>().unwrap().to_zoned(jiff::tz::TimeZone::UTC);
-    let words = |seconds, is_whole| Left { seconds, is_whole }.words(&now);
+    let words = |seconds, is_whole| TimeLeft { seconds, is_whole }.words(&now);
     assert_eq!(words(0.2, true), "");
     assert_eq!(words(719.0, true), "about 12m left, until 16:42");
     assert_eq!(words(45.3, false), "at least 45s left, until 16:30");

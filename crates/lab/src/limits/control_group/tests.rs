@@ -8,7 +8,7 @@ use crate::provision::Ledger;
 use crate::provision::tests::ended_owner;
 
 #[test]
-fn a_plain_directory_is_no_control_group_whatever_is_written_there() {
+fn plain_directory_is_not_accepted_as_a_control_group() {
     // Before, the processes whose numbers a file in it held were killed.
     let root = tempfile::tempdir().unwrap();
     let place = root.path().canonicalize().unwrap();

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_budget_is_exceeded_by_a_slice_at_most_and_unused_seconds_are_not_saved_up() {
+    fn budget_overshoots_by_one_slice_at_most_and_never_accrues() {
         let idle_then_busy = |at| if at < 200 { (0.0, 0.0) } else { (9e3, 9e3) };
         let (_, _, beyond) = served(777, 400, idle_then_busy);
         assert!(beyond <= CREDIT_S + 1e-9, "{beyond}");

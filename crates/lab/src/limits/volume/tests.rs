@@ -8,7 +8,7 @@ use crate::provision::tests::ended_owner;
 use crate::provision::{Ledger, Marker};
 
 #[test]
-fn a_note_of_what_is_no_loop_device_is_refused_and_nothing_is_written() {
+fn note_of_a_non_loop_device_is_refused_and_nothing_is_written() {
     let root = tempfile::tempdir().unwrap();
     let place = root.path().canonicalize().unwrap();
     let ledger = Ledger::at(&place.join("state")).unwrap();

@@ -104,7 +104,7 @@ fn what_differs_beside_the_engines_is_named_with_both_values() {
 }
 
 #[test]
-fn an_engine_without_a_counterpart_is_refused_unless_there_is_one_of_each() {
+fn unmatched_engine_is_refused_unless_each_side_has_one() {
     let more = GOOD.to_owned() + "[[engine]]\nuse = \"myrocks\"\n";
     let error = ab(GOOD, &more, &[], &[]).unwrap_err();
     assert_eq!(error.problem, "myrocks is in the second file alone, so that there is nothing to compare it with");
@@ -160,7 +160,7 @@ fn engines_of_one_experiment_are_compared_in_turns() {
 }
 
 #[test]
-fn a_run_of_some_engines_of_a_pair_compares_the_pairs_that_are_left() {
+fn run_of_some_engines_compares_the_remaining_pairs() {
     let both = ab(GOOD, GOOD, &[], &[]).unwrap();
     let overrides =
         Overrides { engines: owned(&["base/rocks.4k", "other/rocks.4k", "base/rocks.16k"]), ..Overrides::default() };

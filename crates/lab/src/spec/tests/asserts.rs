@@ -35,7 +35,7 @@ fn a_claim_that_nothing_could_refute_is_refused_at_its_line() {
 }
 
 #[test]
-fn a_claim_that_so_few_repeats_never_decide_is_found_at_its_line() {
+fn claim_that_few_repeats_cannot_decide_is_found_at_its_line() {
     let claim = |holds: &str| format!("{GOOD}[[claim]]\ntext = \"it is fast\"\nholds = '{holds}'\n");
     let literal = claim("ops_per_s(\"rocks.4k\", 8) > 1000");
     let found = |text: &str, repeats: &str| with(text, &[repeats]).unwrap().never_decided;

@@ -12,7 +12,7 @@ fn remedy(set: &str) -> String {
 }
 
 #[test]
-fn an_engines_setting_without_its_engine_gets_it_by_the_name_that_the_experiment_has() {
+fn bare_engine_setting_suggests_engine_name_of_the_experiment() {
     assert_eq!(remedy("page_size=4k"), "did you mean `inno.page_size`?");
     assert_eq!(remedy("pagesize=4k"), "did you mean `inno.page_size`?");
     assert_eq!(remedy("inn.page_size=4k"), "did you mean `inno.page_size`?");
@@ -22,7 +22,7 @@ fn an_engines_setting_without_its_engine_gets_it_by_the_name_that_the_experiment
 }
 
 #[test]
-fn a_setting_that_stands_beside_settings_or_in_common_is_sent_to_its_place() {
+fn misplaced_engine_setting_suggests_its_right_place() {
     let beside = read(&format!("{ONE}page_size = \"4k\"\n")).unwrap_err();
     assert_eq!(
         (beside.problem.as_str(), beside.remedy.as_str()),

@@ -19,7 +19,7 @@ fn limited(memory: &str, set: &[&str]) -> Experiment {
 }
 
 #[test]
-fn a_limit_that_is_too_small_is_told_at_its_line_with_the_number_that_works() {
+fn too_small_memory_limit_is_reported_at_line_with_minimum() {
     let short = |memory, set: &[&str]| limited(memory, set).shortages.pop();
     // 100 MiB, 60 for the cache of 40, 20 for the most clients: 180; nine tenths of it are 162.
     let shortage = short("161MiB", &["cache=40MiB"]).unwrap();
@@ -110,7 +110,7 @@ fn auto_derives_a_cache_that_the_file_or_common_fixes() {
 }
 
 #[test]
-fn an_engine_that_reads_through_the_page_cache_gets_the_cache_that_its_makers_advise() {
+fn page_cache_engine_gets_the_cache_its_makers_recommend() {
     let sqlite = LIMITED.replace("MEMORY", "400MiB").replace("rocksdb", "sqlite");
     let engine = |set: &[&str]| with(&sqlite, set).unwrap().engines.remove(0);
     assert_eq!(engine(&[]).cache >> 20, 100, "a quarter; the rest is page cache");
@@ -121,7 +121,7 @@ fn an_engine_that_reads_through_the_page_cache_gets_the_cache_that_its_makers_ad
 
 /// InnoDB had 80 MiB of cache in a group of 480 MiB, of which nothing else could be used.
 #[test]
-fn memory_that_an_engine_with_direct_reads_cannot_use_is_warned_of() {
+fn memory_unusable_with_direct_reads_is_warned_of() {
     let warned = |set: &[&str]| {
         let unused = limited("400MiB", set).unused_memory;
         unused.into_iter().map(|warning| (warning.code, warning.message, warning.remedy)).next()
@@ -153,7 +153,7 @@ fn memory_that_an_engine_with_direct_reads_cannot_use_is_warned_of() {
 /// Of a server's storage engines one may have none. Its record told a cache that it was never given, and where misses of
 /// that were served from.
 #[test]
-fn an_engine_that_has_no_cache_with_its_settings_is_not_said_to_have_one() {
+fn engine_without_cache_is_not_reported_to_have_one() {
     let mapped = "[[engine]]\nname = \"mapped\"\nuse = \"rocksdb\"\nsettings.mapped = true\n";
     let experiment = with(&(LIMITED.replace("MEMORY", "400MiB") + mapped), &[]).unwrap();
     let caches = experiment.engines.iter().map(|engine| engine.cache >> 20);
@@ -200,7 +200,7 @@ fn the_cache_of_an_existing_server_is_known_nowhere() {
 }
 
 #[test]
-fn more_memory_than_the_host_has_is_no_limit_and_is_refused_at_its_line() {
+fn memory_limit_above_host_memory_is_refused_at_its_line() {
     for memory in ["4000TiB", "data*1000000000"] {
         let error = read(&LIMITED.replace("MEMORY", memory)).unwrap_err();
         assert_eq!(error.place().as_deref(), Some("e.toml:4:10"));
@@ -210,7 +210,7 @@ fn more_memory_than_the_host_has_is_no_limit_and_is_refused_at_its_line() {
 }
 
 #[test]
-fn the_page_cache_is_warned_of_where_the_own_cache_is_smaller_than_the_data_and_memory_is_not() {
+fn page_cache_is_warned_of_if_data_fits_memory_but_not_cache() {
     let warned = |set: &[&str], text: &str| {
         let experiment = with(text, set).unwrap();
         let warnings = crate::plan::warnings(&experiment, Some(16 << 30), &registry());
@@ -229,7 +229,7 @@ fn the_page_cache_is_warned_of_where_the_own_cache_is_smaller_than_the_data_and_
 /// InnoDB reads past the page cache by default: that its reads were "mostly served by the page cache" was told of it all the
 /// same, as the first thing to be careful about, beside thousands of reads of the device in a second.
 #[test]
-fn an_engine_that_reads_past_the_page_cache_is_not_said_to_be_served_by_it() {
+fn direct_read_engine_is_not_reported_as_page_cache_served() {
     let text = LIMITED.replace("memory = \"MEMORY\"", "").replace("linkbench]", "linkbench]\nmaxid1 = 100_000");
     let direct = "use = \"rocksdb\"\ncache = \"16MiB\"\nsettings.use_direct_reads = true\n";
     let both = format!("{text}cache = \"16MiB\"\n[[engine]]\nname = \"direct\"\n{direct}");

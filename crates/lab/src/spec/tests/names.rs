@@ -37,7 +37,7 @@ fn a_name_that_a_terminal_obeys_is_refused_and_not_repeated() {
 }
 
 #[test]
-fn a_product_of_lists_that_would_fill_the_memory_is_refused_at_its_line() {
+fn oversized_product_of_lists_is_refused_at_its_line() {
     let values = (1..=100).map(|kib| format!("\"{kib}k\"")).collect::<Vec<_>>().join(",");
     let many = GOOD.replace("[\"4k\", \"16k\"]", &format!("[{values}]"));
     read(&many).unwrap();
@@ -48,7 +48,7 @@ fn a_product_of_lists_that_would_fill_the_memory_is_refused_at_its_line() {
 }
 
 #[test]
-fn what_is_no_file_of_an_experiments_length_is_refused_and_a_pipe_is_read() {
+fn device_or_oversized_experiment_is_refused_and_pipe_is_read() {
     let read = |path: &Path| read_file(path, &Overrides::default(), &registry());
     let error = read(Path::new("/dev/zero")).unwrap_err();
     assert!(error.problem.contains("/dev/zero is a device"), "{}", error.problem);
@@ -69,7 +69,7 @@ fn what_is_no_file_of_an_experiments_length_is_refused_and_a_pipe_is_read() {
 }
 
 #[test]
-fn an_engine_of_a_list_is_called_by_what_differs_as_briefly_as_it_is_plain() {
+fn listed_engine_name_shows_only_differing_settings() {
     let names = |from: &str, to: &str| -> Vec<String> {
         assert!(GOOD.contains(from), "{from}");
         let engines = read(&GOOD.replace(from, to)).unwrap().engines;
@@ -86,7 +86,7 @@ fn an_engine_of_a_list_is_called_by_what_differs_as_briefly_as_it_is_plain() {
 }
 
 #[test]
-fn keys_lose_their_table_and_an_engines_name_unless_two_would_then_be_one() {
+fn keys_drop_table_and_engine_name_unless_ambiguous() {
     let distinct = |paths: &[&str]| -> Vec<String> {
         let differs: Vec<Differs> = paths.iter().map(|path| ((*path).to_owned(), String::new())).collect();
         distinct_keys(&differs, &["rocksdb", "innodb"]).into_iter().map(|(key, _)| key).collect()

@@ -14,7 +14,7 @@ fn problem(set: &[&str]) -> String {
 }
 
 #[test]
-fn a_rate_with_points_is_read_its_mean_over_the_loops_is_the_rate_and_it_is_written_back() {
+fn rate_points_are_parsed_averaged_over_loops_and_written_back() {
     let points = "rate=[[\"0s\", 1000], [\"2m\", 5000]]";
     let steps = run(&[points, "loops=2", "loop=2m"]);
     let expected = Arrivals { points: vec![(0.0, 1000.0), (120.0, 5000.0)], shape: RateShape::Step, period_s: None };
@@ -67,7 +67,7 @@ fn active_is_a_share_of_the_clients() {
 }
 
 #[test]
-fn a_search_for_a_rate_is_read_and_has_its_trials_start_from_one_load() {
+fn rate_search_is_parsed_and_its_trials_start_from_one_load() {
     let search = run(&["rate=max(p99 < 10ms)"]).search.unwrap();
     assert_eq!(search.to_string(), "max(p99 < 10 ms)");
     for (rate, part) in [

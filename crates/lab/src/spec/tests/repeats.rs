@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn starts_of_a_load_follow_it_and_stand_in_the_names_of_directories() {
+fn starts_follow_their_load_and_appear_in_directory_names() {
     let trials = told(&planned(&["clients=1", "starts=2"]));
     let names: Vec<&str> = trials.iter().map(|(name, _)| name.as_str()).collect();
     let starts = ["003-rocks.4k-c1-r1-s1", "004-rocks.16k-c1-r1-s1", "005-rocks.16k-c1-r1-s2", "006-rocks.4k-c1-r1-s2"];
@@ -39,7 +39,7 @@ fn a_run_until_decided_plans_the_most_repeats_that_it_may_have() {
 }
 
 #[test]
-fn kept_repeats_start_from_one_load_of_each_engine_that_can_be_kept() {
+fn kept_repeats_start_from_one_load_per_keepable_engine() {
     let trials = planned(&["repeats_from=kept"]);
     let directories: Vec<_> = trials.iter().map(crate::plan::directory).collect();
     assert_eq!(directories[..3], ["001-rocks.4k-load", "002-rocks.16k-load", "003-rocks.4k-c1-r1"]);

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use rumba_core::looks::{Column, EngineCourse, Of};
+use rumba_core::engine_samples::{Column, EngineTimeSeries, Of};
 
 use super::super::read::{add_look, read_experiment};
 use super::*;
@@ -42,7 +42,7 @@ fn everything_in_time(path: &Path) -> String {
 }
 
 #[test]
-fn whatever_is_in_the_place_of_a_file_is_told_and_neither_followed_nor_waited_for() {
+fn planted_file_is_reported_and_neither_followed_nor_awaited() {
     // A pipe held `rumba serve` up for good: it has one thread that reads. 100 GB of nothing took all memory.
     let pipe = |_: &Path, path: &Path| {
         rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
@@ -106,7 +106,7 @@ fn no_link_and_no_name_leads_out_of_results() {
 }
 
 #[test]
-fn a_format_that_is_too_large_for_this_version_is_not_taken_for_its_own() {
+fn oversized_format_number_is_not_read_as_the_own_format() {
     // 2^32 + 1 was cut off to 1.
     let written = Written::new(0);
     fs::write(written.dir.path().join("experiment.json"), "{\"format\":4294967297}").unwrap();
@@ -115,7 +115,7 @@ fn a_format_that_is_too_large_for_this_version_is_not_taken_for_its_own() {
 }
 
 #[test]
-fn a_course_that_is_cut_off_or_damaged_is_read_but_for_that_line() {
+fn damaged_time_series_loses_only_the_damaged_line() {
     let written = Written::new(1);
     let looks = "{\"at_s\":1.0,\"counters\":{\"reads\":5.0}}\n\0\0\0\0\n{\"at_s\":3.0}\n{\"at_s\":4.0,\"coun";
     fs::write(written.file(ENGINE), looks).unwrap();
@@ -144,7 +144,7 @@ fn a_line_without_end_costs_itself_alone() {
 fn few_lines_cannot_ask_for_more_numbers_than_there_is_room_for() {
     // A column goes on where a line does not name it: 10 MB of names and 10 MB of lines were a terabyte.
     let column = |number: usize| Column { of: Of::Counter, name: number.to_string(), before: 0, values: Vec::new() };
-    let mut course = EngineCourse { at_s: vec![0.0; 1 << 10], columns: (0..1 << 17).map(column).collect() };
+    let mut course = EngineTimeSeries { at_s: vec![0.0; 1 << 10], columns: (0..1 << 17).map(column).collect() };
     assert!(!add_look(&mut course, look(1.0, 4096.0, 5.0)));
     assert_eq!(course.at_s.len(), 1 << 10);
     course.columns.truncate(1 << 16);

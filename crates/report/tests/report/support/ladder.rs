@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rumba_core::engine::Gauge;
-use rumba_core::looks::Look;
+use rumba_core::engine_samples::EngineSample;
 use rumba_core::metric::Metric;
 use rumba_core::record::PhaseKind;
 use rumba_core::results::Results;
@@ -132,8 +132,8 @@ fn count(results: &mut Results) {
 }
 
 /// Data of which so much is loaded, and redo that a checkpoint a minute writes down.
-fn look(at_s: f64, size_bytes: &Metric, loaded: f64, counters: &[Growing]) -> Look {
+fn look(at_s: f64, size_bytes: &Metric, loaded: f64, counters: &[Growing]) -> EngineSample {
     let debt = BTreeMap::from([("checkpoint_age_bytes".to_owned(), 1e6 * (at_s % 60.0 + 5.0))]);
     let counters = counters.iter().map(|counter| (counter.name.to_owned(), counter.value)).collect();
-    Look { at_s, size_bytes: size_bytes.value().map(|size| size * loaded), debt, counters }
+    EngineSample { at_s, size_bytes: size_bytes.value().map(|size| size * loaded), debt, counters }
 }

@@ -10,7 +10,7 @@ use rumba_core::check::Check;
 use rumba_core::claim::Claim;
 use rumba_core::comparison::Comparison;
 use rumba_core::engine::{Durability, EngineConfig, EngineFacts, Family, Form, Gauge};
-use rumba_core::looks::EngineCourse;
+use rumba_core::engine_samples::EngineTimeSeries;
 use rumba_core::metric::{Metric, Metrics, without_logs};
 use rumba_core::record::{
     Interval, OpStats, Percentiles, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPlan,
@@ -253,7 +253,7 @@ fn trial(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, random: 
         directory: format!("trials/{number:03}-{}", shape.name),
         record,
         intervals,
-        course: EngineCourse::default(),
+        course: EngineTimeSeries::default(),
     }
 }
 

@@ -78,7 +78,7 @@ impl Question {
 
 /// A question that is out, and the phase that waits for its answer.
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct PendingStats {
     question: Option<Question>,
     untold: Option<PhaseRecord>,
 }
@@ -100,9 +100,9 @@ impl Trial<'_> {
     /// the debt with which the next one begins, if that is known now.
     pub(super) fn tell_when_answered(&mut self, record: PhaseRecord) -> Vec<Gauge> {
         self.tell_unanswered();
-        self.asked.untold = Some(record);
-        if self.asked.question.is_none() {
-            self.asked.question = Question::ask(&self.instance, &self.roll);
+        self.pending.untold = Some(record);
+        if self.pending.question.is_none() {
+            self.pending.question = Question::ask(&self.instance, &self.roll);
             return self.hear(AT_ONCE).unwrap_or_default();
         }
         // The answer to come is that of an earlier phase.
@@ -113,15 +113,15 @@ impl Trial<'_> {
     /// Takes an answer that comes within this time, and tells the phase that waited for it; gives its debt. What comes
     /// much later is no figure of that phase's end any more.
     pub(super) fn hear(&mut self, most: Duration) -> Option<Vec<Gauge>> {
-        let question = self.asked.question.as_ref()?;
+        let question = self.pending.question.as_ref()?;
         let Some(Answer { debt, counters }) = question.wait(most) else {
             if question.asked.elapsed() > LAST {
                 self.tell_unanswered();
             }
             return None;
         };
-        self.asked.question.take().into_iter().for_each(Question::end);
-        let mut record = self.asked.untold.take()?;
+        self.pending.question.take().into_iter().for_each(Question::end);
+        let mut record = self.pending.untold.take()?;
         (record.debt_end, record.counters) = (debt.clone(), counters);
         self.emit(Event::PhaseEnded(Box::new(record)));
         Some(debt)
@@ -129,13 +129,13 @@ impl Trial<'_> {
 
     /// Tells a phase that has had no answer in time, without it.
     pub(super) fn tell_unanswered(&mut self) {
-        if let Some(record) = self.asked.untold.take() {
+        if let Some(record) = self.pending.untold.take() {
             self.emit(Event::PhaseEnded(Box::new(record)));
         }
     }
 
     /// Waits for the end of a question that is still out: the instance is to be closed.
     pub(super) fn end_asking(&mut self) {
-        self.asked.question.take().into_iter().for_each(Question::end);
+        self.pending.question.take().into_iter().for_each(Question::end);
     }
 }

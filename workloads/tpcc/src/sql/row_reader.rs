@@ -10,12 +10,12 @@ use crate::proof::{Each, Rows};
 use crate::tables::{NONE, Table, Type};
 
 /// Asks for rows by text.
-pub struct Looks {
+pub struct SqlRowReader {
     pub(super) session: Box<dyn SqlSession>,
     pub(super) dialect: Dialect,
 }
 
-impl Looks {
+impl SqlRowReader {
     /// Over a session.
     pub fn new(session: Box<dyn SqlSession>) -> Self {
         Self { dialect: session.dialect(), session }
@@ -60,7 +60,7 @@ impl Looks {
     }
 }
 
-impl Rows for Looks {
+impl Rows for SqlRowReader {
     /// In the order in which the database has them: it sorts nothing and joins nothing.
     fn visit(&mut self, set: DataSet, table: Table, columns: &[usize], each: &mut Each) -> Result<i64, EngineError> {
         let columns: Vec<(&'static str, Type)> = columns.iter().map(|column| table.columns()[*column]).collect();

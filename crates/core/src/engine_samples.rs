@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// One look at an engine. In a trial's file it has what is not as it was at the look before.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Look {
+pub struct EngineSample {
     /// When the answer was there, seconds since the trial's start.
     pub at_s: f64,
     /// Bytes allocated on disk, logs included; absent where it was not asked for.
@@ -21,7 +21,7 @@ pub struct Look {
     pub counters: BTreeMap<String, f64>,
 }
 
-impl Look {
+impl EngineSample {
     /// Whether nothing was seen.
     pub fn is_empty(&self) -> bool {
         self.size_bytes.is_none() && self.debt.is_empty() && self.counters.is_empty()
@@ -29,14 +29,14 @@ impl Look {
 
     /// What of it is not as it was at the looks before, which it then is among.
     #[must_use]
-    pub fn since(self, before: &mut Look) -> Look {
+    pub fn since(self, before: &mut EngineSample) -> EngineSample {
         let changed = |mut seen: BTreeMap<String, f64>, known: &mut BTreeMap<String, f64>| {
             seen.retain(|name, value| known.insert(name.clone(), *value) != Some(*value));
             seen
         };
         let size_bytes = self.size_bytes.filter(|size| before.size_bytes != Some(*size));
         before.size_bytes = self.size_bytes.or(before.size_bytes);
-        Look {
+        EngineSample {
             at_s: self.at_s,
             size_bytes,
             debt: changed(self.debt, &mut before.debt),
@@ -75,16 +75,16 @@ pub const SIZE: &str = "size_bytes";
 
 /// All looks of a trial, by what was seen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct EngineCourse {
+pub struct EngineTimeSeries {
     /// When they were, seconds since the trial's start.
     pub at_s: Vec<f64>,
     /// The numbers, in the order of what they are of and of their names.
     pub columns: Vec<Column>,
 }
 
-impl EngineCourse {
+impl EngineTimeSeries {
     /// Takes in the next look; what it does not have is as it was.
-    pub fn add(&mut self, look: Look) {
+    pub fn add(&mut self, look: EngineSample) {
         let looks = self.at_s.len();
         self.at_s.push(look.at_s);
         let size = look.size_bytes.map(|size| (SIZE.to_owned(), size));
@@ -114,9 +114,9 @@ impl EngineCourse {
 mod tests {
     use super::*;
 
-    fn look(at_s: f64, size_bytes: Option<f64>, counters: &[(&str, f64)]) -> Look {
+    fn look(at_s: f64, size_bytes: Option<f64>, counters: &[(&str, f64)]) -> EngineSample {
         let counters = counters.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-        Look { at_s, size_bytes, counters, debt: BTreeMap::from([("dirty_bytes".to_owned(), 7.0)]) }
+        EngineSample { at_s, size_bytes, counters, debt: BTreeMap::from([("dirty_bytes".to_owned(), 7.0)]) }
     }
 
     #[test]
@@ -126,12 +126,12 @@ mod tests {
             look(2.0, None, &[("reads", 1.0), ("late", 5.0)]),
             look(3.0, Some(100.0), &[("reads", 4.0), ("late", 5.0)]),
         ];
-        let mut before = Look::default();
-        let told: Vec<Look> = looks.into_iter().map(|look| look.since(&mut before)).collect();
-        let text = |look: &Look| serde_json::to_string(look).unwrap_or_default();
+        let mut before = EngineSample::default();
+        let told: Vec<EngineSample> = looks.into_iter().map(|look| look.since(&mut before)).collect();
+        let text = |look: &EngineSample| serde_json::to_string(look).unwrap_or_default();
         assert_eq!(text(&told[1]), r#"{"at_s":2.0,"counters":{"late":5.0}}"#);
         assert_eq!(text(&told[2]), r#"{"at_s":3.0,"counters":{"reads":4.0}}"#);
-        let mut course = EngineCourse::default();
+        let mut course = EngineTimeSeries::default();
         told.into_iter().for_each(|look| course.add(look));
         let column = |name: &str| {
             course.columns.iter().find(|column| column.name == name).map(|column| (column.before, &column.values[..]))

@@ -23,7 +23,7 @@ pub(super) const OPTIONS_OF_A_SCRIPT: &str = "`rumba sysbench SCRIPT help` lists
 
 /// A script with its options, checked.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct ValidatedScript {
     line: CommandLine,
     options: OptionSet,
     general: General,
@@ -44,7 +44,7 @@ pub(super) struct Prepare {
     pub(super) is_parallel: bool,
 }
 
-impl Asked {
+impl ValidatedScript {
     /// Reads the settings, and loads the script to hear which options it has.
     pub(super) fn read(settings: &Settings) -> Result<Self, SettingError> {
         let script = script_of(settings);
@@ -320,9 +320,9 @@ mod tests {
     use super::*;
     use rumba_core::setting::{Kind, Value};
 
-    fn asked(given: &[(&str, &str)]) -> Result<Asked, SettingError> {
+    fn asked(given: &[(&str, &str)]) -> Result<ValidatedScript, SettingError> {
         let value = |(name, value): &(&str, &str)| ((*name).to_owned(), Value::Text((*value).to_owned()));
-        Asked::read(&Settings(given.iter().map(value).collect()))
+        ValidatedScript::read(&Settings(given.iter().map(value).collect()))
     }
 
     fn error(given: &[(&str, &str)]) -> String {
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(info("table-size").default, "10000");
         assert_eq!((info("auto_inc").kind, info("auto_inc").default.as_str()), (Kind::Bool, "true"));
         assert!(infos.iter().all(|info| info.name != "table_size" && info.name != "threads"));
-        let asked = Asked::read(&settings(&given)).unwrap();
+        let asked = ValidatedScript::read(&settings(&given)).unwrap();
         assert_eq!(asked.given(), "--auto_inc=off --table-size=100 --tables=3");
         assert_eq!(
             asked.tables().map(|tables| (tables.tables, tables.rows, tables.is_numbered)),
@@ -360,11 +360,11 @@ mod tests {
         );
         // What a test of a suite says comes behind them.
         let more = [("range_size", Value::Int(5)), ("options", Value::Text("--range-size=7".to_owned()))];
-        assert_eq!(Asked::read(&settings(&more)).unwrap().options.int("range_size"), Ok(7));
+        assert_eq!(ValidatedScript::read(&settings(&more)).unwrap().options.int("range_size"), Ok(7));
     }
 
     #[test]
-    fn an_option_that_the_script_does_not_have_is_refused_with_the_nearest() {
+    fn unknown_script_option_is_refused_with_the_nearest_name() {
         let refused = |name: &str, value: Value| {
             let error = named::declared(&settings(&[(name, value)])).unwrap_err();
             format!("{error}; {}", error.remedy)

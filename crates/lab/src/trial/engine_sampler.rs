@@ -13,10 +13,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rumba_core::engine::Gauge;
+use rumba_core::engine_samples::EngineSample;
 use rumba_core::event::Event;
-use rumba_core::looks::Look;
 
-use super::asked::Answer;
+use super::pending_stats::Answer;
 use super::{Shared, Trial};
 use crate::meter::{CpuRoll, Role, allocated, data_dir};
 
@@ -25,14 +25,14 @@ const EVERY: Duration = Duration::from_secs(1);
 /// How many times as long as it took is waited until something is looked at again.
 const REST: u32 = 200;
 
-/// A thread that looks.
-pub(super) struct Looks {
+/// A thread that samples the engine.
+pub(super) struct EngineSampler {
     stop: Arc<Stop>,
-    seen: Receiver<Look>,
+    seen: Receiver<EngineSample>,
     thread: JoinHandle<()>,
 }
 
-impl Looks {
+impl EngineSampler {
     /// Begins to look; `None` where the host gives no thread for it.
     fn begin(instance: &Shared, dir: Option<PathBuf>, epoch: Instant, roll: &Arc<CpuRoll>) -> Option<Self> {
         let (tell, seen) = channel();
@@ -47,14 +47,14 @@ impl Looks {
     }
 }
 
-fn look_on(instance: &Shared, dir: Option<&Path>, epoch: Instant, stop: &Stop, tell: &Sender<Look>) {
+fn look_on(instance: &Shared, dir: Option<&Path>, epoch: Instant, stop: &Stop, tell: &Sender<EngineSample>) {
     let (mut engine, mut size) = (Turn::default(), Turn::default());
     loop {
         let answer = engine.take(|| Answer::of(instance)).unwrap_or_default();
         let allocated = |dir| allocated(dir, &|file| instance.is_log(file)).ok();
         let size_bytes = size.take(|| dir.and_then(allocated)).flatten().map(|size| size.total as f64);
         let at_s = Instant::now().saturating_duration_since(epoch).as_secs_f64();
-        let look = Look { at_s, size_bytes, debt: named(answer.debt), counters: named(answer.counters) };
+        let look = EngineSample { at_s, size_bytes, debt: named(answer.debt), counters: named(answer.counters) };
         // Nobody may wait for it any more.
         if !look.is_empty() && tell.send(look).is_err() || stop.is_told_until(engine.next.min(size.next)) {
             return;
@@ -122,29 +122,29 @@ impl Trial<'_> {
     pub(super) fn begin_looking(&mut self) {
         if self.job.engine.info().keeps_data {
             let dir = data_dir(&self.place, self.job.data_dir).ok().map(Path::to_owned);
-            self.looks = Looks::begin(&self.instance, dir, self.job.epoch, &self.roll);
+            self.sampler = EngineSampler::begin(&self.instance, dir, self.job.epoch, &self.roll);
         }
     }
 
     /// Tells what was seen until now.
     pub(super) fn tell_looks(&mut self) {
-        let seen: Vec<Look> = self.looks.iter().flat_map(|looks| looks.seen.try_iter()).collect();
+        let seen: Vec<EngineSample> = self.sampler.iter().flat_map(|sampler| sampler.seen.try_iter()).collect();
         seen.into_iter().for_each(|look| self.emit(Event::Looked(Box::new(look))));
     }
 
     /// Looks no more; an answer that is out may still come.
     pub(super) fn stop_looking(&self) {
-        self.looks.iter().for_each(|looks| looks.stop.tell());
+        self.sampler.iter().for_each(|sampler| sampler.stop.tell());
     }
 
     /// Looks no more, and waits until nothing of it holds the instance.
     pub(super) fn end_looking(&mut self) {
         self.stop_looking();
         self.tell_looks();
-        if let Some(looks) = self.looks.take() {
+        if let Some(sampler) = self.sampler.take() {
             // A panic was the engine's.
-            let _ = looks.thread.join();
-            looks.seen.try_iter().for_each(|look| self.emit(Event::Looked(Box::new(look))));
+            let _ = sampler.thread.join();
+            sampler.seen.try_iter().for_each(|look| self.emit(Event::Looked(Box::new(look))));
         }
     }
 }
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_long_is_under_way_in_a_two_hundredth_of_the_time_at_most() {
+    fn slow_engine_sampling_takes_at_most_a_200th_of_the_time() {
         for (took_ms, pause_ms) in [(0, 1000), (5, 1000), (50, 10_000), (3000, 600_000)] {
             assert_eq!(pause(Duration::from_millis(took_ms)), Duration::from_millis(pause_ms), "{took_ms} ms");
         }

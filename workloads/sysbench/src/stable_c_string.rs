@@ -9,11 +9,11 @@ const LEAST_BYTES: usize = 64;
 /// where others are get a place of their own, and the other stays. Places at least double, so that all of them together
 /// are less than twice the largest.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct StableCString {
     places: Vec<Box<[u8]>>,
 }
 
-impl Told {
+impl StableCString {
     /// Where the words are.
     pub(crate) fn as_ptr(&self) -> *const c_char {
         self.places.last().map_or(c"".as_ptr(), |place| place.as_ptr().cast())
@@ -42,13 +42,13 @@ mod tests {
     use super::*;
 
     fn read<'a>(words: *const c_char) -> &'a str {
-        // SAFETY: they end with a zero, and are there for as long as the test's `Told`.
+        // SAFETY: they end with a zero, and are there for as long as the test's `StableCString`.
         unsafe { CStr::from_ptr(words) }.to_str().unwrap()
     }
 
     #[test]
-    fn an_address_that_a_script_keeps_is_good_whatever_is_told_later() {
-        let mut told = Told::default();
+    fn error_text_pointer_stays_valid_after_later_errors() {
+        let mut told = StableCString::default();
         assert_eq!(read(told.as_ptr()), "");
         let first = told.tell("no such table");
         assert_eq!(told.tell("no"), first, "there is room for it");
