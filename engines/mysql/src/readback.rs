@@ -92,6 +92,9 @@ fn variable_of(line: &Line) -> Option<(Vec<&str>, &str)> {
     Some((names, line.value.as_deref()?))
 }
 
+/// RocksDB's kinds of index in the order of their numbers.
+const INDEX_TYPES: [&str; 4] = ["kBinarySearch", "kHashSearch", "kTwoLevelIndexSearch", "kBinarySearchWithFirstKey"];
+
 /// Compares the options of the default column family with what MyRocks says of it.
 fn families(admin: &mut Admin, plan: &Plan, call: &'static str) -> Result<(), EngineError> {
     let Some(asked) = value_of(plan, "rocksdb_default_cf_options") else { return Ok(()) };
@@ -115,6 +118,8 @@ fn families(admin: &mut Admin, plan: &Plan, call: &'static str) -> Result<(), En
             "filter_policy" => value == "nullptr" || in_force != "NULL",
             // It answers with window, level and strategy; what was left out is RocksDB's.
             "compression_opts" => in_force.starts_with(value.as_str()) || value.starts_with(in_force.as_str()),
+            // MyRocks answers with the number of RocksDB's enumeration.
+            "index_type" => INDEX_TYPES.iter().position(|name| name == value) == in_force.parse().ok(),
             _ => compare(value, in_force) == Match::Same,
         };
         if !holds {
