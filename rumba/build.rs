@@ -1,12 +1,14 @@
-//! Tells the binary from which commit it is built. It runs anew when a source or the commit changes, and of the
-//! workspace only the binary is compiled anew for it. And has it linked with what modules of Lua look for in it.
+//! Passes the commit that the binary is built from to the binary.
+//! Cargo runs this script again when a source or the commit changes; only the binary of the workspace is recompiled
+//! then.
+//! The script also links the binary so that C modules of Lua find Lua's functions in it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a packager sets who builds without a repository: the whole hash of the commit.
+/// The environment variable for packagers who build without a repository: the full hash of the commit.
 const GIVEN: &str = "RUMBA_COMMIT";
-/// Lua's functions. Modules in C that a script requires have no Lua of their own: they call that of the program.
+/// Lua's functions. C modules that a script requires have no Lua of their own, so they call the program's.
 const LUA: [&str; 2] = ["lua_*", "luaL_*"];
 /// Folders with crates in them, and the binary's own.
 const CRATES: [&str; 4] = ["crates", "engines", "protocols", "workloads"];
@@ -34,7 +36,7 @@ fn main() {
     }
 }
 
-/// What the binary is compiled from, relative to the root; no tests, whose changes do not change it.
+/// The files the binary is compiled from, relative to the root. Tests are excluded because they do not change it.
 fn sources(root: &Path) -> Vec<PathBuf> {
     let mut folders = vec![PathBuf::from("rumba")];
     for of in CRATES {
@@ -45,12 +47,12 @@ fn sources(root: &Path) -> Vec<PathBuf> {
     let parts = ["Cargo.toml", "build.rs", "src", "assets"];
     let mut sources: Vec<PathBuf> = ["Cargo.toml", "Cargo.lock", "experiments"].map(PathBuf::from).to_vec();
     sources.extend(folders.iter().flat_map(|folder| parts.map(|part| folder.join(part))));
-    // What is not there would have the script run in every build.
+    // Cargo would run the script in every build for a path that does not exist.
     sources.retain(|source| root.join(source).exists());
     sources
 }
 
-/// The commit, when it was made, and whether the sources differ from it; or why that is not known.
+/// The commit, its time, and whether the sources differ from it; or the reason why they are unknown.
 fn of_repository(root: &Path, sources: &[PathBuf]) -> Result<(String, String, bool), String> {
     let git = |arguments: &[&str]| -> Result<String, String> {
         let output = Command::new("git").arg("-C").arg(root).args(arguments).env("TZ", "UTC").output();
@@ -61,12 +63,12 @@ fn of_repository(root: &Path, sources: &[PathBuf]) -> Result<(String, String, bo
         }
         Err(text(&output.stderr).lines().next().unwrap_or("git failed").to_owned())
     };
-    // Sources that were unpacked below somebody else's repository are none of its.
+    // Sources unpacked inside another project's repository do not belong to that repository.
     let above = git(&["rev-parse", "--show-prefix"]).map_err(|_| "built from sources without a repository".to_owned());
     if !above?.is_empty() {
         return Err("built from sources without a repository of their own".to_owned());
     }
-    // The log of HEAD grows with each commit and each change of branch; without one, the branch and HEAD tell it.
+    // The log of HEAD grows with each commit and each change of branch. Without a log, the branch and HEAD change.
     let mut tells = vec!["logs/HEAD".to_owned(), "HEAD".to_owned(), "packed-refs".to_owned()];
     tells.extend(git(&["symbolic-ref", "--quiet", "HEAD"]));
     for name in tells {

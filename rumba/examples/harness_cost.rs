@@ -1,8 +1,7 @@
-//! What the harness spends per operation when the engine answers at once:
-//! drawing, performing, clock, histograms and counters, on one thread; of
-//! LinkBench, or of YCSB's workload A with `ycsb` behind the number of
-//! operations. Prints JSON. Under callgrind, the difference between two runs of N and 2N
-//! operations gives instructions per operation, free of noise.
+//! The harness's cost per operation with an engine that answers at once: drawing, performing, clock, histograms and
+//! counters, on one thread.
+//! It runs LinkBench, or YCSB's workload A with `ycsb` after the number of operations, and prints JSON. Under
+//! callgrind, the difference between two runs of N and 2N operations gives instructions per operation without noise.
 
 use std::path::Path;
 use std::sync::Arc;

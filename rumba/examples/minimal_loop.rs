@@ -1,10 +1,10 @@
-//! The least that prepared point selects over the wire can cost a client: an event loop of `epoll_wait`, `recv` and
-//! `send`, answers of a length that is known, nothing read in them, nothing recorded. What rumba's clients cost is set
-//! against it by `make bench`: what is left above it is rumba's own.
+//! The minimal client cost of prepared point selects over the wire: an event loop of `epoll_wait`, `recv` and `send`.
+//! The length of answers is known; they are neither decoded nor recorded. `make bench` compares rumba's clients with
+//! it: the difference is rumba's own cost.
 //!
 //! `minimal_loop SOCKET|HOST:PORT [protocol=mysql] [clients=64] [seconds=5] [warmup=5] [rows=100000] [user=root] [database=sbtest]`
 //!
-//! The server takes the user without a password; all rows are of one length, as `sbtest1`'s are.
+//! The server must accept the user without a password; all rows must have the same length, like those of `sbtest1`.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// A connection, with the calls that files and sockets have in common: to a socket of the file system, or host and port. What
-/// is not answered in time fails: the answer to the first query has the length that all have, and one without a row would be
-/// waited for in vain.
+/// A connection to a Unix socket, or to a host and port, with the calls that files and sockets share. An answer that
+/// does not arrive in time is an error. All answers must have the length of the first; the rest of a shorter one,
+/// without a row, would never arrive.
 fn connect(server: &str) -> Result<File, Failure> {
     const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
     let named = |error| format!("{server}: {error}");
@@ -35,7 +35,7 @@ fn connect(server: &str) -> Result<File, Failure> {
     Ok(OwnedFd::from(stream).into())
 }
 
-/// One request over and over: its bytes, where the id stands in them, and how long the answer is.
+/// One repeated request: its bytes, the position of the id in them, and the length of the answer.
 #[derive(Clone, Default)]
 struct Exchange {
     request: Vec<u8>,
@@ -110,7 +110,7 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&[kind], &(body.len() as u32 + 4).to_be_bytes()[..], body].concat()
 }
 
-/// Reads messages up to the one that says that the server is ready; how many bytes.
+/// Reads messages until the server reports that it is ready; returns the number of bytes.
 fn read_until_ready(stream: &mut File) -> Result<usize, Failure> {
     let mut bytes = 0;
     loop {
@@ -139,7 +139,7 @@ fn postgresql(stream: &mut File, user: &str, database: &str) -> Result<Exchange,
     let parse = message(b'P', b"s\0SELECT c FROM sbtest1 WHERE id=$1\0\0\0");
     stream.write_all(&[parse, message(b'S', &[])].concat())?;
     read_until_ready(stream)?;
-    // No portal's name, the statement's; one parameter, all binary, of four bytes; all results binary.
+    // No portal name, the statement's name; one parameter, all binary, of four bytes; all results binary.
     let bind = message(b'B', b"\0s\0\0\x01\0\x01\0\x01\0\0\0\x04\0\0\0\x01\0\x01\0\x01");
     let id_at = bind.len() - 8;
     let request = [bind, message(b'E', b"\0\0\0\0\0"), message(b'S', &[])].concat();
@@ -149,7 +149,7 @@ fn postgresql(stream: &mut File, user: &str, database: &str) -> Result<Exchange,
     Ok(exchange)
 }
 
-/// A connection with what it sends, and how much of an answer is still to come.
+/// A connection with its request, and the number of bytes that an answer still lacks.
 struct Connection {
     stream: File,
     exchange: Exchange,
@@ -158,7 +158,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// SplitMix64, as `wire_clients` has it.
+    /// SplitMix64, as in `wire_clients`.
     fn next_id(&mut self, rows: u64) -> u64 {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.random;
@@ -178,7 +178,7 @@ impl Connection {
         if sent == request.len() as isize { Ok(()) } else { Err(std::io::Error::last_os_error().into()) }
     }
 
-    /// Takes what has come; whether the answer is whole.
+    /// Receives the available bytes; returns whether the answer is complete.
     fn hear(&mut self, buffer: &mut [u8]) -> Result<bool, Failure> {
         // SAFETY: the buffer is as long as it is said to be.
         let got = unsafe { libc::recv(self.stream.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
@@ -191,7 +191,7 @@ impl Connection {
     }
 }
 
-/// What an event loop has told so far, alone in its cache lines.
+/// The answers of an event loop so far, on a separate cache line.
 #[derive(Default)]
 #[repr(align(128))]
 struct AnswerCount(AtomicU64);
@@ -222,7 +222,7 @@ fn serve(mut connections: Vec<Connection>, rows: u64, end: Instant, told: &Answe
     let mut events = vec![libc::epoll_event { events: 0, u64: 0 }; 256];
     while Instant::now() < end {
         let room = events.len() as libc::c_int;
-        // SAFETY: there is room for as many events as are asked for.
+        // SAFETY: there is room for as many events as are requested.
         let ready = unsafe { libc::epoll_wait(epoll.as_raw_fd(), events.as_mut_ptr(), room, 100) };
         let ready = usize::try_from(ready).map_err(|_| std::io::Error::last_os_error())?;
         for event in &events[..ready] {

@@ -1,5 +1,5 @@
 //! Events of a sysbench script over one session, timed and recorded as in a run: what `scripts/instructions sysbench`
-//! counts the instructions of an event with.
+//! uses to count the instructions of an event.
 //!
 //! ```text
 //! script_cost SOCKET EVENTS [SCRIPT]
@@ -25,7 +25,7 @@ use rumba_workload_sysbench::{Interpreter, ScriptClient};
 
 struct Socket {
     path: String,
-    /// What a connection begins with.
+    /// The statements at the beginning of a connection.
     begins: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ impl Host for Socket {
     }
 }
 
-/// A pace that ends after so many events.
+/// A pace that ends after this many events.
 struct Counted {
     pace: ClientPace,
     left: u64,
@@ -115,18 +115,18 @@ fn value(kind: Kind, default: Option<String>) -> OptionValue {
     }
 }
 
-/// What is asked of a script.
+/// The parameters of a script.
 #[derive(Clone, Copy, Debug)]
 pub struct ScriptInvocation<'a> {
-    /// Where the server listens.
+    /// The path of the server's socket.
     pub socket: &'a str,
-    /// What every connection begins with.
+    /// The statements at the beginning of every connection.
     pub begins: &'a [&'a str],
     /// Its name.
     pub script: &'a str,
     /// `run`, `prepare`.
     pub command: &'a str,
-    /// Options that are not as they are by default.
+    /// Options with values other than the defaults.
     pub options: &'a [(&'a str, f64)],
 }
 
@@ -170,7 +170,7 @@ impl ScriptInvocation<'_> {
     }
 }
 
-/// Runs so many events.
+/// Runs this many events.
 pub fn run(socket: &str, left: u64, script: &str) -> Result<(), String> {
     let mut pace = Counted { pace: ClientPace::alone(Arc::new(Cells::new(1))), left };
     block_on(ScriptInvocation::run(socket, script).client()?.run(&mut pace)).map_err(|error| error.to_string())

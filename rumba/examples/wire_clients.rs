@@ -1,11 +1,10 @@
-//! Prepared point selects over the wire, as sysbench's `oltp_point_select` makes
-//! them, or documents found by their ids, by rumba's sessions and drivers; prints
-//! what they cost. `make bench` runs it beside sysbench, pgbench and a driver.
+//! Prepared point selects over the wire, as in sysbench's `oltp_point_select`, or documents found by id, through
+//! rumba's sessions and drivers. Prints their cost. `make bench` runs it next to sysbench, pgbench and a driver.
 //!
 //! `wire_clients SOCKET [protocol=mysql] [clients=64] [seconds=5] [warmup=5] [queries=N] [driver=auto] [loops=N] [rows=100000] [user=root] [database=sbtest]`
 //!
-//! `loops=` takes so many event loops, whatever the number of cores. With `queries=`, one client makes so many on the
-//! main thread, whatever the time, and nothing is printed: under callgrind, the difference between N and 2N is
+//! `loops=` sets the number of event loops, for any number of cores. With `queries=`, one client makes this many on the
+//! main thread, for any time, and prints no results. Under callgrind, the difference between N and 2N gives
 //! instructions per query.
 
 use std::collections::BTreeMap;
@@ -39,13 +38,13 @@ enum Protocol {
     MongoDb,
 }
 
-/// Where clients connect to.
+/// The server that clients connect to.
 struct Server {
     protocol: Protocol,
     target: Target,
 }
 
-/// A session, and what it asks for.
+/// A session, and its requests.
 enum Asks {
     Rows(Box<dyn SqlSession>, Statement),
     Documents(Box<dyn DocumentSession>, DocumentBuf),
@@ -72,7 +71,7 @@ impl Asks {
         Ok(Asks::Rows(session, statement))
     }
 
-    /// How many rows or documents there are of an id, and bytes of them.
+    /// The number of rows or documents with an id, and their bytes.
     async fn ask(&mut self, id: i64) -> Result<(u64, usize), EngineError> {
         let mut bytes = 0;
         match self {
@@ -91,7 +90,7 @@ impl Asks {
     }
 }
 
-/// One client: what it asks, and ids without end.
+/// One client: its requests, and an endless sequence of ids.
 struct PointSelect {
     asks: Asks,
     rows: u64,
@@ -104,7 +103,7 @@ impl PointSelect {
         Ok(Self { asks: Asks::new(server)?, rows, random: u64::from(at.client), left: queries })
     }
 
-    /// SplitMix64: uniform, and next to nothing to compute.
+    /// SplitMix64: uniform, and with almost no cost.
     fn next_id(&mut self) -> i64 {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.random;
@@ -153,7 +152,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let asked = Arguments(asked.collect::<Option<_>>().ok_or("arguments are written key=value")?);
     let clients = asked.number("clients", 64)?;
     let (warmup, seconds) = (asked.number("warmup", 5)?, asked.number("seconds", 5)?);
-    // A server of documents that nobody has given a user takes none.
+    // A document server without users does not accept one.
     let user = if asked.text("protocol", "mysql") == "mongodb" { "" } else { "root" };
     let target = Target {
         address: Address::Socket(socket.clone().into()),
@@ -202,7 +201,7 @@ fn server_at(socket: &str) -> Result<u32, Box<dyn Error>> {
     let mut told = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
     let option = (libc::SOL_SOCKET, libc::SO_PEERCRED);
-    // SAFETY: the kernel fills the structure, and is told how long it is.
+    // SAFETY: the kernel fills the structure, and knows its length.
     match unsafe { libc::getsockopt(stream.as_raw_fd(), option.0, option.1, (&raw mut told).cast(), &mut length) } {
         0 => Ok(u32::try_from(told.pid)?),
         _ => Err(std::io::Error::last_os_error().into()),
@@ -248,7 +247,7 @@ fn measure(mut running: Running, warmup: u32, seconds: u32, driving: Driving) ->
     Ok(())
 }
 
-/// CPU time of this process so far, its threads that have ended included, in microseconds.
+/// The CPU time of this process so far, including ended threads, in microseconds.
 fn cpu_us() -> Result<f64, Box<dyn Error>> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: it fills the structure that it is given, or says that it did not.

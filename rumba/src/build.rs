@@ -15,7 +15,7 @@ pub fn build() -> Build {
     }
 }
 
-/// What `rumba --version` says behind the name.
+/// The version text that `rumba --version` prints after the name.
 pub fn version() -> &'static str {
     static VERSION: LazyLock<String> = LazyLock::new(|| format!("{} (commit {})", env!("CARGO_PKG_VERSION"), build()));
     &VERSION

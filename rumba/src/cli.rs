@@ -29,7 +29,7 @@ Exit codes: 0 done; 1 a trial failed, broke its data or was suspended, or a sear
 (--check), or what --fail-if names is so; 130 interrupted, results kept."
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -49,26 +49,27 @@ pub enum Command {
     Compare(CompareArgs),
     /// Serve past results to a browser on this host: list, search, compare, tags and notes
     Serve(ServeArgs),
-    /// Show what became of each figure from version to version, or from commit to commit
+    /// Show how each metric changed across versions or commits
     History(HistoryArgs),
-    /// List the engines: version, what is missing, the command that installs it; install servers
+    /// List the engines: version, what is missing, the command that installs it; or install servers
     Engines(EnginesArgs),
     /// List the workloads and their settings
     Workloads(ListArgs),
-    /// Look for host settings that spoil benchmarks, and leftovers of killed runs
+    /// Check the host for settings that spoil benchmarks, and for leftovers of killed runs
     Doctor(DoctorArgs),
-    /// Serve fixed answers over the protocol of MySQL, PostgreSQL or MongoDB: what a client costs, and whether it tells time
+    /// Serve canned answers over the MySQL, PostgreSQL or MongoDB protocol, to measure a client's own overhead and
+    /// timing accuracy
     NullServer(NullServerArgs),
-    /// Run sysbench's tests and scripts by its command line: `rumba sysbench oltp_read_write --tables=4 run`
+    /// Run sysbench's tests and scripts with sysbench's command line: `rumba sysbench oltp_read_write --tables=4 run`
     #[command(disable_help_flag = true)]
     Sysbench {
-        /// What sysbench would be given
+        /// The arguments, as sysbench takes them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
-    /// Start a managed server to look into, also over what a run has kept, list and stop such servers
+    /// Start, list or stop managed servers for your own use, also on data that a run has kept
     Server(ServerArgs),
-    /// Print the completions of a shell: `rumba completions bash > ~/.local/share/bash-completion/completions/rumba`
+    /// Print shell completions: `rumba completions bash > ~/.local/share/bash-completion/completions/rumba`
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -79,19 +80,19 @@ pub enum Command {
         /// The directory
         directory: PathBuf,
     },
-    /// Run one trial ordered on standard input (used by `run`)
+    /// Run the trial described on standard input (used by `run`)
     #[command(hide = true)]
     Trial,
-    /// Keep the server ordered on standard input (used by `server start`)
+    /// Supervise the server described on standard input (used by `server start`)
     #[command(hide = true)]
     Keep,
     /// Hold an instance open within its limits (used by `keep`)
     #[command(hide = true)]
     Hold,
-    /// Say whether an engine can run the configuration on standard input (used by `run`)
+    /// Report whether an engine can run the configuration on standard input (used by `run`)
     #[command(hide = true)]
     Probe,
-    /// Measure what rumba itself costs per operation of the workload on standard input (used by `run`)
+    /// Measure rumba's own cost per operation of the workload on standard input (used by `run`)
     #[command(hide = true)]
     Harness,
 }
@@ -122,29 +123,29 @@ Exit codes: 0 done; 1 a trial failed, broke its data or was suspended, or a sear
 repeats never decide; 3 with --check, a claim fails, is undecided, seen once, or true for this load
 only; 130 interrupted, results kept.")]
 pub struct RunArgs {
-    /// An experiment's .toml file, - for standard input, or the name of a workload or of a recipe (quickstart,
+    /// An experiment's .toml file, - for standard input, or the name of a workload or recipe (quickstart,
     /// innodb-or-myrocks)
     #[arg(required_unless_present = "resume")]
     pub experiment: Option<String>,
-    /// Go on with an interrupted run: finished trials stay, the others run
+    /// Continue an interrupted run: keep finished trials and run the others
     #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "engine", "against", "set", "verify", "out", "dry_run", "until_decided"])]
     pub resume: Option<PathBuf>,
-    /// With --resume: run the failed trials again, too
+    /// With --resume: also run the failed trials again
     #[arg(long, requires = "resume")]
     pub retry_failed: bool,
-    /// Compare the engines of --engine with this one, or each with one of these; runs it, too
+    /// Compare each engine of --engine with this one, or with each of these; also runs them
     #[arg(long, value_name = "A,B", requires = "engine")]
     pub against: Vec<String>,
-    /// Run a pilot of 3 repeats (or --set repeats=N), then print how many repeats and minutes it takes to detect such a
-    /// difference in nine of ten cases
+    /// Run a pilot of 3 repeats (or --set repeats=N). Then print how many repeats and minutes it takes to detect a
+    /// difference of this size in nine of ten cases
     #[arg(long, value_name = "PERCENT", value_parser = difference, conflicts_with_all = ["resume", "dry_run", "check", "until_decided"])]
     pub detect: Option<f64>,
-    /// How it is run
+    /// How to run it
     #[command(flatten)]
     pub options: RunOptions,
 }
 
-/// Reads the difference that is to be detected: `5%` is 0.05.
+/// Parses the difference to detect: `5%` is 0.05.
 fn difference(text: &str) -> Result<f64, String> {
     let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 1000.0);
@@ -163,11 +164,11 @@ Trials of both take turns in one results directory, so that what the host does m
 base/NAME and other/NAME. --engine and --set hold for both files; base/ or other/ before the name
 makes it one's own. Without `repeats` there are four, the fewest that can decide.")]
 pub struct AbArgs {
-    /// The experiment's .toml file to compare with
+    /// The base experiment's .toml file
     pub base: PathBuf,
-    /// The one to compare
+    /// The .toml file of the experiment to compare with the base
     pub other: PathBuf,
-    /// How they are run
+    /// How to run them
     #[command(flatten)]
     pub options: RunOptions,
 }
@@ -180,9 +181,9 @@ pub struct AbArgs {
   rumba reproduce storage-tiers --set maxid1=5000000 --set repeats=3     larger, and with intervals
   rumba reproduce storage-tiers --dry-run      what would run")]
 pub struct ReproduceArgs {
-    /// The experiment; without it, they are listed
+    /// The experiment; without it, list all of them
     pub name: Option<String>,
-    /// How it is run
+    /// How to run it
     #[command(flatten)]
     pub options: RunOptions,
 }
@@ -193,49 +194,49 @@ pub struct RunOptions {
     /// Only these engines of the experiment, or the engines to run a workload on
     #[arg(long, value_name = "A,B")]
     pub engine: Vec<String>,
-    /// Change one key of the experiment; may be given several times
+    /// Change one key of the experiment; repeat the option for more keys
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// What is proven after each run: true, the data; acid, also that transactions are whole and apart, and stay after a
-    /// kill; false, nothing
+    /// Checks after each run: true checks the data; acid also checks atomicity, isolation and durability after a kill;
+    /// false checks nothing
     #[arg(long, value_name = "WHAT", value_parser = ["true", "false", "acid"])]
     pub verify: Option<String>,
-    /// Where results go; must be new or empty [default: results/NAME-TIMESTAMP]
+    /// Directory for the results; must be new or empty [default: results/NAME-TIMESTAMP]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Run although a limit cannot be enforced here: it is left out, and the results warn of it
+    /// Skip limits this host cannot enforce; the results carry a warning
     #[arg(long)]
     pub allow_unlimited: bool,
-    /// Run although limits.memory is too small for what an engine was measured to need
+    /// Run although limits.memory is below the engine's measured need
     #[arg(long)]
     pub allow_tight_memory: bool,
-    /// Add repeats until every headline is decided against the first engine, or for `ab` against the base. Verdicts are
-    /// looked at after each repeat from the fifth on, and corrected for that: each is wrong in at most 5 of 100 runs
+    /// Add repeats until every headline is decided against the first engine, or for `ab` against the base. rumba tests
+    /// after each repeat from the fifth on and corrects for repeated testing: each verdict is wrong in at most 5 of 100
+    /// runs
     #[arg(long)]
     pub until_decided: bool,
-    /// With --until-decided: end after this many repeats, decided or not
+    /// With --until-decided: stop after this many repeats, decided or not
     #[arg(long, value_name = "N", requires = "until_decided", default_value_t = 20)]
     pub at_most: u32,
-    /// End with exit code 3 unless every claim of the experiment holds; with 2 where it has none
+    /// Exit with code 3 unless every claim of the experiment holds, or with 2 if it has no claims
     #[arg(long)]
     pub check: bool,
-    /// With --check: a claim that was true in its only repeat is good enough
+    /// With --check: accept a claim that held in its only repeat
     #[arg(long, requires = "check")]
     pub accept_seen_once: bool,
-    /// Print the trials that would run, and what of disk, memory and time they would take, or why they would not run;
-    /// and run nothing
+    /// Print the trials that would run, with the disk, memory and time they need, or why they cannot run; run nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Serve a page of the run while it goes on, with its stop button and past results; prints the address
+    /// Serve a live page of the run, with a stop button and past results; prints the address
     #[arg(long)]
     pub live: bool,
     /// With --live: the port on 127.0.0.1 [default: any that is free]
     #[arg(long, value_name = "PORT", requires = "live")]
     pub port: Option<u16>,
-    /// Sample with perf where server or trial spend their CPU in the loops; the page draws it as flame graphs
+    /// Sample with perf where the server or the trial spends CPU in the loops; the page shows flame graphs
     #[arg(long)]
     pub profile: bool,
-    /// Print the results, or what --dry-run tells, as JSON instead of tables
+    /// Print the results, or the output of --dry-run, as JSON instead of tables
     #[arg(long)]
     pub json: bool,
     /// Show no progress
@@ -243,7 +244,7 @@ pub struct RunOptions {
     pub quiet: bool,
 }
 
-/// In which form something is printed.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Tables for a terminal
@@ -252,7 +253,7 @@ pub enum Format {
     Json,
     /// Long flat columns for a data frame
     Csv,
-    /// What was found, and the headline table, for a pull request
+    /// The findings and the headline table, for a pull request
     Markdown,
 }
 
@@ -268,37 +269,37 @@ Exit codes with --check: 1 a trial failed, was suspended, or its data failed its
 2 there is no claim to check; 3 a claim fails, is undecided, seen once, or true for this load only
 (repeats_from = \"kept\"); 0 otherwise.")]
 pub struct ReportArgs {
-    /// Results directories
+    /// One or more results directories
     #[arg(required = true, value_name = "DIR")]
     pub directories: Vec<PathBuf>,
-    /// Write a self-contained page
+    /// Write a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Print in this form [default: table, and nothing beside --html]
+    /// Output format [default: table, or only the page with --html]
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     /// Print JSON (see docs/report.schema.json): --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// The engine that relative figures are relative to [default: the first]
+    /// The engine that relative figures refer to [default: the first]
     #[arg(long, value_name = "ENGINE")]
     pub baseline: Option<String>,
-    /// Judge this inequality over the results too; may be given several times
+    /// Also check this inequality against the results; repeat the option for more
     #[arg(long, value_name = "EXPR")]
     pub claim: Vec<String>,
-    /// Show all warnings, and not the worst alone
+    /// Show all warnings instead of only the worst
     #[arg(long)]
     pub warnings: bool,
-    /// End with exit code 3 unless every claim holds, with 1 when a trial failed, with 2 where there is none
+    /// Exit with code 3 unless every claim holds, with 1 if a trial failed, with 2 if there are no claims
     #[arg(long)]
     pub check: bool,
-    /// With --check: a claim that was true in its only repeat is good enough
+    /// With --check: accept a claim that held in its only repeat
     #[arg(long, requires = "check")]
     pub accept_seen_once: bool,
 }
 
 impl ReportArgs {
-    /// What is printed, if anything.
+    /// The format to print, if anything is to be printed.
     pub fn format(&self) -> Option<Format> {
         let chosen = if self.json { Some(Format::Json) } else { self.format };
         chosen.or(self.html.is_none().then_some(Format::Table))
@@ -318,23 +319,23 @@ It ends with exit code 3 when that is so of an engine beyond the noise. Undecide
 unless --fail-if-undecided is given. Of runs that did not take turns it must be so beyond --allow-drift as well,
 which is nothing for sizes.")]
 pub struct CompareArgs {
-    /// The results to compare against; alone, a run that holds both a base and another
+    /// The base results; alone, a run that holds both sides
     pub base: PathBuf,
     /// The results to compare
     pub directory: Option<PathBuf>,
-    /// Show every metric, not the headlines alone
+    /// Show every metric instead of only the headlines
     #[arg(long)]
     pub details: bool,
-    /// End with exit code 3 when this is so of an engine; may be given several times
+    /// Exit with code 3 if this condition holds for an engine; repeat the option for more conditions
     #[arg(long, value_name = "METRIC < RATIO | worse")]
     pub fail_if: Vec<String>,
-    /// With --fail-if: end with exit code 3 as well where it is undecided or seen once
+    /// With --fail-if: also exit with code 3 if the condition is undecided or rests on a single run
     #[arg(long, requires = "fail_if")]
     pub fail_if_undecided: bool,
-    /// With --fail-if: how far the host alone is allowed to have moved a ratio of runs that did not take turns
+    /// With --fail-if: how far the host alone may move a ratio between runs that were not interleaved
     #[arg(long, value_name = "PERCENT", value_parser = Drift::parse, requires = "fail_if", default_value = "5%")]
     pub allow_drift: Drift,
-    /// Print in this form [default: table]
+    /// Output format [default: table]
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     /// Print JSON (see docs/compare.schema.json): --format json
@@ -343,13 +344,13 @@ pub struct CompareArgs {
 }
 
 impl CompareArgs {
-    /// What is printed.
+    /// The format to print.
     pub fn format(&self) -> Format {
         if self.json { Format::Json } else { self.format.unwrap_or(Format::Table) }
     }
 }
 
-/// What the runs of a history are ordered by.
+/// The key that orders the runs of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OrderBy {
     /// The engine's version, by its numbers
@@ -373,22 +374,23 @@ the changes of level are named. --fail-if judges the last run of each engine ove
 with which it did not take turns: exit code 3 when it is so beyond the noise and --allow-drift as well.
 docs/examples/benchmark.yml is a workflow that does so for each change of a repository.")]
 pub struct HistoryArgs {
-    /// Results directories, or directories with results right below them
+    /// Results directories, or their parent directories
     #[arg(required = true, value_name = "DIR")]
     pub directories: Vec<PathBuf>,
-    /// Order the runs by this [default: what differs]
+    /// Order the runs by this key [default: the first of version, commit and start that differs]
     #[arg(long, value_name = "WHAT")]
     pub by: Option<OrderBy>,
-    /// End with exit code 3 when this is so of an engine's last run: METRIC < RATIO, or worse; may be given several times
+    /// Exit with code 3 if this condition holds for an engine's last run: METRIC < RATIO, or worse; repeat the option
+    /// for more conditions
     #[arg(long, value_name = "WHAT")]
     pub fail_if: Vec<String>,
-    /// With --fail-if: end with exit code 3 as well where it is undecided or seen once
+    /// With --fail-if: also exit with code 3 if the condition is undecided or rests on a single run
     #[arg(long, requires = "fail_if")]
     pub fail_if_undecided: bool,
-    /// With --fail-if: how far the host alone is allowed to have moved a ratio, since runs of a history take no turns
+    /// With --fail-if: how far the host alone may move a ratio, because runs of a history are not interleaved
     #[arg(long, value_name = "PERCENT", value_parser = Drift::parse, requires = "fail_if", default_value = "5%")]
     pub allow_drift: Drift,
-    /// Print in this form [default: table]
+    /// Output format [default: table]
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     /// Print JSON (see docs/history.schema.json): --format json
@@ -397,7 +399,7 @@ pub struct HistoryArgs {
 }
 
 impl HistoryArgs {
-    /// What is printed.
+    /// The format to print.
     pub fn format(&self) -> Format {
         if self.json { Format::Json } else { self.format.unwrap_or(Format::Table) }
     }
@@ -415,7 +417,7 @@ The printed address holds a secret: who has it sees everything, and nobody else 
 another host: ssh -L 8080:127.0.0.1:8080 HOST, with --port 8080. Ctrl-C ends it. Tags and notes are
 kept in library.json beside the results. docs/live.md has the rest, Prometheus too.")]
 pub struct ServeArgs {
-    /// The directory with the results, one directory each
+    /// The directory that holds the results directories
     #[arg(value_name = "DIR", default_value = "results")]
     pub directory: PathBuf,
     /// The port on 127.0.0.1 [default: any that is free]
@@ -427,15 +429,15 @@ pub struct ServeArgs {
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct EnginesArgs {
-    /// What to do instead of listing
+    /// The command to run instead of listing.
     #[command(subcommand)]
     pub command: Option<EnginesCommand>,
-    /// What to list
+    /// The engine to list, and the format.
     #[command(flatten)]
     pub list: ListArgs,
 }
 
-/// What `engines` can do beside listing.
+/// The subcommands of `engines`.
 #[derive(Subcommand)]
 pub enum EnginesCommand {
     /// Install a server or a library into rumba's own cache, such as mysql@9.7 or rocksdb@10.4; needs no root
@@ -461,19 +463,19 @@ it is left, and what a run has kept (keep_data = true) is as it was.
 
 The page of a run that goes on is another thing: `rumba serve`.")]
 pub struct ServerArgs {
-    /// What to do
+    /// The command to run
     #[command(subcommand)]
     pub command: ServerCommand,
 }
 
-/// What `server` can do.
+/// The subcommands of `server`.
 #[derive(Subcommand)]
 pub enum ServerCommand {
     /// Start a server, and print its client's command line
     Start(ServerStartArgs),
-    /// Stop servers and remove all that was made for them
+    /// Stop servers and remove everything that was made for them
     Stop(ServerStopArgs),
-    /// List the servers that are up
+    /// List the running servers
     List(ServerListArgs),
 }
 
@@ -485,19 +487,19 @@ pub struct ServerStartArgs {
     /// The engine of a release [default: its first]
     #[arg(long, value_name = "ENGINE")]
     pub engine: Option<String>,
-    /// Of a results directory: the trial whose data it is
+    /// The trial whose data to start from, for a results directory
     #[arg(long, value_name = "TRIAL", conflicts_with_all = ["engine", "set"])]
     pub trial: Option<String>,
-    /// Set a key, as `rumba run` takes it: cache=1GiB, memory=2GiB, storage=slow-ssd, or a variable of the server
+    /// Set a key, as in `rumba run`: cache=1GiB, memory=2GiB, storage=slow-ssd, or a variable of the server
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// What it is to be called [default: the engine or the trial]
+    /// The server's name [default: the engine or the trial]
     #[arg(long)]
     pub name: Option<String>,
-    /// Below which directory its own is made
+    /// Parent directory for the server's data
     #[arg(long, value_name = "DIR", default_value = "servers")]
     pub data_dir: PathBuf,
-    /// Start it although a limit cannot be enforced here: it is left out
+    /// Skip limits this host cannot enforce
     #[arg(long)]
     pub allow_unlimited: bool,
     /// Print JSON
@@ -508,10 +510,10 @@ pub struct ServerStartArgs {
 /// Arguments of `server stop`.
 #[derive(Args)]
 pub struct ServerStopArgs {
-    /// Their names, as `rumba server list` has them
+    /// The servers' names, as `rumba server list` prints them
     #[arg(required_unless_present = "all")]
     pub names: Vec<String>,
-    /// Stop all of them
+    /// Stop all servers
     #[arg(long, conflicts_with = "names")]
     pub all: bool,
 }
@@ -527,7 +529,7 @@ pub struct ServerListArgs {
 /// Arguments of `workloads`, and of `engines` when it lists.
 #[derive(Args)]
 pub struct ListArgs {
-    /// Show the settings of this one
+    /// Show the settings of this one only
     pub name: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -537,10 +539,10 @@ pub struct ListArgs {
 /// Arguments of `doctor`.
 #[derive(Args)]
 pub struct DoctorArgs {
-    /// Remove what killed runs have left behind
+    /// Remove the leftovers of killed runs
     #[arg(long)]
     pub clean: bool,
-    /// Where data directories would be made
+    /// The directory to check, where data directories would be created
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub data_dir: PathBuf,
     /// Print JSON

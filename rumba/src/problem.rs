@@ -1,4 +1,4 @@
-//! What went wrong, shown to a person: what, where, and what to do next.
+//! A problem as shown to a person: what failed, where, and what to do next.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -13,9 +13,9 @@ use rumba_lab::store::ClaimError;
 
 /// A mistake of the command or the experiment.
 pub const MISTAKE: u8 = 2;
-/// A claim does not hold and was to be checked, or what `--fail-if` names is so.
+/// A checked claim does not hold, or a condition of `--fail-if` holds.
 pub const REFUTED: u8 = 3;
-/// A trial or the machine failed, or a trial's data did, a trial was suspended while it measured, or a search found no rate.
+/// A trial, its data or the machine failed, a trial was suspended while it measured, or a search found no rate.
 pub const FAILURE: u8 = 1;
 
 /// A problem that ends the command.
@@ -23,18 +23,18 @@ pub const FAILURE: u8 = 1;
 pub struct Problem {
     message: String,
     remedy: Option<String>,
-    /// Boxed, as few problems have a place in a file.
+    /// Boxed, because few problems have a position in a file.
     source: Option<Box<(NamedSource<String>, LabeledSpan)>>,
     exit: u8,
 }
 
 impl Problem {
-    /// A mistake of the user's, with its remedy.
+    /// A mistake by the user, with its remedy.
     pub fn mistake(message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { message: message.into(), remedy: Some(remedy.into()), source: None, exit: MISTAKE }
     }
 
-    /// A mistake at a place of a text that the command line gives.
+    /// A mistake at a position in a text from the command line.
     pub fn in_text(
         name: &str,
         text: &str,
@@ -56,30 +56,30 @@ impl Problem {
     /// Prints the problem and gives the exit code.
     pub fn report(mut self) -> ExitCode {
         let exit = ExitCode::from(self.exit);
-        // They may be the words of somebody's file, or of a server.
+        // The words may come from a user's file or from a server.
         self.message = printable(&self.message).into_owned();
         self.remedy = self.remedy.map(|remedy| printable(&remedy).into_owned());
-        // Where nobody can read it, the exit code still says so.
+        // The exit code still reports the problem if standard error cannot be written.
         let _ = writeln!(std::io::stderr(), "{:?}", Report::new(self));
         exit
     }
 }
 
-/// A text to point into, without what a terminal would obey.
+/// A text to point into, without terminal control sequences.
 fn named(name: &str, text: &str) -> NamedSource<String> {
     NamedSource::new(printable(name), printable_in_place(text).into_owned())
 }
 
 impl From<ProvisionError> for Problem {
     fn from(error: ProvisionError) -> Self {
-        // These errors carry their remedy in their own words.
+        // These errors already contain their remedy.
         Self { message: error.to_string(), remedy: None, source: None, exit: MISTAKE }
     }
 }
 
 impl From<LimitError> for Problem {
     fn from(error: LimitError) -> Self {
-        // Likewise.
+        // These errors already contain their remedy.
         Self { message: error.to_string(), remedy: None, source: None, exit: MISTAKE }
     }
 }

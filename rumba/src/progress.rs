@@ -50,7 +50,7 @@ impl Progress {
         if self.bar.is_hidden() { tell(text) } else { self.bar.println(printable(text)) }
     }
 
-    /// When the run will end, behind other words; nothing while nothing is known.
+    /// The expected end of the run, appended to other words; empty while unknown.
     fn left(&self) -> String {
         let words = self.forecast.left(Instant::now()).words(&jiff::Zoned::now());
         if words.is_empty() { words } else { format!("; {words}") }
@@ -87,7 +87,7 @@ impl Progress {
     }
 }
 
-/// A line on standard error. If nobody reads it any more, the run goes on without.
+/// Prints a line on standard error. If standard error is closed, the run continues without it.
 pub fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", printable(text));
 }

@@ -1,4 +1,5 @@
-//! A base and another in one run, in turns, on real engines: compared at its end, again later, and after a kill.
+//! A base and another experiment in one run, in turns, on real engines: compared at its end, again later, and after a
+//! kill.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 mod common;
@@ -27,7 +28,7 @@ text = "it runs"
 holds = 'ops_per_s("store") > 1'
 "#;
 
-/// How the outline of the loops begins, with what its verdicts generalise over.
+/// The beginning of the loops' outline, with the unit that its verdicts generalise over.
 const LOADS: &str = "store, 2 clients, loops, 4 and 4 repeats, each from its own load: ";
 
 fn write(place: &TestDir, name: &str, engine: &str) {
@@ -35,7 +36,7 @@ fn write(place: &TestDir, name: &str, engine: &str) {
     std::fs::write(place.path(&format!("{name}.toml")), file).unwrap();
 }
 
-/// `rumba` with these arguments: its exit code, and all that it said.
+/// Runs `rumba` with these arguments; returns its exit code and its output.
 fn said(place: &TestDir, args: &[&str]) -> (i32, String) {
     let output = place.rumba(args).output().unwrap();
     (output.status.code().unwrap(), text(&output))
@@ -47,8 +48,8 @@ fn json(place: &TestDir, args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What both sides take of the disk: unlike throughput it is the same however busy the host is, which with four
-/// repeats each would leave a comparison undecided by one stall.
+/// The disk space of both sides. Unlike throughput it does not depend on the host's load: with four repeats each, one
+/// stall would leave a comparison of throughput undecided.
 fn size(comparison: &Value) -> (&str, &Value) {
     let rows = comparison["rows"].as_array().unwrap();
     let row = rows.iter().find(|row| row["part"] == "run").unwrap();
@@ -62,7 +63,8 @@ fn turns(report: &Value) -> Vec<&str> {
     repeats.map(|trial| trial["engine"].as_str().unwrap()).collect()
 }
 
-/// Four turns, each second one the other way round, so that neither side always starts from what the other has left.
+/// Four turns, every second one in reverse order, so that neither side always starts from the after-effects of the
+/// other.
 fn there_and_back<'a>(base: &'a str, other: &'a str) -> Vec<&'a str> {
     [base, other, other, base].repeat(2)
 }
@@ -108,18 +110,18 @@ fn ab_alternates_two_files_and_reports_their_difference() {
     let relative = report["summary"]["relative"].as_array().unwrap();
     assert!(relative.iter().any(|relative| relative["baseline"] == "base/store"));
 
-    // What was run is one experiment, which can be run again.
+    // The experiment as run is a single one, which can be run again.
     let (code, shown) = said(&place, &["run", "out/experiment.toml", "--dry-run"]);
     assert!(
         code == 0 && shown.contains("nothing-over-disk: 8 trials") && shown.contains("is compared with"),
         "{shown}"
     );
-    // Two directories as one have no sides, and name engines otherwise.
+    // Two directories shown as one have no sides, and engines have other names.
     assert!(json(&place, &["report", "out", "out", "--json"])["comparison"].is_null());
     assert!(place.is_clean());
 }
 
-/// Four starts of one load on each side: what they say holds for this load.
+/// Four starts of one load on each side: their verdicts hold only for this load.
 #[test]
 fn repeats_of_one_kept_load_never_pass_a_check() {
     let place = TestDir::new();
@@ -167,7 +169,7 @@ fn a_killed_run_of_both_goes_on_to_its_comparison() {
     write(&place, "one", "lmdb");
     let args = ["ab", "one.toml", "one.toml", "--out", "out", "--set", "other/cache=32MiB", "--set", "loops=4"];
     let mut run = place.rumba(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // Events decide when that is, not a clock: the second repeat has begun.
+    // An event decides the time, not a clock: the second repeat has begun.
     while !place.path("out/trials/003-other_store-c2-r2/intervals.ndjson").exists() {
         assert!(run.try_wait().unwrap().is_none(), "it ended early");
         std::thread::sleep(Duration::from_millis(5));

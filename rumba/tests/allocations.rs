@@ -1,5 +1,4 @@
-//! The harness allocates nothing per operation: what a user would lose is the
-//! engine's own figure, drowned in the allocator's.
+//! Guards against allocations of the harness per operation, which would distort the engine's own figure.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 use rumba_testkit::allocations::{self, Counting};
@@ -20,7 +19,7 @@ use rumba_workload_ycsb::Ycsb;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The real pace, which ends after some operations and counts what the rest of them allocate.
+/// The real pace, which ends after some operations and counts the allocations of the rest.
 struct Counted {
     pace: ClientPace,
     warmup: u64,
@@ -56,7 +55,7 @@ impl Pace for Counted {
     }
 }
 
-/// What 100,000 operations of a workload's mix allocate, once 20,000 have let buffers grow.
+/// The allocations of 100,000 operations of a workload's mix, after 20,000 that let buffers grow.
 fn allocated(workload: &dyn Workload, settings: &Settings) -> u64 {
     let bound = workload.bind(settings).unwrap();
     let config = EngineConfig { cache: 1, durability: Durability::None, ..EngineConfig::new("null") };

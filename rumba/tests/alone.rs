@@ -1,5 +1,5 @@
-//! The program is one file that needs nothing of the tree that it was built from: `cargo install --path rumba` and the tree
-//! removed. Here the tree is there and cannot be seen.
+//! The program is a single file that needs no part of its source tree: `cargo install --path rumba`, then the tree is
+//! removed. In this test the tree exists, but is hidden.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -13,12 +13,12 @@ use std::process::{Command, Output};
 
 use common::text;
 
-/// What a user who has the program alone does first.
+/// The first command of a user who has only the program.
 const QUICKSTART: &str = "run quickstart --allow-unlimited --quiet --out results --set maxid1=30000 \
                           --set limits.memory=64MiB --set warmup=0s --set loop=500ms --set repeats=1 --set clients=1";
 const SYSBENCH: &str = "sysbench oltp_read_write --db-driver=sqlite --tables=2 --table-size=500 --threads=1";
 
-/// A program in a directory of its own, in a mount namespace in which something empty lies over the tree.
+/// A program in its own directory, in a mount namespace that hides the source tree behind an empty directory.
 struct Alone {
     dir: tempfile::TempDir,
 }
@@ -63,7 +63,7 @@ fn binary_works_without_its_source_tree() {
     // The page with its scripts, and the data.
     let page = std::fs::read_to_string(alone.dir.path().join("page.html")).unwrap();
     assert!(page.len() > 50_000 && page.contains("quickstart") && page.trim_end().ends_with("</html>"));
-    // Scripts in Lua, of the test and of what tests share.
+    // Lua scripts: the test's own, and the code that tests share.
     alone.says(&format!("{SYSBENCH} prepare"));
     assert!(alone.says(&format!("{SYSBENCH} --time=1 run")).contains("transactions:"));
 }

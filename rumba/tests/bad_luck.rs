@@ -1,5 +1,5 @@
-//! Interrupts, kills, full disks and foreign directories: what was measured is
-//! kept and readable, the cause is in the record, nothing is left behind.
+//! Interrupts, kills, full disks and foreign directories: measurements are kept and readable, the cause is in the
+//! record, and no leftovers remain.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -36,7 +36,7 @@ fn a_killed_trial_is_named_as_that_and_the_next_one_runs() {
     let mut child = start_long_run(&place, "rocksdb", &place.path("out"), &["repeats=2", "repeats_from=load"]);
     let trial = children(child.id())[0];
     kill("-KILL", trial);
-    // The second trial begins; it need not end.
+    // The second trial begins; it need not complete.
     while !place.path("out/trials/002-rocksdb-c2-r2/record.json").exists() {
         assert!(is_alive(child.id()), "the run went on to its next trial");
         std::thread::sleep(Duration::from_millis(50));
@@ -105,7 +105,7 @@ fn full_disk_fails_the_trial_and_keeps_all_measurements() {
     for engine in embedded::of_linkbench() {
         let place = TestDir::new();
         let disk = LoopDevice::at(&place.path("disk"), 96);
-        // Results and data share the disk, and somebody fills it in mid-run.
+        // Results and data share the disk, and another process fills it during the run.
         let out = disk.path().join("out");
         let mut more = vec!["cache=4MiB"];
         if engine == "wiredtiger" {
@@ -177,7 +177,7 @@ fn a_second_interrupt_ends_the_trial_at_once_and_is_no_failure() {
     let trial = children(child.id())[0];
     // The trial cannot answer the first one.
     kill("-STOP", trial);
-    // Again and again, because two signals that are sent at once may arrive as one.
+    // Repeated, because two signals sent at once may arrive as one.
     let status = loop {
         kill("-INT", child.id());
         std::thread::sleep(Duration::from_millis(50));

@@ -1,4 +1,4 @@
-//! From which commit a record's figures were measured: the binary says it in each.
+//! Checks that the binary reports in each record the commit that measured the figures.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 mod common;
@@ -27,7 +27,7 @@ fn every_record_states_its_commit_or_why_it_is_unknown() {
     let condition = report["conditions"]["rumba's commit"].as_str().unwrap();
     let version = text(&place.rumba(&["--version"]).output().unwrap());
     assert!(version.contains(condition), "{version}: {condition}");
-    // A commit that was made after this was compiled is none that it can know.
+    // The program cannot know a commit that was made after it was compiled.
     match (commit(), build["commit"].as_str()) {
         (Some(_), Some(commit)) => {
             assert!(commit.len() == 40 && condition.starts_with(&commit[..12]), "{condition}");

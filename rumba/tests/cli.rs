@@ -1,9 +1,10 @@
-//! What a user reads: help, lists, and mistakes with their place and remedy.
+//! The texts for users: help, lists, and mistakes with their position and remedy.
 //! `TRYCMD=overwrite cargo test -p rumba --test cli` rewrites the expectations.
 
 #[test]
 fn what_a_user_reads() {
-    // A ledger of its own: what a killed run of another test has left would be removed here, and told of.
+    // A separate ledger: with a shared one, rumba would remove the leftovers of another test's killed run here, and
+    // report it.
     let state = tempfile::tempdir().unwrap();
     let cases = trycmd::TestCases::new();
     cases.env("NO_COLOR", "1").env("COLUMNS", "100").env("XDG_STATE_HOME", state.path().to_str().unwrap());

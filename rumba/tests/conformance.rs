@@ -1,5 +1,5 @@
-//! Every engine answers LinkBench's and YCSB's operations and TPC-C's transactions as oracles in memory do: each of the
-//! registry that keeps its data and runs in the process. `servers` has those that are servers, each with every server of
+//! Every engine answers LinkBench's and YCSB's operations and TPC-C's transactions like in-memory oracles. The test
+//! covers the registry's embedded engines that store data; `servers` has the server engines, each with every server of
 //! the catalogue.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
@@ -30,7 +30,7 @@ fn an_engine_without_a_cache_is_not_said_to_have_one() {
     }
 }
 
-/// Else it would be taken to be at par with every other.
+/// An engine without these facts would count as comparable with every other.
 #[test]
 fn every_engine_says_what_it_is_by_nature() {
     for engine in embedded::and_servers() {
@@ -38,12 +38,12 @@ fn every_engine_says_what_it_is_by_nature() {
         let (name, nature) = (info.name, engine.nature(&config));
         assert!(nature.isolation.is_some() || !engine.has_transactions(&config), "{name}: its isolation");
         assert!(nature.has_log.is_some(), "{name}: whether commits go to a log");
-        // The server of TokuDB is one of others, and how it reads was for them to decide.
+        // TokuDB's server is someone else's build, which decides how it reads.
         assert!(nature.reads.is_some() || !info.has_cache || name == "tokudb", "{name}: how it reads its files");
     }
 }
 
-/// Whoever wants one of these finds out how from the engine, from the program, from its page and from its tests alike.
+/// Checks that the engine, the program, the page and the tests describe in the same way how to obtain a library.
 #[test]
 fn external_library_has_its_own_variable_and_a_setup_page() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

@@ -1,5 +1,6 @@
-//! Where an engine's data goes is nobody else's: what others have put there is neither used nor touched, and of two runs
-//! at once one has it. The lab sees to it and no engine; that an engine's own way of opening keeps it so, engine by engine.
+//! The directory of an engine's data is exclusive. Foreign files in it are neither used nor changed, and only one of
+//! two simultaneous runs gets it. The lab ensures this, not the engines; the test checks for each engine that its way
+//! of opening does not undo it.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -21,7 +22,7 @@ use serde_json::Value;
 /// A user that no system has.
 const STRANGER: u32 = 12_345;
 const PRECIOUS: &str = "irreplaceable";
-/// Files of others, under the names that engines give to their own.
+/// Foreign files with the names that engines give to their own.
 const THEIRS: [&str; 9] = [
     "thesis.txt",
     "data/CURRENT",
@@ -34,7 +35,7 @@ const THEIRS: [&str; 9] = [
     "data/wal",
 ];
 
-/// An engine, and what is asked for beside it.
+/// An engine, and its additional options.
 struct Over {
     engine: &'static str,
     sets: Vec<String>,
@@ -47,7 +48,7 @@ impl Over {
 
     fn secantusdb() -> Self {
         let program = rumba_testkit::secantusdb::program().canonicalize().unwrap();
-        // It takes a millisecond and more for each record, and it does not matter here how many there are.
+        // Each record takes a millisecond and more, and their number does not matter here.
         let sets = vec![format!("server={}", program.display()), "maxid1=200".to_owned(), "rate=100".to_owned()];
         Self { engine: "secantusdb", sets }
     }
@@ -64,7 +65,7 @@ impl Over {
         command
     }
 
-    /// Where the data of its only trial goes.
+    /// The data directory of its only trial.
     fn trial(&self, data: &Path) -> PathBuf {
         data.join(format!("001-{}-c2-r1", self.engine))
     }
@@ -107,7 +108,7 @@ impl Over {
         assert_eq!(again.status.code(), Some(0), "{}: {}", self.engine, text(&again));
     }
 
-    /// Another user's link in a directory like /tmp, to one of root's.
+    /// Another user's link in a directory like /tmp, to a directory of root's.
     fn a_strangers_link_leads_nowhere(&self) {
         let place = self.place();
         fs::set_permissions(place.path("."), Permissions::from_mode(0o755)).unwrap();

@@ -29,7 +29,7 @@ fn place() -> TestDir {
     place
 }
 
-/// `rumba run pilot.toml` with these arguments: its exit code, and all that it said.
+/// Runs `rumba run pilot.toml` with these arguments; returns its exit code and its output.
 fn said(place: &TestDir, args: &[&str]) -> (i32, String) {
     let output = place.rumba(&[&["run", "pilot.toml"], args].concat()).output().unwrap();
     (output.status.code().unwrap(), text(&output))

@@ -1,6 +1,12 @@
-//! Every command of the README and of the book is run. What follows `sh` says by whom: nothing, here; `long`, by `make
-//! book-test`, and here it is asked whether it would run; `package`, by scripts/package-test; `make`, by `make`; `norun`, by
-//! nobody, and a comment above says why. A file that commands read stands on the page: `toml,file=NAME`.
+//! Runs every command of the README and of the book. The words after `sh` say which program runs a block:
+//!
+//! - none: this test;
+//! - `long`: `make book-test`, and this test checks that it would run;
+//! - `package`: scripts/package-test;
+//! - `make`: `make`;
+//! - `norun`: no test, for the reason in a comment above it.
+//!
+//! A file that commands read is on the page: `toml,file=NAME`.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -14,7 +20,7 @@ use std::process::Command;
 
 use common::{TestDir, text};
 
-/// Who runs the commands of a page.
+/// The runner of a page's commands.
 #[derive(Clone, Copy, PartialEq)]
 enum By {
     EveryTest,
@@ -105,19 +111,19 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The commands of a block, each on one line and without what is said of it.
+/// The commands of a block, each on one line and without its comments.
 fn commands(block: &Block) -> Vec<String> {
     let joined = block.text.replace("\\\n", " ");
     let lines = joined.lines().map(|line| line.split(" #").next().unwrap_or_default().trim());
     lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// A place in which `rumba` is found by its name, and whose servers end with it.
+/// A directory in which `rumba` is found by its name, and whose servers end with it.
 struct Shell(TestDir);
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        // There is nothing to be done about it in a test that fails already.
+        // An error has no remedy in a test that already fails.
         let _ = self.0.rumba(&["server", "stop", "--all"]).output();
     }
 }
@@ -127,8 +133,8 @@ impl Shell {
         let rumba = self.0.rumba(&[]);
         let program = Path::new(rumba.get_program());
         let mut shell = Command::new("bash");
-        // What it has started beside it ends with it, and with it whoever else holds its output open.
-        // And what a reader's hands are slow enough for takes longer on a busy host.
+        // Background processes end with the script, and so does every other holder of its output. Pauses are
+        // lengthened, because commands that wait for a reader's input take longer on a busy host.
         let script = &format!(
             "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\nsleep() {{ command sleep $(($1 * 5)); }}\n{script}"
         );
@@ -173,7 +179,7 @@ fn walk(page: &str, by: By) {
     }
 }
 
-/// Whatever takes long says itself whether it would run; what only reads results has none to read.
+/// A long command can itself report whether it would run; a command that only reads results has none to read.
 fn would_run(shell: &Shell, block: &Block) {
     for line in commands(block) {
         let runs = ["rumba run ", "rumba ab ", "rumba reproduce "].iter().any(|begin| line.starts_with(begin));
@@ -184,20 +190,20 @@ fn would_run(shell: &Shell, block: &Block) {
     }
 }
 
-/// How a block says that nobody runs it.
+/// The form in which a block states why it is not run.
 const NORUN: &str = "in a line above the block: <!-- norun: WHY -->";
 
-/// Why nobody runs a block, as the line above it has it.
+/// Why a block is not run, from the line above it.
 fn reason(block: &Block) -> Option<&str> {
     let why = block.above.trim().strip_prefix("<!-- norun:")?.strip_suffix("-->")?.trim();
     (!why.is_empty()).then_some(why)
 }
 
-/// What a command begins with.
+/// The first words of commands.
 const PROGRAMS: [&str; 12] =
     ["rumba", "sysbench", "make", "cargo", "mariadb", "psql", "taskset", "git", "ssh", "luajit", "apt", "sudo"];
 
-/// Whether a line is a command, and no synopsis with what may be left out.
+/// Whether a line is a command, and not a synopsis with optional parts.
 fn is_command(line: &str) -> bool {
     let (first, rest) = line.strip_prefix("$ ").unwrap_or(line).split_once(' ').unwrap_or((line, ""));
     PROGRAMS.contains(&first) && !rest.contains('[') && !rest.contains(" | ") && !rest.contains('…')

@@ -1,5 +1,5 @@
-//! `scripts/experiments`: what it keeps and how it ends, also when a trial failed. It runs in a tree of its own, so that
-//! no figure of the repository is touched, and without a browser, which leaves the pictures out.
+//! `scripts/experiments`: the files that it keeps and its exit code, also if a trial failed. It runs in a separate
+//! tree, so that no figure of the repository changes, and without a browser, which leaves out the pictures.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -36,15 +36,15 @@ map_size = "256KiB"
 fn tree() -> TestDir {
     let place = TestDir::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    // Where npm would have put its modules, the one for pictures is missing.
+    // The module for pictures is missing in the directory where npm would install it.
     for directory in ["scripts", "experiments", "web/scripts", "web/node_modules"] {
         std::fs::create_dir_all(place.path(directory)).unwrap();
     }
     for file in ["web/scripts/summary.mjs", "web/scripts/picture.mjs", "web/scripts/browser.mjs"] {
         std::fs::copy(root.join(file), place.path(file)).unwrap();
     }
-    // Not copied: while a test beside this one starts a process, the copy would be open for writing in it, and a file
-    // that anybody writes to is not executed (ETXTBSY).
+    // A link instead of a copy. When a parallel test starts a process, the copy would still be open for writing in it,
+    // and a file open for writing cannot be executed (ETXTBSY).
     std::os::unix::fs::symlink(root.join("scripts/experiments"), place.path("scripts/experiments")).unwrap();
     std::fs::write(place.path("experiments/quickstart.toml"), TINY).unwrap();
     place
@@ -52,7 +52,7 @@ fn tree() -> TestDir {
 
 fn script(place: &TestDir, args: &[&str]) -> Output {
     let mut command = Command::new(place.path("scripts/experiments"));
-    // What it started from is the path of this program, and nobody's pages are written.
+    // It gets the path of this program, and writes no pages.
     command.args(args).env("RUMBA", env!("CARGO_BIN_EXE_rumba")).env("XTASK", "true");
     command.env("XDG_STATE_HOME", place.path("state")).output().unwrap()
 }

@@ -1,5 +1,5 @@
-//! A comparison that says why. Two runs whose bytes written per operation differed by half once showed both figures and
-//! left it to the reader to find the one counter among twenty that had become another.
+//! Guards against a comparison without the reason. Two runs whose bytes written per operation differed by half once
+//! showed only the figures. The reader had to find the one changed counter among twenty.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -12,7 +12,7 @@ use common::{TestDir, text};
 use rumba_testkit::mounts::LoopDevice;
 use serde_json::Value;
 
-/// InnoDB over data that its cache does not hold, every page written twice or once.
+/// InnoDB with more data than its cache, and every page written twice or once.
 fn run(place: &TestDir, disk: &LoopDevice, doublewrite: bool) -> String {
     let out = disk.path().join(if doublewrite { "twice" } else { "once" }).display().to_string();
     let setting = format!("innodb.innodb_doublewrite={doublewrite}");

@@ -1,5 +1,5 @@
-//! Cases of the fault suite that are tried with every change: a fault, a moment, an engine, a kind of limits, and the
-//! five questions after it. `make faults` tries a hundred others; docs/reliability.md says what they are for.
+//! Cases of the fault suite that run with every change: a fault, a moment, an engine, a kind of limits, and the five
+//! questions after it. `make faults` runs a hundred others; docs/reliability.md explains their purpose.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rumba_faults::{Again, Bench, Case, Engine, Limit, Moment, fault};
 
-/// Tries a case; every answer must be as the table of faults has it.
+/// Runs a case; every answer must match the table of faults.
 fn holds(name: &str, moment: Moment, engine: Engine, limit: Limit, again: Again) {
     let base = tempfile::tempdir().unwrap();
     let mut bench = Bench::new(Path::new(env!("CARGO_BIN_EXE_rumba")), base.path()).unwrap();

@@ -18,7 +18,7 @@ fn write_experiment(place: &TestDir, rate: &str) {
     std::fs::write(place.path("bench.toml"), toml).unwrap();
 }
 
-/// What the example workflow runs in a step of this name.
+/// The script of the example workflow's step with this name.
 fn script(step: &str) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/benchmark.yml");
     let workflow = std::fs::read_to_string(file).unwrap();
@@ -51,7 +51,7 @@ fn example_workflow_keeps_baseline_and_fails_on_regression() {
     assert_done(&step(&place, "Compare"));
     assert_done(&step(&place, "Keep the main branch's run"));
     assert_eq!(std::fs::read_dir(place.path("baseline")).unwrap().count(), 1);
-    // The same engine, held to a hundredth of what it serves.
+    // The same engine, with its rate set to a hundredth.
     write_experiment(&place, "rate = 1000\n");
     assert_done(&step(&place, "Run"));
     place.undisturbed("new");

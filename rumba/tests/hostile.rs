@@ -1,6 +1,5 @@
-//! Hostile neighbours and hostile inputs, through the binary: other users' files
-//! in shared directories, signals, sources that never end, names that no
-//! directory can have or that a terminal obeys.
+//! Hostile users and hostile inputs, through the binary. They include other users' files in shared directories,
+//! signals, endless sources, and names that are invalid or contain control sequences.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -23,7 +22,7 @@ use serde_json::{Value, json};
 /// A user that no system has.
 const STRANGER: u32 = 12_345;
 
-/// What a command says, without the line breaks and frames that a long line gets.
+/// The output of a command, without the line breaks and frames of long lines.
 fn squeezed(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace() && *c != '│').collect()
 }
@@ -32,7 +31,7 @@ fn says(output: &Output, words: &str) -> bool {
     squeezed(&text(output)).contains(&squeezed(words))
 }
 
-/// What a terminal would obey, of all that a command has printed.
+/// The control characters in a command's output that a terminal would obey.
 fn obeyed(output: &Output) -> Vec<char> {
     text(output).chars().filter(|c| c.is_control() && !"\n\t".contains(*c)).collect()
 }
@@ -41,14 +40,14 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// `rumba` with an empty environment but for a directory for temporary files.
+/// `rumba` with an environment that only has a temporary directory.
 fn without_home(place: &TestDir, args: &[&str], temporary: &Path) -> Command {
     let mut command = place.rumba(args);
     command.env_remove("XDG_STATE_HOME").env_remove("HOME").env("TMPDIR", temporary);
     command
 }
 
-/// A directory for temporary files that all users share.
+/// A temporary directory that all users share.
 fn temporary(place: &TestDir) -> std::path::PathBuf {
     let temporary = place.path("tmp");
     fs::create_dir(&temporary).unwrap();
@@ -56,7 +55,7 @@ fn temporary(place: &TestDir) -> std::path::PathBuf {
     temporary
 }
 
-/// An entry of a ledger that has `rumba doctor --clean` kill a process, if it is believed.
+/// An entry of a ledger that makes `rumba doctor --clean` kill a process, if it is trusted.
 fn entry_against(victim: u32, group_dir: &Path) -> (String, Value) {
     let mut owner = Owner::this_process("stranger", 1).unwrap();
     owner.process.boot_id = "an earlier one".to_owned();
@@ -68,8 +67,8 @@ fn entry_against(victim: u32, group_dir: &Path) -> (String, Value) {
 #[test]
 #[needs(Root)]
 fn planted_resource_registry_is_refused_without_a_kill() {
-    // Before, with neither HOME nor XDG_STATE_HOME, a link in the directory for temporary files led root to entries of
-    // the stranger's, and the process that they named was killed.
+    // Guards against a planted link. With neither HOME nor XDG_STATE_HOME, a link in the temporary directory once led
+    // root to another user's entries, and rumba killed the process that they named.
     let place = TestDir::new();
     set_mode(&place.path(""), 0o755);
     let temporary = temporary(&place);
@@ -104,7 +103,7 @@ fn a_ledger_among_temporary_files_is_private() {
         assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o7777, 0o700, "{}", dir.display());
     }
     assert!(doctor().status.success(), "it is found again");
-    // Somebody may have looked into it, or written to it, while it was open.
+    // Another user may have read it or written to it while it was open.
     set_mode(&ledger, 0o755);
     let output = doctor();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
@@ -161,10 +160,11 @@ fn doctor_reports_data_with_a_bad_owner_tag_until_removed() {
 
 #[test]
 fn every_termination_signal_leaves_nothing_behind() {
-    // Before, SIGQUIT (Ctrl-\ on a terminal) and the others ended rumba where it stood, and the data stayed.
+    // Guards against data left by signals: SIGQUIT (Ctrl-\ on a terminal) and others once ended rumba immediately, and
+    // the data stayed.
     for signal in ["QUIT", "USR1", "USR2", "XCPU", "HUP", "TERM"] {
         let place = TestDir::new();
-        // Whoever has started the tests may have had it ignored, as a shell's `&` does; rumba then ignores it, too.
+        // The parent of the tests may ignore these signals, as a shell's `&` does; rumba would then ignore them, too.
         for number in [libc::SIGQUIT, libc::SIGHUP] {
             // SAFETY: the default action takes no code of this process's.
             unsafe { libc::signal(number, libc::SIG_DFL) };
@@ -180,14 +180,14 @@ fn every_termination_signal_leaves_nothing_behind() {
 const EXPERIMENT: &str = "name = \"small\"\nworkload.linkbench.maxid1 = 1000\n\
                           run = { loops = 1, loop = \"200ms\", warmup = \"0s\" }\n[[engine]]\nname = \"null\"\n";
 
-/// `rumba` with something on its standard input.
+/// `rumba` with this standard input.
 fn fed(place: &TestDir, args: &[&str], input: impl Into<Stdio>) -> Output {
     place.rumba(args).stdin(input).output().unwrap()
 }
 
 #[test]
 fn endless_experiment_source_is_refused_also_on_stdin() {
-    // Before, /dev/zero was read until the memory was full.
+    // Guards against endless input: /dev/zero was once read until the memory was full.
     let place = TestDir::new();
     let zero = || fs::File::open("/dev/zero").unwrap();
     let output = fed(&place, &["run", "/dev/zero"], Stdio::null());
@@ -244,7 +244,7 @@ fn nothing_that_a_file_says_is_obeyed_by_the_terminal() {
     let place = TestDir::new();
     let escaped = EXPERIMENT.replace("name = \"null\"", "name = \"a\\u001b[2Jb\"\nuse = \"null\"");
     fs::write(place.path("escaped.toml"), escaped).unwrap();
-    // A file that is no TOML, and is shown where it is wrong.
+    // An invalid TOML file, which rumba shows at its mistake.
     let raw = EXPERIMENT.replace("name = \"null\"", "name = \"\x1b]0;owned\x07\u{9b}31m");
     fs::write(place.path("raw.toml"), raw).unwrap();
     for (file, shown) in [("escaped.toml", "a\\u001b[2Jb"), ("raw.toml", "raw.toml:5:")] {
@@ -255,7 +255,8 @@ fn nothing_that_a_file_says_is_obeyed_by_the_terminal() {
     }
 }
 
-/// Before, a line of such a name stood in errors and tables as if rumba had said it.
+/// Guards against forged output: a directory name with a newline once appeared in errors and tables like a line from
+/// rumba.
 #[test]
 fn directory_name_with_newline_is_refused_or_escaped() {
     const NAME: &str = "a\nverdict: all claims hold";
@@ -274,7 +275,7 @@ fn directory_name_with_newline_is_refused_or_escaped() {
     refused(&["run", "small.toml", "--out", NAME]);
     refused(&["run", "small.toml", "--out", NAME, "--dry-run"]);
     refused(&["run", "data.toml", "--out", "out"]);
-    // Results that somebody has put there.
+    // Results that another user has put there.
     for out in ["moved", "out"] {
         let output = place.rumba(&["run", "small.toml", "--quiet", "--out", out]).output().unwrap();
         assert!(output.status.success(), "{}", text(&output));

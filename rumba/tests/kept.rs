@@ -1,5 +1,6 @@
-//! Trials start from copies of a kept load: every engine opens its copy and verifies; a damaged copy is loaded again; an
-//! interrupted run goes on. With `repeats_from = "kept"` all repeats start from one load, and without it each from its own.
+//! Trials start from copies of a kept load. Every engine opens its copy and verifies it; a damaged copy is loaded
+//! again; an interrupted run continues. With `repeats_from = "kept"` all repeats start from one load, and otherwise
+//! each from its own.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -24,7 +25,7 @@ fn is_verified(trial: &Value) -> bool {
     !checks.is_empty() && checks.iter().all(|check| check["wrong"] == 0 && check["examined"].as_u64() > Some(0))
 }
 
-/// Every repeat of these engines starts from a copy of its engine's load, and proves its data.
+/// Every repeat of these engines starts from a copy of its engine's load, and verifies its data.
 fn assert_repeats_from_one_load(place: &TestDir, engines: &[&str], more: &[&str]) {
     let mut command = place.short_run(&engines.join(","), &["--set", "repeats=2", "--set", "repeats_from=kept"]);
     for set in more {
@@ -87,14 +88,15 @@ fn repeats_of_servers_start_from_one_load_and_verify() {
     at_once(runs, |(engines, more)| assert_repeats_from_one_load(&TestDir::new(), engines, more));
 }
 
-/// It keeps what it has purged in its history, and counts on from a number that no transaction has when it is started again.
+/// MySQL 5.6 keeps purged transactions in its history, and after a restart it continues from a transaction number that
+/// does not exist.
 #[test]
 #[needs(Server("mysql@5.6"))]
 fn repeats_of_mysql_5_6_start_from_one_load_and_verify() {
     assert_repeats_from_one_load(&TestDir::new(), &["innodb"], &["server=mysql@5.6"]);
 }
 
-/// What is kept is what the mix has left of the load; every repeat goes on from there, and proves all of it.
+/// The run keeps the load after the mix has aged it; every repeat starts from there, and verifies all of it.
 #[test]
 fn repeats_start_from_a_load_that_was_aged_once() {
     let place = TestDir::new();
@@ -138,7 +140,7 @@ fn every_client_count_starts_from_a_copy_of_one_load() {
         for rung in rungs {
             assert_eq!((&rung["status"], &rung["loaded_by"]), (&"done".into(), &load["number"]), "{engine}");
             assert!(phase(rung, "load").is_none() && is_verified(rung), "{engine}");
-            // What the rung before has written is in no copy of a later one.
+            // No copy of a later rung has the writes of an earlier one.
             assert_eq!(begun(rung), begun(load), "{engine}");
         }
     }
@@ -149,7 +151,7 @@ fn every_client_count_starts_from_a_copy_of_one_load() {
     assert!(place.is_clean());
 }
 
-/// The starts of each load are one figure; a load is made for each repeat, and is gone before the next one.
+/// The starts of each load give one figure. A load is made for each repeat, and removed before the next one.
 #[test]
 fn every_repeat_has_its_own_load_and_pools_its_starts() {
     let place = TestDir::new();
@@ -180,7 +182,7 @@ fn every_repeat_has_its_own_load_and_pools_its_starts() {
     assert!(place.is_clean());
 }
 
-/// A killed run of four loads goes on in the repeat that it was in.
+/// A killed run of four loads continues in its current repeat.
 #[test]
 fn a_killed_run_goes_on_with_the_load_of_its_repeat() {
     let place = TestDir::new();
@@ -223,13 +225,13 @@ fn await_loop(place: &TestDir, run: &mut Child, trial: &str) {
     }
 }
 
-/// The largest file that was kept of a load.
+/// The largest file kept from a load.
 fn kept_file(place: &TestDir) -> std::path::PathBuf {
     let files = std::fs::read_dir(place.path("out/data/001-rocksdb-load/data")).unwrap().flatten();
     files.map(|file| file.path()).max_by_key(|file| file.metadata().unwrap().len()).unwrap()
 }
 
-/// The second repeat has loaded for itself, and says so.
+/// The second repeat has loaded its own data, and reports it.
 fn assert_loaded_again(place: &TestDir) {
     let report = place.report();
     let (first, second) = (&report["trials"][1], &report["trials"][2]);
@@ -265,7 +267,7 @@ fn a_damaged_copy_is_loaded_again_and_the_record_says_so() {
 fn a_copy_that_does_not_open_is_tried_once_more() {
     let place = TestDir::new();
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=2s"]);
-    // Whoever holds the lock of a store keeps others from opening it; the next copy has another.
+    // A process that holds the lock of a store keeps others from opening it; the next copy has its own lock.
     let lock = place.path("out/data/003-rocksdb-c2-r2/data/LOCK");
     let file = loop {
         if let Ok(file) = std::fs::OpenOptions::new().write(true).open(&lock) {
@@ -288,7 +290,7 @@ fn a_copy_that_does_not_open_is_loaded_again() {
     let place = TestDir::new();
     let mut run = start(&place, "003-rocksdb-c2-r2", &["repeats=2", "loop=2s"]);
     kill_with_its_trial(&mut run);
-    // The files are what they were; what the workload must know of them is not there.
+    // The files are unchanged, but the facts that the workload needs are missing.
     let note = place.path("out/data/001-rocksdb-load/note.json");
     let told = std::fs::read_to_string(&note).unwrap();
     assert!(told.contains("\"next_node\""), "{told}");
@@ -317,7 +319,7 @@ fn kill_with_its_trial(run: &mut Child) {
     }
 }
 
-/// A library of the test's own, and the setting that names it.
+/// A library for this test only, and the setting that names it.
 fn own_library(place: &TestDir) -> (PathBuf, String) {
     let engine = place.rumba(&["engines", "rocksdb", "--json"]).output().unwrap();
     let engine: Value = serde_json::from_slice(&engine.stdout).unwrap();
@@ -327,7 +329,7 @@ fn own_library(place: &TestDir) -> (PathBuf, String) {
     (library, set)
 }
 
-/// What follows the last section is nothing to the loader; the version is what it was.
+/// The loader ignores bytes after the last section; the version stays the same.
 fn build_anew(library: &Path) {
     std::fs::OpenOptions::new().append(true).open(library).unwrap().write_all(b"another").unwrap();
 }
@@ -374,7 +376,7 @@ fn statuses(report: &Value) -> Vec<(String, String)> {
 fn a_killed_run_goes_on_from_the_data_that_it_kept() {
     let place = TestDir::new();
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=2s"]);
-    // It waits a second for the other to end: a whole trial is still to come.
+    // It waits a second for the other to end, and a whole trial remains.
     let busy = place.rumba(&["run", "--resume", "out"]).output().unwrap();
     assert!(text(&busy).contains("out is taken: another run"), "{}", text(&busy));
     await_loop(&place, &mut run, "003-rocksdb-c2-r2");
@@ -460,7 +462,8 @@ fn data_that_is_to_stay_is_copied_off_limited_storage() {
     assert!(!text(&place.rumba(&["doctor", "--json"]).output().unwrap()).contains("sqlite"), "it is the user's");
 }
 
-/// What another process kept belongs to the run; whoever only asks and is refused takes nothing of it.
+/// Guards against a lost load: data that another process kept belongs to the run, and a refused resume must not take
+/// it.
 #[test]
 fn a_resume_that_is_refused_leaves_the_kept_load_where_it_is() {
     let place = TestDir::new();
@@ -508,8 +511,8 @@ fn a_run_that_was_gone_on_with_ends_as_all_of_its_trials_do() {
     assert_eq!(resumed.status.code(), Some(1), "one had failed before: {}", text(&resumed));
 }
 
-/// Ages what these settings load and runs over copies of it: the data is proven after the mix that aged it, and after what
-/// ran over that.
+/// Ages the data that these settings load, and runs over copies of it. The data is verified after the aging mix, and
+/// after the run over it.
 fn assert_ages(engine: &str, workload: &str, sets: &[&str], aged: &str) {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", workload, "--engine", engine, "--out", "out", "--quiet"]);

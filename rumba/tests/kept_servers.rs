@@ -1,5 +1,5 @@
-//! `rumba server`: a server outlives the command that started it, takes a person's client, and leaves nothing when it is
-//! stopped, or killed; over what a run has kept, it works on a copy.
+//! `rumba server`: a server outlives the command that started it, accepts a user's client, and leaves no trace when it
+//! is stopped or killed. On data that a run has kept, it works on a copy.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -16,12 +16,12 @@ use common::{TestDir, is_alive, kill, text};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// A place whose servers end with the test, whatever becomes of it.
+/// A directory whose servers end with the test, for any outcome.
 struct Servers(TestDir);
 
 impl Drop for Servers {
     fn drop(&mut self) {
-        // There is nothing to be done about it in a test that fails already.
+        // An error has no remedy in a test that already fails.
         let _ = self.0.rumba(&["server", "stop", "--all"]).output();
     }
 }
@@ -31,7 +31,7 @@ impl Servers {
         Self(TestDir::new())
     }
 
-    /// Starts a server with these arguments; what it says of itself.
+    /// Starts a server with these arguments; returns its description.
     fn start(&self, args: &[&str]) -> Value {
         let output = self.0.rumba(&["server", "start", "--json"]).args(args).output().unwrap();
         assert!(output.status.success(), "{}", text(&output));
@@ -43,7 +43,7 @@ impl Servers {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// Stops a server; nothing of it is left, neither processes nor files nor an entry.
+    /// Stops a server; neither processes nor files nor an entry of it remain.
     fn stop(&self, server: &Value) {
         let name = server["name"].as_str().unwrap();
         let output = self.0.rumba(&["server", "stop", name]).output().unwrap();
@@ -64,7 +64,7 @@ fn pid(server: &Value) -> u32 {
     server["pid"].as_u64().unwrap() as u32
 }
 
-/// What a person's client answers: the command line as it was printed, with a statement for its standard input.
+/// The answer of a user's client: the printed command line, with a statement for its standard input.
 fn ask(server: &Value, sql: &str) -> Output {
     let access = &server["access"];
     let words: Vec<&str> = access["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
@@ -144,7 +144,7 @@ fn a_start_that_is_interrupted_leaves_nothing() {
     assert!(!servers.0.path("servers").exists());
 }
 
-/// Somebody shuts it down by its client: then nobody waits for a stop that would never come.
+/// If a user shuts the server down through its client, the supervisor must not wait for a stop that never comes.
 #[test]
 #[needs(MariaDb)]
 fn exited_server_is_unlisted_and_leaves_nothing() {
@@ -157,7 +157,7 @@ fn exited_server_is_unlisted_and_leaves_nothing() {
     servers.assert_nothing_is_left(&server);
 }
 
-/// A short run of InnoDB that keeps its data; its one trial's directory.
+/// A short run of InnoDB that keeps its data; returns the directory of its only trial.
 fn run_that_keeps(place: &TestDir, more: &[&str]) -> PathBuf {
     let sets = ["server=mariadb@10.11", "keep_data=true", "repeats_from=load"];
     let sets = sets.iter().chain(more).flat_map(|set| ["--set", set]);
@@ -192,7 +192,7 @@ fn what_a_run_has_kept_is_served_from_a_copy_and_is_as_it_was() {
     servers.stop(&again);
 }
 
-/// Statistics drawn anew from each copy would be others in each repeat, and fill caches that are to be cold.
+/// Statistics gathered again from each copy would differ between repeats, and would warm caches that must be cold.
 #[test]
 #[needs(PostgreSql)]
 fn a_trial_from_a_copy_gathers_no_statistics_again() {
@@ -209,7 +209,8 @@ fn a_trial_from_a_copy_gathers_no_statistics_again() {
     servers.stop(&server);
 }
 
-/// A kept configuration named a file of first statements that was gone, so that no server started from it.
+/// Guards against an unusable configuration: a kept one named a deleted file of initial statements, so no server
+/// started from it.
 #[test]
 #[needs(MariaDb, MariaDbClient)]
 fn a_kept_configuration_starts_a_server_as_it_is() {
@@ -231,7 +232,7 @@ fn kept_limited_storage_serves_in_place_and_on_a_volume() {
     servers.stop(&server);
 }
 
-/// Starts MariaDB by hand with the configuration that was kept, and comes to it by the client's file beside it.
+/// Starts MariaDB manually with the kept configuration, and connects with the client's file next to it.
 fn assert_serves_by_its_configuration(kept: &std::path::Path) {
     let option = |file: &str| format!("--defaults-file={}", kept.join(file).display());
     let mut server = Command::new("/usr/sbin/mariadbd");

@@ -1,5 +1,5 @@
-//! The database is killed while clients work, and what each was told is looked for in what is left: over real engines, of the
-//! workloads that make no transactions meet. TPC-C's, which do, are in `tpcc`.
+//! Kills the database while clients work, and checks that acknowledged writes remain. It covers real engines and the
+//! workloads whose transactions do not conflict. The tests for TPC-C, whose transactions do, are in `tpcc`.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -15,15 +15,15 @@ use rumba_core::engine::Form;
 use rumba_testkit::Each;
 use serde_json::Value;
 
-/// A workload over little data, and what is to be found of it.
+/// A workload over little data, and the findings expected for it.
 #[derive(Clone, Copy)]
 struct Work {
     name: &'static str,
     set: &'static [&'static str],
     needs_transactions: bool,
-    /// What the engine is called in each trial.
+    /// The engine's name in each trial.
     trials: fn(&str) -> Vec<String>,
-    /// How many checks there are of what is left.
+    /// The number of checks of the remaining data.
     checks: usize,
 }
 
@@ -43,12 +43,12 @@ const LINKBENCH: Work = Work {
     checks: 6,
 };
 
-/// Kills the database while clients write, and looks for what they were told.
+/// Kills the database while clients write, and checks their acknowledged writes.
 fn killed(work: &Work, engine: &str, durability: &str, server: Option<&str>) -> Vec<Value> {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", work.name, "--engine", engine, "--out", "out", "--quiet"]);
     command.args(["--verify", "acid", "--set", &format!("durability={durability}")]);
-    // The loops are calm; until the kill clients are as fast as they go, and a server does far less meanwhile.
+    // The loops are calm; until the kill clients run at full speed, and a server does far less in that time.
     let crash = if server.is_some() { "crash=2s" } else { "crash=1s" };
     let small = ["clients=4", "load_clients=2", crash, CALM, "warmup=100ms", "loops=1", "loop=200ms"];
     for set in small.iter().chain(work.set) {
@@ -78,7 +78,7 @@ fn killed(work: &Work, engine: &str, durability: &str, server: Option<&str>) -> 
     found
 }
 
-/// A killed process loses nothing that was acknowledged, whether commits are synced or only written to the kernel.
+/// A killed process loses no acknowledged write, whether commits are synced or only written to the kernel.
 fn keeps(engines: &[&str], server: Option<&str>) {
     assert!(!engines.is_empty());
     for &engine in engines {
@@ -92,13 +92,13 @@ fn keeps(engines: &[&str], server: Option<&str>) {
     }
 }
 
-/// The engines in the process whose commits can be synced. One that never syncs is killed by tests of its own, which
-/// look for what it promises instead.
+/// The embedded engines whose commits can be synced. Engines that never sync are killed by separate tests, which check
+/// their weaker promise.
 fn synced(which: impl Fn(Form) -> bool) -> Vec<&'static str> {
     embedded::names(&embedded::here(), |engine| which(engine.info().form) && embedded::syncs(engine))
 }
 
-/// Those of them whose library somebody has to bring.
+/// Those whose library the user must provide.
 fn brought_and_synced() -> Vec<Each> {
     let mut brought = embedded::brought();
     brought.retain(|each| embedded::syncs(embedded::called(each.name).as_ref()));
@@ -115,7 +115,7 @@ fn what_built_in_engines_acknowledged_is_there_after_a_kill() {
     keeps(&synced(|form| form != Form::Library), None);
 }
 
-/// Updates and counts of the fractal tree are messages, which nobody reads before they are written.
+/// Updates and counts of the fractal tree are messages, which are written without being read.
 #[test]
 #[each(brought_and_synced)]
 fn what_brought_engines_acknowledged_is_there_after_a_kill(engine: &'static str) {
@@ -128,21 +128,23 @@ fn what_innodb_acknowledged_is_there_after_a_kill() {
     keeps(&["innodb"], Some("mariadb@10.11"));
 }
 
-/// Under `no-sync` its log stayed in the process for up to a second, and a kill took that.
+/// Guards against lost commits: with `no-sync`, MyRocks' log stayed in the process for up to a second, and a kill lost
+/// it.
 #[test]
 #[needs(MyRocks, Server("mariadb@10.11"))]
 fn what_myrocks_acknowledged_is_there_after_a_kill() {
     keeps(&["myrocks"], Some("mariadb@10.11"));
 }
 
-/// Under `no-sync` its log stayed in shared memory until the WAL writer came round, and a kill took that.
+/// Guards against lost commits: with `no-sync`, the log stayed in shared memory until the next pass of the WAL writer,
+/// and a kill lost it.
 #[test]
 #[needs(Server("postgresql@15"))]
 fn what_postgresql_acknowledged_is_there_after_a_kill() {
     keeps(&["postgresql"], Some("postgresql@15"));
 }
 
-/// Its log is in the process for up to a second.
+/// The engine's log stays in the process for up to a second.
 #[test]
 #[needs(MyRocks, Server("mariadb@10.11"))]
 fn kill_loses_counted_buffered_commits_without_damage() {

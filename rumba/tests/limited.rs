@@ -36,7 +36,7 @@ fn a_limited_run_says_what_was_enforced_and_leaves_nothing() {
     assert_eq!(mounts_below(&place), 0);
 }
 
-/// A run that does not outlive a test that fails: it may clean up after itself.
+/// A run that does not outlive a failing test: it may clean up.
 struct Started(Child);
 
 impl Drop for Started {
@@ -48,7 +48,7 @@ impl Drop for Started {
     }
 }
 
-/// Kills rumba once a trial's loops have begun; doctor must then find all that is left, and remove it.
+/// Kills rumba once a trial's loops have begun; doctor must then find and remove all leftovers.
 fn killed_and_cleaned(place: &TestDir, mut run: Command, trial: &str, between: impl Fn(&TestDir)) {
     let mut run = Started(run.spawn().unwrap());
     while !place.path("out/trials").join(trial).join("intervals.ndjson").exists() {
@@ -156,7 +156,7 @@ fn so_is_a_kill_in_the_middle_of_storage_tiers_with_its_server() {
 #[needs(Root, MemoryGroup)]
 fn a_trial_that_outgrows_its_memory_is_named_as_that() {
     let place = TestDir::new();
-    // Less than RocksDB's memtables alone, which are within its cache.
+    // Less than RocksDB's memtables alone, which count towards its cache.
     let limits = ["--set", "memory=16MiB"];
     let more = ["--set", "maxid1=200000", "--set", "cache=2GiB", "--set", "rocksdb.write_buffer_size=256MiB"];
     let limits = [&limits[..], &["--allow-tight-memory"]].concat();
@@ -234,7 +234,7 @@ fn every_published_experiment_validates() {
     let listed = text(&place.rumba(&["reproduce"]).output().unwrap());
     let names: Vec<&str> = listed.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase())).collect();
     let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../experiments")).unwrap().count();
-    // The recipes `quickstart` and `innodb-or-myrocks` reproduce nothing.
+    // The recipes `quickstart` and `innodb-or-myrocks` reproduce no publication.
     assert_eq!(names.len() + 2, files, "{listed}");
     for name in names {
         assert_admitted(&place, &["reproduce", name]);
@@ -244,10 +244,10 @@ fn every_published_experiment_validates() {
     }
 }
 
-/// Which limits this host enforces, and how much its disk has free, is not the experiments' matter.
+/// The enforceable limits and the free disk space of this host do not depend on the experiments.
 fn assert_admitted(place: &TestDir, command: &[&str]) {
     let mut dry = place.rumba(&[command, &["--dry-run", "--allow-unlimited"]].concat());
-    // Some are of servers that are on the path where somebody has them.
+    // Some examples are for servers that are on the path if the user has them.
     let brought = rumba_testkit::secantusdb::program().canonicalize().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     let output = dry.env("PATH", format!("{}:{path}", brought.parent().unwrap().display())).output().unwrap();
@@ -257,7 +257,7 @@ fn assert_admitted(place: &TestDir, command: &[&str]) {
     assert!(output.status.success() || small_disk, "{command:?}: {}", text(&output));
 }
 
-/// A `mongod` that tells its version and does nothing else: of a dry run no server is asked for more.
+/// A `mongod` that only prints its version: a dry run needs no more of a server.
 fn mongod(place: &TestDir, version: &str) -> std::path::PathBuf {
     let bin = place.path(&format!("mongodb-{version}/bin"));
     std::fs::create_dir_all(&bin).unwrap();
@@ -267,7 +267,7 @@ fn mongod(place: &TestDir, version: &str) -> std::path::PathBuf {
     bin
 }
 
-/// Nobody's registry has one, so that these rows are left out of every run here.
+/// No registry has a MongoDB, so these rows are left out of every run here.
 #[test]
 #[needs(MariaDb)]
 fn what_is_written_of_mongodb_is_admitted_where_somebody_has_it() {

@@ -1,5 +1,5 @@
-//! The live page over real runs: who is answered, what is told and in which order, and that its stop button leaves what
-//! Ctrl-C leaves.
+//! The live page over real runs: which requests are answered, the events and their order, and a stop button that leaves
+//! the same results as Ctrl-C.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -43,7 +43,7 @@ fn live_page_rejects_unknown_address_and_foreign_origin() {
     {
         assert!(answer.contains(header), "{header}");
     }
-    // None of this was heard as a wish to stop.
+    // None of these requests counts as a request to stop.
     run.await_loop();
     let (status, _) = run.post("live/stop", "");
     assert_eq!((status, run.ended().0.code()), (202, Some(130)));
@@ -71,7 +71,7 @@ fn what_happens_is_told_in_order_and_from_where_a_listener_was() {
     assert_eq!(all[all.len() - 1].2["done"], 3);
     let (status, said) = run.ended();
     assert!(status.success(), "{said}");
-    // The second repeat is like the first: nothing unknown is left of it.
+    // The second repeat equals the first: no fact about it is unknown.
     let begins: Vec<&Value> = all.iter().filter(|(_, kind, _)| kind == "trial").map(|(_, _, what)| what).collect();
     assert_eq!((&begins[0]["left"]["is_whole"], &begins[2]["left"]["is_whole"]), (&false.into(), &true.into()));
     assert!(said.lines().any(|line| line.starts_with("[3/3]") && line.contains(" left, until ")), "{said}");
@@ -128,7 +128,7 @@ fn the_stop_button_leaves_what_an_interrupt_leaves() {
         } else {
             kill("-INT", run.child.id());
         }
-        // The result comes with the events: after the last of them there is no server to ask.
+        // The result comes with the events, because after the last of them the server is gone.
         let (_, _, result) = events.find(|(_, kind, _)| kind == "result").unwrap();
         assert_eq!(result["trials"][0]["ended"], "interrupted by its user");
         let (_, kind, how) = events.next().unwrap();
@@ -219,7 +219,7 @@ fn live_page_shows_results_and_cause_after_a_full_disk() {
     let report = place.rumba(&["report", "memory/out", "--json"]).output().unwrap();
     let report: Value = serde_json::from_slice(&report.stdout).unwrap();
     assert_eq!(report["missing"], Value::Array(Vec::new()), "no line is left half-written");
-    // Of the seconds and of the looks, each line is whole.
+    // Each line of the intervals and of the engine samples is complete.
     for file in ["intervals.ndjson", "engine.ndjson"] {
         let lines = std::fs::read_to_string(memory.path().join("out/trials/001-lmdb-c2-r1").join(file)).unwrap();
         assert!(lines.ends_with('\n') && lines.lines().count() > 1, "{file}");

@@ -1,5 +1,5 @@
-//! Memory that is too little, and trials that stand still: told before they
-//! start where that can be known, at once where not, and never a silent standstill.
+//! Too little memory, and trials that stall. rumba reports them before the start if they are predictable, and otherwise
+//! at once; a stall is never silent.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -26,7 +26,7 @@ cache = "CACHE"
 name = "ENGINE"
 "#;
 
-/// The outcome of a run, with more arguments, of one engine with this cache in this memory.
+/// The outcome of a run of one engine with this cache in this memory, and with more arguments.
 fn run(place: &TestDir, engine: &str, memory: &str, cache: &str, more: &[&str]) -> Output {
     let experiment = EXPERIMENT.replace("MEMORY", memory).replace("ENGINE", engine).replace("CACHE", cache);
     let experiment = if cache.is_empty() { experiment.replace("[common]\ncache = \"\"\n", "") } else { experiment };
@@ -50,8 +50,8 @@ fn insufficient_memory_is_refused_before_creation() {
     }
 }
 
-/// Records under hashed keys lie on as many leaves, and WiredTiger holds every leaf of a transaction: batches of a thousand
-/// were four times this cache, and the group killed the load.
+/// Guards against large batches: records under hashed keys lie on as many leaves, and WiredTiger holds every leaf of a
+/// transaction. Batches of a thousand needed four times this cache, and the kernel killed the load.
 #[test]
 #[needs(MemoryGroup)]
 fn a_load_of_hashed_keys_fits_a_small_cache() {
@@ -98,7 +98,8 @@ fn a_cache_that_is_not_given_is_derived_and_said() {
     assert!(text(&output).contains("derived from limits.memory"), "{}", text(&output));
 }
 
-/// Of either the common 64 MiB were told, which were in force in none, and no difference.
+/// Guards against a wrong cache size: both sides once showed the common 64 MiB, which was in effect in neither, and no
+/// difference.
 #[test]
 fn dry_run_reports_the_cache_from_engine_settings() {
     let place = TestDir::new();
@@ -141,7 +142,7 @@ fn stopped_server_fails_the_trial_after_the_stall_limit() {
     assert!(place.is_clean());
 }
 
-/// Its backends are processes of their own: each that is stopped holds up the clients that it serves.
+/// Its backends are separate processes: each stopped one blocks the clients that it serves.
 #[test]
 #[needs(PostgreSql)]
 fn stopped_postgresql_backends_fail_trial_at_stall_limit() {
@@ -216,7 +217,7 @@ fn tight_memory_group_is_reported_as_memory_pressure() {
     let output = run(&place, "innodb", "95MiB", "32MiB", &more);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let cause = failure(&place);
-    // The kernel may give up before the watch does.
+    // The kernel may act before the stall watch does.
     let stalled = cause.starts_with("stalled:") && cause.contains("pressure of memory: the memory group");
     assert!(stalled || cause.starts_with("killed by the memory group"), "{cause}");
     let report = place.report();

@@ -1,5 +1,5 @@
-//! Servers that refuse to start, die, are interrupted or run out of disk: the
-//! cause is told, what was measured is kept, no process and no directory is left.
+//! Servers that refuse to start, die, are interrupted or run out of disk. The cause is reported, measurements are kept,
+//! and no process or directory remains.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -79,7 +79,7 @@ fn out_of_range_value_is_refused_before_creation() {
 #[needs(MariaDb)]
 fn silently_changed_value_is_refused_with_both_values() {
     let place = TestDir::new();
-    // Each is a number that the server takes; together, InnoDB lowers the first to the second.
+    // The server accepts each number alone; together, InnoDB lowers the first to the second.
     let sets = ["--set", "innodb.innodb_io_capacity=3000", "--set", "innodb.innodb_io_capacity_max=1000"];
     let output = place.short_run("innodb", &sets).output().unwrap();
     assert_eq!(code(&output), Some(1), "{}", text(&output));
@@ -100,7 +100,7 @@ fn missing_storage_engine_is_refused_with_the_server_list() {
     assert!(!place.path("out").exists());
 }
 
-/// It would run until the first transaction that is to be undone, and leave data that is not consistent.
+/// It would run until the first transaction to roll back, and leave inconsistent data.
 #[test]
 fn workloads_refuse_a_storage_engine_without_transactions() {
     let place = TestDir::new();
@@ -169,8 +169,8 @@ fn a_killed_run_takes_its_server_with_it() {
     assert!(place.is_clean());
 }
 
-/// Half of the operations add a node of some kilobytes, in the place of those that read one. InnoDB's files grow by a megabyte
-/// at a time: at a calm rate the usual mix would come to the end of one after a minute and more.
+/// Half of the operations add a node of some kilobytes, instead of reading one. InnoDB's files grow by a megabyte at a
+/// time. At a calm rate, the usual mix would fill such a step only after more than a minute.
 const GROWS: [&str; 3] = ["addnode=46.6", "getnode=0", "node_datasize=4000"];
 
 #[test]
@@ -188,7 +188,7 @@ fn a_full_disk_under_a_server_is_told_as_that() {
         assert_eq!(report["trials"][0]["failure"]["phase"], "loop 1", "{engine}");
         let cause = failure(&place);
         assert!(cause.contains("the device is full"), "{engine}: {cause}");
-        // Every line of MyRocks' has the word `rocksdb`, which is an option's name as well.
+        // Every line of MyRocks contains the word `rocksdb`, which is also an option's name.
         assert!(!cause.contains("seems to be why"), "{engine}: no setting is to blame: {cause}");
         assert!(phase(&report["trials"][0], "loop 1").unwrap()["ops"].as_u64().unwrap() > 0, "{engine}");
         assert!(place.is_clean(), "{engine}");

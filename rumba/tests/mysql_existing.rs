@@ -1,5 +1,4 @@
-//! An existing server: what is not rumba's is not touched, what is
-//! made is removed, the password is nowhere to be read.
+//! An existing server: rumba does not touch foreign objects, removes its own, and writes the password nowhere.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -37,7 +36,7 @@ fn run_restores_an_existing_server_and_stores_no_password() {
     assert_eq!(files_holding(&place.path("out"), PASSWORD), Vec::<PathBuf>::new());
     assert_eq!(files_holding(&place.path("state"), PASSWORD), Vec::<PathBuf>::new());
     assert_eq!(server.ask("SHOW DATABASES"), schemas, "the schema that was made is removed");
-    // A schema that was there and empty stays, and stays empty.
+    // An empty schema that existed before stays, and stays empty.
     server.ask("CREATE DATABASE kept");
     std::fs::remove_dir_all(place.path("out")).unwrap();
     let output = server.run(&place, "innodb", "kept", "", PASSWORD);
@@ -64,7 +63,7 @@ fn no_process_of_a_run_shows_the_password() {
     kill("-INT", run.id());
     assert_eq!(run.wait().unwrap().code(), Some(130));
     assert_eq!(files_holding(&place.path("out"), PASSWORD), Vec::<PathBuf>::new());
-    // What an interrupted run has left in its schema is marked as rumba's, so the next one may take it.
+    // An interrupted run's remains in its schema are marked as rumba's, so the next run may take the schema.
     std::fs::remove_dir_all(place.path("out")).unwrap();
     let output = server.run(&place, "innodb", "lab", "", PASSWORD);
     assert!(output.status.success(), "{}", text(&output));
@@ -91,7 +90,7 @@ fn a_password_that_was_written_into_the_dsn_is_not_repeated() {
         // The option was repeated with it,
         "mysql://root@/lab?socket=/s&password=PASSWORD",
         "mysql://root:x?PASSWORD@host/lab",
-        // and what was taken for a directory or for a release.
+        // These were once taken for a directory or a release.
         "root:PASSWORD@host/lab",
         "mysql:root:PASSWORD@host",
     ] {
@@ -107,7 +106,8 @@ fn a_password_that_was_written_into_the_dsn_is_not_repeated() {
     refused(&place, &output, &["a.toml:5", "must not hold a password"]);
 }
 
-/// Its tables would have been dropped, had it had the right column; it had not, and the error was "Unknown column".
+/// Guards against dropping foreign tables: a foreign marker table with the right column would have allowed it. The
+/// error was "Unknown column".
 #[test]
 #[needs(MariaDb)]
 fn schema_with_foreign_marker_table_is_refused_unchanged() {
@@ -117,7 +117,7 @@ fn schema_with_foreign_marker_table_is_refused_unchanged() {
     server.ask("CREATE TABLE thesis.rumba_marker SELECT 'blue' AS colour");
     let output = server.run(&place, "innodb", "thesis", "", PASSWORD);
     refused(&place, &output, &["thesis is not empty", "rumba_marker that rumba did not make"]);
-    // With the column, too: it does not say that it is rumba's.
+    // Even with the column, it does not identify rumba.
     server.ask("CREATE OR REPLACE TABLE thesis.rumba_marker SELECT 1 AS made_schema");
     let output = server.run(&place, "innodb", "thesis", "", PASSWORD);
     refused(&place, &output, &["rumba_marker that rumba did not make"]);
@@ -134,7 +134,7 @@ fn nonempty_foreign_schema_is_refused_and_unchanged() {
     let output = server.run(&place, "innodb", "thesis", "", PASSWORD);
     refused(&place, &output, &["thesis is not empty", "chapters", "name a schema in the DSN that is empty"]);
     assert_eq!(server.ask("SELECT text FROM thesis.chapters"), ["irreplaceable"]);
-    // Views and routines are somebody's as well.
+    // Views and routines count as foreign objects as well.
     server.ask("CREATE DATABASE routines");
     server.ask("CREATE FUNCTION routines.answer() RETURNS INT RETURN 42");
     let output = server.run(&place, "innodb", "routines", "", PASSWORD);

@@ -1,5 +1,5 @@
-//! Faults of an existing server, and of a run on it: rumba killed in the drain, the server restarted in the
-//! loops, room for fewer clients than are asked for, a user who may too little.
+//! Faults of an existing server, and of a run on it. rumba is killed in the drain; the server is restarted in the
+//! loops; connections are too few for the clients; a user has too few privileges.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -34,7 +34,7 @@ fn command_of(place: &TestDir, server: &Existing, workload: &str, loop_s: u32, m
     command
 }
 
-/// Waits until a run's trial has told an interval of a phase.
+/// Waits until a run's trial has reported an interval of a phase.
 fn await_phase(place: &TestDir, run: &mut Child, phase: &str) {
     let told = || std::fs::read_to_string(place.path(TRIAL).join("intervals.ndjson")).unwrap_or_default();
     while !told().contains(&format!("\"{phase}\"")) {
@@ -43,7 +43,7 @@ fn await_phase(place: &TestDir, run: &mut Child, phase: &str) {
     }
 }
 
-/// Everything that a run could leave changed: the variables, and what InnoDB counts.
+/// All state that a run could leave changed: the variables, and InnoDB's counters.
 fn state(server: &Existing) -> Vec<Vec<Option<String>>> {
     let mut admin: Admin = server.connect().unwrap();
     let mut state = admin.query("SHOW GLOBAL VARIABLES").unwrap().rows;
@@ -52,13 +52,14 @@ fn state(server: &Existing) -> Vec<Vec<Option<String>>> {
     state
 }
 
-/// What is not the same, so that a failure is read at a glance.
+/// The differences, so that a failure is easy to read.
 fn changed(before: &[Vec<Option<String>>], after: &[Vec<Option<String>>]) -> Vec<Vec<Option<String>>> {
     after.iter().filter(|row| !before.contains(row)).cloned().collect()
 }
 
-/// innodb_io_capacity, innodb_io_capacity_max, innodb_max_dirty_pages_pct and
-/// innodb_purge_rseg_truncate_frequency stayed as the drain had set them, and the next run measured another server.
+/// Guards against changed settings: innodb_io_capacity, innodb_io_capacity_max, innodb_max_dirty_pages_pct and
+/// innodb_purge_rseg_truncate_frequency once kept the drain's values. The next run then measured a differently
+/// configured server.
 #[test]
 #[needs(MariaDb)]
 fn run_killed_in_drain_leaves_server_settings_unchanged() {
@@ -67,7 +68,7 @@ fn run_killed_in_drain_leaves_server_settings_unchanged() {
     let before = state(&server);
     let mut run = command(&place, &server, 3, &[]).spawn().unwrap();
     await_phase(&place, &mut run, "loop 1");
-    // An open snapshot keeps purge back, and so the drain at work.
+    // An open snapshot blocks purge, so the drain stays active.
     let mut reader = server.connect().unwrap();
     reader.query("START TRANSACTION WITH CONSISTENT SNAPSHOT").unwrap();
     await_phase(&place, &mut run, "drain");
@@ -79,7 +80,7 @@ fn run_killed_in_drain_leaves_server_settings_unchanged() {
     }
     assert_eq!(changed(&before, &state(&server)), Vec::<Vec<_>>::new());
     drop(reader);
-    // Its tables are marked as rumba's: the next run takes the schema, and gives back what there was before.
+    // Its tables are marked as rumba's: the next run takes the schema, and restores the earlier settings.
     std::fs::remove_dir_all(place.path("out")).unwrap();
     let output = server.run(&place, "innodb", "lab", "", PASSWORD);
     assert!(output.status.success(), "{}", text(&output));
@@ -88,7 +89,8 @@ fn run_killed_in_drain_leaves_server_settings_unchanged() {
     assert!(place.is_clean());
 }
 
-/// The clients went on, and the drain failed with "receiving from the server: unexpected end of file".
+/// Guards against a failing drain: the clients continued, but the drain failed with "receiving from the server:
+/// unexpected end of file".
 #[test]
 #[needs(MariaDb)]
 fn server_restarted_in_the_loops_is_drained_and_restored() {
@@ -116,15 +118,15 @@ fn server_restarted_in_the_loops_is_drained_and_restored() {
     assert!(!server.ask("SHOW DATABASES").contains(&"lab".to_owned()), "the schema that was made is removed");
 }
 
-/// What was under way when the connections were lost is in doubt; all else is there, once, and consistent. Each statement may
-/// have been sent by itself, or several as one text, of which the server may have carried out a part.
+/// Transactions in progress when the connections were lost are in doubt; all others are present once, and consistent.
+/// Statements may have been sent alone, or several as one text, of which the server may have executed a part.
 #[test]
 #[needs(MariaDb)]
 fn tpcc_consistency_conditions_hold_over_a_server_restart() {
     at_once([&["statements=plain"][..], &["statements=grouped", "innodb.prepared=false"]], hold_over_a_restart);
 }
 
-/// Runs TPC-C in this way on a server of its own that is restarted in the loop, and proves what is there.
+/// Runs TPC-C in this way on a separate server that is restarted in the loop, and verifies the data.
 fn hold_over_a_restart(way: &[&str]) {
     let place = TestDir::new();
     let mut server = Existing::start(&[]);
@@ -177,7 +179,7 @@ fn number_that_works(words: &str) -> u32 {
     rest.split_once(' ').unwrap().0.parse().unwrap()
 }
 
-/// It loaded, and then some client was told "Too many connections".
+/// Guards against a late failure: the load once completed, and then a client got "Too many connections".
 #[test]
 #[needs(MariaDb)]
 fn clients_above_server_limit_are_refused_before_the_load() {
@@ -200,7 +202,7 @@ fn clients_above_server_limit_are_refused_before_the_load() {
     assert_eq!(place.report()["trials"][0]["status"], "done");
 }
 
-/// The servers that rumba starts itself have room for as many as the profile says.
+/// Servers that rumba starts have room for as many clients as the profile sets.
 #[test]
 #[needs(MariaDb)]
 fn clients_above_configured_limit_are_refused_early() {
@@ -239,7 +241,8 @@ fn a_user_who_may_not_settle_is_refused_before_anything_is_made() {
     assert_eq!(place.report()["trials"][0]["status"], "done");
 }
 
-/// The process died in the middle of a thread's start: "failed to allocate an alternative stack".
+/// Guards against a crash: the process once died while starting a thread, with "failed to allocate an alternative
+/// stack".
 #[test]
 fn clients_above_host_thread_limit_are_refused() {
     let place = TestDir::new();
@@ -252,6 +255,6 @@ fn clients_above_host_thread_limit_are_refused() {
     assert_eq!(output.status.code(), Some(2), "{words}");
     assert!(words.contains("65536 clients are more than the"), "{words}");
     let most = number_that_works(&words);
-    // What runs on the host comes and goes, and so does the number.
+    // Other processes on the host come and go, and so the number changes.
     assert!(dry(most - most / 20).status.success());
 }

@@ -1,4 +1,4 @@
-//! The null server as a user starts it: what it does when it may have no more descriptors, and how it ends.
+//! The null server as a user starts it: its behaviour without free descriptors, and its end.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 mod common;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::{TestDir, kill};
 use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls, WireError};
 
-/// Far more than any answer takes; only a server that hangs is found by it.
+/// Far more than any answer takes; only a hanging server exceeds it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Server {
@@ -20,7 +20,7 @@ struct Server {
 }
 
 impl Server {
-    /// One that may have so many descriptors.
+    /// A server with this many descriptors at most.
     fn start(place: &TestDir, descriptors: u32) -> Self {
         let socket = place.path("socket");
         let mut command = Command::new("sh");
@@ -44,10 +44,11 @@ impl Server {
         Admin::connect(&target, PATIENCE)
     }
 
-    /// CPU time that it has used, to a hundredth of a second.
+    /// The CPU time used so far, to a hundredth of a second.
     fn cpu(&self) -> Duration {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
-        // The name, which may hold anything, ends with the last parenthesis; utime and stime are fields 14 and 15 of all.
+        // The name, which may contain any text, ends with the last parenthesis; utime and stime are fields 14 and 15 of
+        // all.
         let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
         let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
         Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
@@ -79,8 +80,9 @@ fn null_server_out_of_descriptors_rejects_only_new_clients() {
     let place = TestDir::new();
     let server = Server::start(&place, 32);
     let mut clients = Vec::new();
-    // The client that took the last descriptor used to hang in its login, and the server with it: the kernel refuses
-    // a descriptor before it looks whether anybody waits, and the server took that for somebody to turn away.
+    // Guards against a hang: the client that took the last descriptor once hung in its login, and the server with it.
+    // The kernel refuses a descriptor before it checks for a waiting connection, and the server took that for a client
+    // to reject.
     let refused = loop {
         match server.connect() {
             Ok(client) => clients.push(client),
@@ -97,7 +99,7 @@ fn null_server_out_of_descriptors_rejects_only_new_clients() {
     std::thread::sleep(IDLE);
     let spent = server.cpu() - before;
     assert!(spent < IDLE / 2, "{spent:?} of CPU in {IDLE:?} without work");
-    // Who goes makes room, as soon as the server has seen it.
+    // A client that leaves makes room, as soon as the server notices.
     clients.pop();
     let since = Instant::now();
     while let Err(error) = server.connect().map(|client| clients.push(client)) {

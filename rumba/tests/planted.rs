@@ -1,5 +1,5 @@
-//! What others have put beside and into results: `rumba serve`, `report` and `history` neither follow nor wait for nor
-//! write through it, and show all else. And a disk that is full when a note is kept.
+//! Files that other users have put next to and into results. `rumba serve`, `report` and `history` do not follow them,
+//! wait for them or write through them, and show all other results. Another test fills the disk while a note is stored.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -55,7 +55,7 @@ fn planted(results: &Path, name: &str, plant: impl FnOnce(&Path)) {
     plant(&directory);
 }
 
-/// Beside the sound results, each kind of what somebody may have put there.
+/// Plants each kind of foreign file next to the sound results.
 fn plant_everything(results: &Path) {
     let experiment = |directory: &Path| directory.join("experiment.json");
     planted(results, "pipe", |directory| pipe(&experiment(directory)));
@@ -86,7 +86,7 @@ fn plant_everything(results: &Path) {
     fs::create_dir_all(results.join("deep/".repeat(200))).unwrap();
 }
 
-/// What a command prints, unless it waits without end.
+/// The output of a command, unless it waits endlessly.
 fn printed(mut command: Command) -> std::process::Output {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let pid = child.id();
@@ -118,7 +118,8 @@ fn escaped(name: &str) -> String {
 
 #[test]
 fn library_lists_planted_results_without_blocking_on_them() {
-    // One pipe, and nobody was answered any more: one thread reads for all.
+    // Guards against a blocked server: one pipe kept the single reading thread busy, and no request was answered any
+    // more.
     let place = TestDir::new();
     let results = with_results(&place);
     plant_everything(&results);
@@ -152,7 +153,7 @@ fn library_lists_planted_results_without_blocking_on_them() {
     }
     assert_eq!(served.get("compare?base=a&other=huge").0, 200);
     assert_eq!(served.get("beside?base=a&other=pipes").0, 200);
-    // What vanishes while it is listed is gone from the list, and nothing else.
+    // A result that disappears while it is listed leaves the list, and no other does.
     fs::remove_dir_all(results.join("half")).unwrap();
     assert!(served.get("").1.contains("9 of 9 results"));
 }
@@ -182,14 +183,15 @@ fn report_and_history_skip_pipes_and_unreadable_results() {
         let is_told = |line: &str| line.starts_with(&format!("left out: results/{name}")) && line.contains(why);
         assert!(said.lines().any(is_told), "{name}: {said}");
     }
-    // A gate does not pass because the run that would close it cannot be read.
+    // A gate must not pass because the run that would fail it cannot be read.
     let gated = printed(place.rumba(&["history", "results", "--fail-if", "worse"]));
     assert_eq!(gated.status.code(), Some(2), "{}", text(&gated));
 }
 
 #[test]
 fn library_cache_follows_no_link_and_never_blocks() {
-    // Serving a directory with a link `.library-cache.json` overwrote whatever file it led to.
+    // Guards against an overwritten file: serving a directory with a link `.library-cache.json` once overwrote the
+    // link's target.
     let place = TestDir::new();
     let results = with_results(&place);
     let of_the_library = [".library-cache.json", "library.json"].map(|name| results.join(name));
@@ -201,14 +203,14 @@ fn library_cache_follows_no_link_and_never_blocks() {
         assert!(status == 500 && answer.contains("library.json: it is a link, and is not followed"), "{answer}");
     }
     assert_eq!(fs::read_to_string(place.path("precious")).unwrap(), PRECIOUS);
-    // A link that leads nowhere yet makes no file there.
+    // A link to a missing file must not create that file.
     fs::remove_file(place.path("precious")).unwrap();
     {
         let served = Served::start(place.rumba(&["serve"]));
         assert_eq!(served.post("note", note).0, 500);
         fs::remove_file(&of_the_library[1]).unwrap();
         await_all_read(&served);
-        // It rests when it has kept what it read.
+        // The server is idle once it has stored what it read.
         std::thread::sleep(std::time::Duration::from_millis(500));
     }
     assert!(!place.path("precious").exists());

@@ -1,4 +1,4 @@
-//! Faults of an existing PostgreSQL, and of a run on it: it crashes and comes back in the loops.
+//! Faults of an existing PostgreSQL, and of a run on it: it crashes and returns during the loops.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -16,7 +16,7 @@ use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 
 const DATABASE: &str = "CREATE DATABASE lab TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'";
 
-/// A run of TPC-C on a database of its own of that server, with a loop of so many seconds.
+/// A run of TPC-C on a separate database of that server, with a loop of this many seconds.
 fn command(place: &TestDir, server: &PostgreSql, loop_s: u32, more: &[&str]) -> Command {
     let target = Target {
         address: Address::Socket(server.socket()),
@@ -49,15 +49,15 @@ fn crash_in_the_loop(place: &TestDir, server: &PostgreSql, run: &mut Child) {
     server.start_again();
 }
 
-/// What was under way when the connections were lost is in doubt; all else is there, once, and consistent. Each statement may
-/// have been sent by itself, or several of them before one Sync, of which the server may have carried out a part.
+/// Transactions in progress when the connections were lost are in doubt; all others are present once, and consistent.
+/// Statements may have been sent alone, or several before one Sync, of which the server may have executed a part.
 #[test]
 #[needs(PostgreSql)]
 fn tpcc_consistency_conditions_hold_over_a_server_crash() {
     at_once(["plain", "grouped"], hold_over_a_crash);
 }
 
-/// Runs TPC-C with such statements on a server of its own that crashes in the loop, and proves what is there.
+/// Runs TPC-C with these statements on a separate server that crashes in the loop, and verifies the data.
 fn hold_over_a_crash(statements: &str) {
     let place = TestDir::new();
     let server = PostgreSql::start(&[], &["host all all 127.0.0.1/32 trust"]);
@@ -87,7 +87,7 @@ fn a_crash_ends_a_trial_that_may_not_reconnect() {
     crash_in_the_loop(&place, &server, &mut run);
     assert_eq!(run.wait().unwrap().code(), Some(1));
     let cause = place.report()["trials"][0]["failure"]["cause"].to_string();
-    // Where, and what to do.
+    // The address and the remedy.
     let address = format!("the connection to 127.0.0.1:{} was lost: ", server.port());
     assert!(
         cause.contains(&address) && cause.contains("on_lost = \\\"reconnect\\\" goes on after its restart"),

@@ -1,4 +1,4 @@
-//! What `--profile` samples of real runs, and what it says where nothing can be sampled.
+//! The samples of `--profile` in real runs, and its message if sampling is not possible.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -9,7 +9,7 @@ mod common;
 
 use common::{TestDir, text};
 
-/// Runs an engine, and gives what was sampled and how the record calls it.
+/// Runs an engine; returns the samples, and their name in the record.
 fn sampled(place: &TestDir, engine: &str) -> (String, String) {
     let output = place.fast_run(engine, &["--profile", "--set", "loop=2s", "--quiet"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));

@@ -29,7 +29,8 @@ fn reads(place: &TestDir, delay_us: u32, more: &[&str]) -> Command {
     command
 }
 
-/// On a host that is disturbed all the time a search asks for each rate four times, and may have no probe left to confirm with.
+/// On a host that is disturbed all the time, a search tries each rate four times, and may have no probe left for the
+/// confirmation.
 fn has_run_out(search: &Value) -> bool {
     search["probes"].as_array().unwrap().len() == MOST_PROBES
 }
@@ -43,7 +44,7 @@ fn rate_search_finds_highest_rate_and_records_every_probe() {
     let report = place.report();
     let found = &report["summary"]["searches"][0];
     let (highest, missed) = (found["highest"].as_f64().unwrap(), found["lowest_missed"].as_f64().unwrap());
-    // Four clients, 4 ms each: nobody serves more than that, whatever the host does.
+    // With four clients and 4 ms each, no host serves more than that.
     assert!(highest <= 1000.0 * 1.05, "{found:#}");
     assert_eq!((&found["ended"], &found["search"]["limit_ms"]), (&true.into(), &40.0.into()));
     let probes = found["probes"].as_array().unwrap();
@@ -62,12 +63,12 @@ fn rate_search_finds_highest_rate_and_records_every_probe() {
     assert!(
         shown.contains("\nHighest rate that keeps a response time\n  null, 4 clients, repeat 1, max(p99 < 40 ms): ")
     );
-    // What has ended is not searched again.
+    // A search that has ended is not run again.
     let again = place.rumba(&["run", "--resume", "out", "--quiet"]).output().unwrap();
     assert!(text(&again).contains("all trials have been run"), "{}", text(&again));
 }
 
-/// What was found is not asked: its probes are so short that the next gives another figure.
+/// The found rate is not compared, because the probes are so short that the next search finds another.
 #[test]
 fn a_search_that_lacks_a_probe_begins_anew() {
     let place = TestDir::new();
@@ -101,14 +102,14 @@ fn arrivals_follow_schedule_and_idle_clients_send_nothing() {
     assert_eq!(trial["conditions"]["arrivals"], "100/s at 0 s, 900/s at 1 s in steps");
     assert_eq!(trial["conditions"]["active clients"], "4 of 40; the others are connected and idle");
     let ops = phase(trial, "loops").unwrap()["ops"].as_u64().unwrap();
-    // How many of the 1000 that are expected the host serves in time is its own matter.
+    // The host decides how many of the expected 1000 it serves in time.
     assert!((1..1400).contains(&ops), "{ops}");
 }
 
-/// A null server of MongoDB's protocol, whose answers LinkBench can read; it ends with the test.
+/// A null server with MongoDB's protocol, whose answers LinkBench can read; it ends with the test.
 struct NullServer {
     process: Child,
-    /// Open as long as it runs: it writes there when it ends.
+    /// Kept open while it runs, because it writes there when it ends.
     _said: BufReader<ChildStdout>,
     socket: PathBuf,
 }
@@ -135,7 +136,7 @@ impl Drop for NullServer {
     }
 }
 
-/// A command whose processes come before all others of the host that want a CPU.
+/// A command whose processes have priority over all others on the host.
 fn before_others(command: Command) -> Command {
     let mut nice = Command::new("nice");
     nice.args(["-n", "-20"]).arg(command.get_program()).args(command.get_args());
@@ -146,12 +147,12 @@ fn before_others(command: Command) -> Command {
     nice
 }
 
-/// Clients with a connection each: so many servers, as queueing has it.
+/// Clients with one connection each; in queueing theory, this many servers.
 const CLIENTS: usize = 64;
 const DELAY_MS: f64 = 20.0;
 const LIMIT_MS: f64 = 60.0;
 
-/// A search over the null server: what it found.
+/// The result of a search over the null server.
 fn search_over_null_server() -> Value {
     let place = TestDir::new();
     let server = NullServer::start(&place, &format!("{DELAY_MS}ms"));
@@ -168,9 +169,9 @@ fn search_over_null_server() -> Value {
     place.report()["summary"]["searches"][0].take()
 }
 
-/// Arrivals at random times to servers that all take the same time. No host makes them serve more than one client each
-/// delay; how near to what queueing arithmetic gives the search comes on a quiet one, within 3%, is the figure of
-/// `xtask bench rate-search`, as a disturbed host serves less.
+/// Random arrivals at servers with equal service times. On no host can they serve more than one client each per delay.
+/// How close the search comes to queueing theory, within 3% on a quiet host, is the figure of
+/// `xtask bench rate-search`, because a disturbed host serves less.
 #[test]
 #[needs(Root)]
 fn null_server_rate_is_confirmed_and_bounded_by_its_delay() {
@@ -182,7 +183,7 @@ fn null_server_rate_is_confirmed_and_bounded_by_its_delay() {
     if has_run_out(&found) {
         return;
     }
-    // What a disturbed host made it ask for again confirms as well as a second probe of a quiet one.
+    // A rate that a disturbed host made the search repeat is confirmed as well as by a second probe on a quiet host.
     let seen =
         |rate: &Value, what: &str| probes.iter().filter(|one| one["rate"] == *rate && one["found"] == what).count();
     assert_eq!(found["confirmed"], true, "{found:#}");

@@ -1,4 +1,5 @@
-//! The directory of a run's results: nobody else's while it is written, kept when its disk is full, read when it is damaged.
+//! The directory of a run's results: exclusive while it is written, kept when its disk is full, readable when it is
+//! damaged.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -38,7 +39,7 @@ fn report(place: &TestDir, results: &Path) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Whether a trial went to its end. On a busy host its seconds may have been held up, which is not asked here.
+/// Whether a trial completed. On a busy host its seconds may have been delayed, which this test ignores.
 fn is_measured(trial: &Value) -> bool {
     let is_told = phase(trial, "loops").is_some_and(|loops| loops["ops"].as_u64() > Some(0));
     is_told && (trial["status"] == "done" || trial["status"] == "suspended")
@@ -50,7 +51,8 @@ fn missing(report: &Value) -> String {
 
 #[test]
 fn runs_of_the_same_second_have_results_of_their_own() {
-    // Five that begin at once share a second. They had one name then: all but one were refused, or one's results gone.
+    // Guards against shared names: five runs that begin in the same second once had one name. All but one were refused,
+    // or lost their results.
     let place = TestDir::new();
     let engines = ["rocksdb", "sqlite", "lmdb", "null", "sqlite"];
     let runs: Vec<Child> = engines.iter().map(|engine| start_short(&place, engine, &[])).collect();
@@ -100,7 +102,7 @@ fn a_run_under_way_keeps_its_directory() {
     assert_eq!(place.report()["trials"][0]["engine"], "null");
 }
 
-/// A run with results elsewhere than its data, and what it says.
+/// A run whose results and data are in different directories, and its output.
 struct Run {
     child: Child,
     said: JoinHandle<String>,
@@ -135,7 +137,7 @@ fn trial(results: &Path, engine: &str) -> PathBuf {
     results.join(format!("trials/001-{engine}-c2-r1"))
 }
 
-/// Seconds of a phase that a trial's intervals tell of, each of which can be read.
+/// The readable seconds of a phase in a trial's intervals.
 fn seconds_told(trial: &Path, phase: &str) -> f64 {
     let intervals = std::fs::read_to_string(trial.join("intervals.ndjson")).unwrap();
     let intervals = intervals.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -145,7 +147,8 @@ fn seconds_told(trial: &Path, phase: &str) -> f64 {
 #[test]
 #[needs(Tmpfs)]
 fn full_results_disk_loses_at_most_one_interval() {
-    // It was told when all loops had been measured: none was kept, and the record said that the trial was running.
+    // Guards against a late report: the error appeared only after all loops had been measured. No loop was kept, and
+    // the record said that the trial was running.
     for engine in ["null", "sqlite"] {
         let place = TestDir::new();
         let memory = Tmpfs::at(&place.path("memory"), "size=24m");
@@ -216,7 +219,8 @@ fn disk_too_small_for_the_record_is_refused_before_start() {
     assert!(place.is_clean());
 }
 
-/// A volume of six times the data was full of InnoDB's log before the load was done, which only the load found out.
+/// Guards against a late failure: InnoDB's log filled a volume of six times the data during the load, which only the
+/// load detected.
 #[test]
 #[needs(MariaDb, LoopDevice)]
 fn storage_smaller_than_the_log_is_refused_before_start() {
@@ -230,7 +234,7 @@ fn storage_smaller_than_the_log_is_refused_before_start() {
     assert!(place.is_clean());
 }
 
-/// SQLite's database is beside one with a log of 1 GiB, and has none itself.
+/// SQLite's database has no log, but is next to one with a log of 1 GiB.
 #[test]
 #[needs(MariaDb)]
 fn disk_forecast_counts_each_database_with_its_own_log() {
@@ -264,7 +268,7 @@ fn moved_results_directory_ends_the_run_early() {
 #[test]
 #[needs(Tmpfs)]
 fn a_page_that_finds_no_room_leaves_the_old_one() {
-    // It was emptied first, and then held what there was room for.
+    // Guards against a truncated file: it was once emptied first, and then held only the part that fit.
     let place = TestDir::new();
     place.short_run("null", &[]).output().unwrap();
     assert!(is_measured(&place.report()["trials"][0]));
@@ -301,7 +305,7 @@ fn an_engine_is_looked_at_while_clients_load_and_work() {
         let told = report["trials"].as_array().unwrap().iter().find(of_engine).unwrap();
         for during in ["load", "warmup"] {
             let phase = phase(told, during).unwrap();
-            // A look that was asked for as the phase began is answered a moment later.
+            // A sample requested at the beginning of the phase is taken a moment later.
             let [from, until] = [-0.2, 5.0].map(|more| phase["start_s"].as_f64().unwrap() + more);
             assert!(at_s.iter().any(|at_s| (from..until).contains(at_s)), "{engine}, {during} from {from}: {at_s:?}");
         }
@@ -311,7 +315,7 @@ fn an_engine_is_looked_at_while_clients_load_and_work() {
 
 #[test]
 fn one_bad_byte_hides_one_second_and_no_trial() {
-    // The file was read as text or not at all, and the trial was gone.
+    // Guards against a lost trial: a file that was not valid text made the trial disappear.
     let place = TestDir::new();
     place.short_run("sqlite", &["--set", "interval=200ms"]).output().unwrap();
     let intervals = place.path("out/trials/001-sqlite-c2-r1/intervals.ndjson");
@@ -340,7 +344,7 @@ fn a_refusal_that_nobody_can_read_keeps_its_exit_code() {
 
 #[test]
 fn tables_that_find_no_room_are_a_failure_and_cost_no_results() {
-    // They were lost without a word, and the command ended well.
+    // Guards against silent loss: results were once lost without a message, and the command ended well.
     let place = TestDir::new();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = place.short_run("null", &[]).stdout(full).output().unwrap();

@@ -57,7 +57,7 @@ fn releases_from_7_to_11_serve_and_verify_in_one_run() {
     assert!(!trials.iter().any(warns_of_assertions), "{trials:?}");
 }
 
-/// The default was once whatever build the system had, on Debian one that checks assertions.
+/// Guards against a slow default: it was once the system's build, which on Debian checks assertions.
 #[test]
 #[needs(Server("rocksdb@10.4"))]
 fn installed_release_is_default_and_system_is_selectable() {

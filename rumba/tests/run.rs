@@ -12,7 +12,7 @@ use serde_json::Value;
 #[test]
 fn every_engine_runs_all_phases_and_explains_absent_metrics() {
     let place = TestDir::new();
-    // One that keeps nothing, those that LinkBench runs over, and two of them with a compression.
+    // One engine without data, those for LinkBench, and two of them with compression.
     let engines = [&["null"][..], &embedded::of_linkbench(), &["rocksdb.zstd", "wiredtiger.snappy"]].concat();
     let output = place.short_run(&engines.join(","), &[]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -67,7 +67,7 @@ fn an_open_loop_keeps_its_rate_and_tells_response_from_service() {
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();
     let loops = phase(&report["trials"][0], "loops").unwrap();
-    // The closed loop serves more than a hundred times as many; how close it is to the rate is the host's matter.
+    // The closed loop serves more than a hundred times as many; the host decides how close it comes to the rate.
     let ops = loops["ops"].as_u64().unwrap();
     assert!((1..=10_000).contains(&ops), "{ops} operations of about 4,000 arrivals");
     let node = &loops["op_types"]["get_node"];
@@ -99,7 +99,7 @@ fn two_rocksdb_libraries_are_engines_of_one_experiment() {
     let place = TestDir::new();
     let engines = place.rumba(&["engines", "rocksdb", "--json"]).output().unwrap();
     let engines: Value = serde_json::from_slice(&engines.stdout).unwrap();
-    // Another file is another library to the loader, whatever is in it.
+    // For the loader, another file is another library, with any content.
     let copy = place.path("librocksdb-other.so");
     std::fs::copy(engines["source"].as_str().unwrap(), &copy).unwrap();
     let library = format!("rocksdb.zstd.library={}", copy.display());

@@ -1,7 +1,7 @@
-//! The end of a run is measured like its middle. A server that stood still for the last second of a loop once
-//! left no trace: what it was asked before the end and answered after it was in no percentile, and arrivals that were
-//! due were dropped. Here a real server is stopped, and its figures are held against arithmetic. A server that somebody
-//! stops makes a measurement that was suspended, and counts for nothing; its record is as exact as that of any other.
+//! Guards the end of a run, which must be measured like its middle. A server stall in the last second of a loop once
+//! left no trace. Requests from before the end with later answers were in no percentile, and due arrivals were dropped.
+//! Here a real server is stopped, and its figures are compared with computed ones. A server stopped by a user makes the
+//! measurement suspended and excluded; its record is as exact as any other.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -29,7 +29,8 @@ fn seconds_of_loop(place: &TestDir) -> usize {
     std::fs::read_to_string(place.path(&directory)).unwrap_or_default().matches("\"loop 1\"").count()
 }
 
-/// A run whose server stands still from the given second of the loop for so long; gives its report and how long that was.
+/// A run whose server stalls for this time from the given second of the loop; it provides the report and the actual
+/// time.
 struct Stalled {
     place: TestDir,
     run: Child,
@@ -70,14 +71,14 @@ impl Stalled {
     }
 }
 
-/// Operations of a phase that were begun: those that ended in it, that ended later, and that did not end.
+/// The operations begun in a phase: those that ended in it, that ended later, and that did not end.
 fn begun(phase: &Value) -> u64 {
     let of = |op: &Value, name: &str| op[name].as_u64().unwrap_or(0);
     let ops = phase["op_types"].as_object().unwrap().values();
     ops.map(|op| of(op, "count") + of(op, "ended_late") + of(op, "open")).sum()
 }
 
-/// Every arrival of the schedule that was due before the end is in the record, once.
+/// Every scheduled arrival that was due before the end is in the record once.
 fn holds_every_arrival(trial: &Value) {
     let seed = (42u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let kind = trial["conditions"]["queue"].as_str().unwrap();
@@ -92,18 +93,18 @@ fn holds_every_arrival(trial: &Value) {
     let (warmup, run) = (phase(trial, "warmup").unwrap(), phase(trial, "loop 1").unwrap());
     let seconds = warmup["seconds"].as_f64().unwrap() + run["seconds"].as_f64().unwrap();
     let told = begun(warmup) + begun(run) + run["backlog"]["not_begun"].as_u64().unwrap();
-    // The phases' clock starts and ends within moments of the clients'.
+    // The phases' clock starts and ends almost at the same time as the clients'.
     let (least, most) = (due_before(seconds - 0.1), due_before(seconds + 0.1));
     assert!((least..=most).contains(&told), "{told} of {least} to {most} arrivals; {}", run["backlog"]);
     assert!(seconds >= WARMUP_S + LOOP_S, "{seconds}");
 }
 
-/// Of the commonest operation, of which there are enough for a 99th percentile.
+/// The response of the most common operation, which occurs often enough for a 99th percentile.
 fn response<'a>(run: &'a Value, name: &str) -> &'a Value {
     &run["op_types"]["get_node"]["response"][name]
 }
 
-/// The server stands still for the last second or so of the loop, and for one more.
+/// The server stalls for about the last second of the loop, and for another second.
 fn across_the_end(more: &[&str]) -> (Value, f64) {
     let mut stalled = Stalled::start(more);
     stalled.await_second(4);
@@ -120,9 +121,9 @@ fn stall_at_open_loop_end_is_in_its_percentiles() {
         let run = phase(&trial, "loop 1").unwrap();
         assert_eq!(run["backlog"]["open"].as_u64().unwrap() + run["backlog"]["not_begun"].as_u64().unwrap(), 0);
         assert!(run["backlog"]["ended"].as_u64().unwrap() > 50, "{}", run["backlog"]);
-        // The arrivals of the last fifth waited from the whole stall down to what was left of it, evenly: above the
-        // 95th percentile of all is what came in the first 5% of the loop's length after the stall's start, and above
-        // the 99th what came in the first 1%.
+        // The waits of the last fifth's arrivals are spread uniformly from the whole stall down to the time left of it.
+        // Above the 95th percentile are the arrivals in the first 5% of the loop's length after the stall's start.
+        // Above the 99th are those in the first 1%.
         for (percentile, beyond_ms) in [("p95_ms", 50.0 * LOOP_S), ("p99_ms", 10.0 * LOOP_S)] {
             let (seen_ms, expected_ms) = (response(run, percentile).as_f64().unwrap(), stall_ms - beyond_ms);
             let range = expected_ms - 300.0..stall_ms + 1_000.0;
@@ -131,7 +132,7 @@ fn stall_at_open_loop_end_is_in_its_percentiles() {
         let ops = run["op_types"].as_object().unwrap().values();
         let max_ms = ops.map(|op| op["response"]["max_ms"].as_f64().unwrap()).fold(0.0, f64::max);
         assert!((stall_ms - 100.0..stall_ms + 1_000.0).contains(&max_ms), "{max_ms} of {stall_ms} ms");
-        // The loop's own rate stays that of its own time.
+        // The loop's own rate refers to its own time.
         let ops: u64 = run["op_types"].as_object().unwrap().values().map(|op| op["count"].as_u64().unwrap()).sum();
         assert_eq!(run["ops"].as_u64().unwrap(), ops);
         let backlog = phase(&trial, "backlog").unwrap();
@@ -143,8 +144,9 @@ fn stall_at_open_loop_end_is_in_its_percentiles() {
     });
 }
 
-/// More arrives than SQLite serves: what is served after the last loop is the backlog's, and so is what it grows by. No
-/// moment between the first row and the end of the drain is in no phase, whoever is asked for what between two of them.
+/// More operations arrive than SQLite serves, so those served after the last loop belong to the backlog, along with its
+/// growth. Every moment between the first row and the end of the drain belongs to a phase, for any request between two
+/// of them.
 #[test]
 fn work_after_the_last_sample_counts_in_the_next_phase() {
     let place = TestDir::new();
@@ -199,7 +201,7 @@ fn stall_inside_open_loop_delays_every_waiting_arrival() {
     let trial = stalled.trial();
     holds_every_arrival(&trial);
     let run = phase(&trial, "loop 1").unwrap();
-    // A fifth of the arrivals waited, evenly from nothing to all of it.
+    // A fifth of the arrivals waited, uniformly between nothing and the whole stall.
     let of = |name: &str| response(run, name).as_f64().unwrap();
     let (p95_ms, p99_ms, max_ms) = (of("p95_ms"), of("p99_ms"), of("max_ms"));
     assert!((stall_ms - 500.0..stall_ms + 500.0).contains(&p95_ms), "{p95_ms} of {stall_ms} ms");
@@ -226,7 +228,7 @@ fn stall_in_closed_loop_is_one_long_response_per_client() {
             let max_ms = op["response"]["max_ms"].as_f64().unwrap();
             assert!(max_ms < stall_ms + 1_000.0, "{driver}: {max_ms} of {stall_ms} ms");
         }
-        // Four among hundreds: nobody else was asked for anything meanwhile, and so nobody waited.
+        // Four slow operations among hundreds: no other client had a request meanwhile, so none waited.
         let asked = response(run, "p99_ms").as_f64().unwrap();
         assert!(run["ops"].as_u64().unwrap() > 100 * CLIENTS && asked < 0.5 * stall_ms, "{driver}: {asked} ms");
         assert_eq!(run["backlog"]["open"], 0);
@@ -234,8 +236,8 @@ fn stall_in_closed_loop_is_one_long_response_per_client() {
     });
 }
 
-/// A server that is slow at the end by itself, because its disk takes no writes, is measured: what came of it is in the
-/// medians, in the tables and in whatever is concluded from them.
+/// A server that is slow at the end because its disk takes no writes is measured. The effect is in the medians, in the
+/// tables and in all conclusions from them.
 #[test]
 #[needs(MariaDb, LoopDevice)]
 fn a_late_tail_reaches_the_median_and_the_tables() {
@@ -258,7 +260,7 @@ fn a_late_tail_reaches_the_median_and_the_tables() {
     let run = phase(trial, "loops").unwrap();
     let p99_ms = response(run, "p99_ms").as_f64().unwrap();
     let expected_ms = stall_ms - 10.0 * LOOP_S;
-    // Reads go on until each client holds a write that waits; then all wait that come.
+    // Reads continue until each client has a waiting write; then all new ones wait.
     assert!((expected_ms - 500.0..stall_ms + 2_000.0).contains(&p99_ms), "{p99_ms} of {expected_ms} ms");
     let row = &report["summary"]["rows"][0]["run"]["op_types"]["get_node"]["response"]["p99_ms"];
     assert_eq!(row["median"], response(run, "p99_ms").clone(), "{row}");
@@ -266,7 +268,7 @@ fn a_late_tail_reaches_the_median_and_the_tables() {
     let (_, transactions) = tables.split_once("\nTransactions\n").unwrap();
     let mut lines = transactions.lines();
     let heads: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
-    // Letters of warnings stand before some of the numbers.
+    // Warning letters precede some of the numbers.
     let is_number = |cell: &&str| !cell.starts_with(char::is_alphabetic);
     let cells: Vec<&str> = lines.next().unwrap().split_whitespace().filter(is_number).collect();
     let at = heads.iter().position(|head| *head == "gn").unwrap();
@@ -284,7 +286,7 @@ fn arrivals_open_after_backlog_enter_no_percentile() {
         assert_eq!(backlog["open"], CLIENTS, "{backlog}");
         let open: u64 = run["op_types"].as_object().unwrap().values().filter_map(|op| op["open"].as_u64()).sum();
         assert_eq!(open, CLIENTS);
-        // Those that were asked first had waited since the server stopped.
+        // The oldest requests had waited since the server stopped.
         let longest_ms = backlog["longest_wait_ms"].as_f64().unwrap();
         assert!((500.0..2_500.0).contains(&longest_ms), "{backlog}");
         let (p50_ms, max_ms) = (response(run, "p50_ms"), response(run, "max_ms"));

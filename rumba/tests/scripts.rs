@@ -1,4 +1,4 @@
-//! Scripts over SQLite: what each function of the interface does, and what it answers.
+//! Scripts over SQLite: the effect and the result of each function of the interface.
 #![allow(clippy::unwrap_used)]
 
 #[path = "scripts/before_1_0.rs"]
@@ -43,7 +43,7 @@ static ALLOCATOR: Counting = Counting;
 struct Sqlite {
     file: PathBuf,
     log: Mutex<Vec<String>>,
-    /// Of each connection that was made.
+    /// The turn of each connection.
     turns: Mutex<Vec<u32>>,
 }
 
@@ -129,7 +129,7 @@ impl Run {
         Interpreter::new(&self.setup(text), 3, Arc::default())
     }
 
-    /// Runs so many events of a script.
+    /// Runs this many events of a script.
     fn events(&self, text: &str, events: u64) -> (Result<(), EngineError>, Count, Arc<Counters>) {
         let counters = Arc::<Counters>::default();
         let mut client = ScriptClient::new(&self.setup(text), 3, counters.clone()).unwrap();
@@ -271,7 +271,7 @@ fn events_run_until_the_pace_or_the_script_ends_them() {
     let (end, pace, counters) = run.events(&script, 500);
     end.unwrap();
     assert_eq!(pace.ops, 500);
-    // Other: the tables that are made, and what changes nothing.
+    // Other: the statements that create tables or change no rows.
     assert_eq!(counters.read()[..5], [502, 501, 500, 0, 0]);
     let (end, pace, _) = run.events("n = 0 function event() n = n + 1 return n == 4 end", 500);
     end.unwrap();
@@ -283,7 +283,7 @@ fn events_run_until_the_pace_or_the_script_ends_them() {
     );
 }
 
-/// Whoever runs it passes over a client's end that fails, and over nothing else.
+/// The runner ignores a client's failed end, and no other failure.
 #[test]
 fn a_client_s_error_says_in_which_function_it_failed() {
     let run = Run::new();
@@ -460,8 +460,8 @@ fn what_statements_take_is_told_once() {
     assert_eq!(stopwatch.take(), None, "what is closed is forgotten");
 }
 
-/// Rows of prepared statements are kept as they came and read where a script fetches them: of every kind, several at a
-/// time, some of them never.
+/// Rows of prepared statements are stored as received and decoded when a script fetches them: of every kind, several at
+/// a time, some of them never.
 #[test]
 fn prepared_and_text_statements_return_the_same_rows() {
     let run = Run::new();
@@ -523,7 +523,7 @@ fn what_sysbench_has_besides_statements_answers_too() {
     run.load(&script).unwrap();
 }
 
-/// That of 99.9 percent was called that of 99.
+/// Guards against a wrong label: the percentile 99.9 was once called 99.
 #[test]
 fn reports_of_scripts_name_the_percentile_that_they_tell() {
     let run = Run::new();
@@ -542,7 +542,7 @@ fn reports_of_scripts_name_the_percentile_that_they_tell() {
     }
 }
 
-/// Much is loaded only when it is asked for; scripts do not see that.
+/// Much is loaded only on demand, which scripts must not notice.
 #[test]
 fn what_is_loaded_late_is_there_from_the_start() {
     let run = Run::new();

@@ -1,5 +1,5 @@
-//! Every server of the catalogue that is here serves LinkBench from load to
-//! verify, with settings that it knows and keeps, and answers as oracles do.
+//! Every available server of the catalogue runs LinkBench from load to verify. Its settings must be known to it and
+//! stay in effect, and its answers must equal those of oracles.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -22,8 +22,7 @@ use rumba_core::engine::{EngineConfig, Form};
 use rumba_testkit::mounts::{LoopDevice, fill};
 use serde_json::Value;
 
-/// What every server of the catalogue is tried with; tests of each, so that one
-/// that is not here is seen to be skipped.
+/// The test of every server in the catalogue. Each has its own tests, so that a missing server shows as skipped.
 macro_rules! tried {
     ($($test:ident: $engine:literal of $server:literal $(needs $plugin:ident)?;)*) => {
         const TRIED: &[(&str, &str)] = &[$(($engine, $server)),*];
@@ -60,7 +59,7 @@ tried! {
     postgresql_19: "postgresql" of "postgresql@19";
 }
 
-/// Nothing but a setting: which engine of a server's it is. Those that have a name of their own are tried by it.
+/// A server's engine that differs only by a setting. Engines with their own name are tested under it.
 const BY_SETTING: &str = "mysql";
 
 #[test]
@@ -86,12 +85,12 @@ fn answers_as_the_oracles_do(engine: &str, server: &str) {
     conforms::conforms(engine.as_ref(), &config, &[seed]);
 }
 
-/// SecantusDB is in no catalogue, and stands for the servers of its protocol that no registry has.
+/// SecantusDB is in no catalogue, and represents the servers with its protocol that no registry has.
 #[test]
 #[needs(SecantusDb)]
 fn document_run_verifies_cleanly_and_matches_the_oracle() {
     let server = rumba_testkit::secantusdb::program().canonicalize().unwrap().display().to_string();
-    // It takes a millisecond and more for each record: a few have links, counts and entries of indexes as well.
+    // Each record takes a millisecond and more: some have links, counts and index entries as well.
     runs_to_a_clean_verify("secantusdb", &server, &["maxid1=500", "rate=200"]);
     let engines = registry::engines();
     let engine = engines.iter().find(|known| known.info().name == "secantusdb").unwrap();
@@ -99,7 +98,7 @@ fn document_run_verifies_cleanly_and_matches_the_oracle() {
     conforms::conforms(engine.as_ref(), &config, &[1]);
 }
 
-/// Two families of servers in one experiment, whoever runs it. Their trials ended with everything verified.
+/// Two families of servers in one experiment, for any user. Their trials ended with everything verified.
 fn run_beside_each_other(place: &TestDir, mut run: Command) {
     let output = run.output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -123,14 +122,14 @@ fn servers_of_two_families_run_beside_each_other() {
     run_beside_each_other(&place, place.short_run("postgresql,innodb", &[]));
 }
 
-/// A user who may do nothing that others may not: of every Debian.
+/// An unprivileged user, which exists on every Debian.
 const NOBODY: u32 = 65_534;
 
 #[test]
 #[needs(Root, PostgreSql, MariaDb)]
 fn unprivileged_user_runs_two_server_families_together() {
     let place = TestDir::new();
-    // Where the user may come to: the program may lie below a directory that is root's alone.
+    // A directory that the user can reach, because the program may lie below a directory that only root can.
     let program = place.path("rumba");
     rumba_testkit::process::executable(&std::fs::read(env!("CARGO_BIN_EXE_rumba")).unwrap(), &program);
     chown(place.path(""), Some(NOBODY), Some(NOBODY)).unwrap();
@@ -142,11 +141,11 @@ fn unprivileged_user_runs_two_server_families_together() {
     run_beside_each_other(&place, run);
 }
 
-/// What servers say of variables that they do not know, or will not for long.
+/// The messages of servers about unknown or deprecated variables.
 const COMPLAINTS: [&str; 6] =
     ["unknown variable", "unknown option", "deprecated", "obsolete", "option was set to", "is ignored"];
 
-/// What a server complains of although nobody has set it.
+/// A server's complaint about its own default.
 const ITS_OWN: [&str; 1] = ["TIMESTAMP with implicit DEFAULT value"];
 
 fn is_complaint(line: &str) -> bool {
@@ -154,7 +153,7 @@ fn is_complaint(line: &str) -> bool {
     COMPLAINTS.iter().any(|words| lower.contains(words)) && !ITS_OWN.iter().any(|words| line.contains(words))
 }
 
-/// With what is asked for beside the server.
+/// With these options in addition to the server.
 fn runs_to_a_clean_verify(engine: &str, server: &str, more: &[&str]) {
     let place = TestDir::new();
     let what = format!("{engine} of {server}");
@@ -177,7 +176,7 @@ fn runs_to_a_clean_verify(engine: &str, server: &str, more: &[&str]) {
     assert!(place.is_clean(), "{what}");
 }
 
-/// What a finished trial's record holds of a setting.
+/// The value of a setting in a finished trial's record.
 fn in_force(place: &TestDir, trial: &str, name: &str) -> String {
     let record = std::fs::read(place.path(&format!("out/trials/{trial}/record.json"))).unwrap();
     let record: Value = serde_json::from_slice(&record).unwrap();
@@ -185,7 +184,7 @@ fn in_force(place: &TestDir, trial: &str, name: &str) -> String {
     found.as_str().unwrap().to_owned()
 }
 
-/// The value of a key, or of a pair that begins with it, wherever it is.
+/// The value of a key, or of a pair that begins with it, at any depth.
 fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     match value {
         Value::Object(members) => {
@@ -222,7 +221,7 @@ fn a_list_of_page_sizes_makes_a_trial_of_each() {
     }
 }
 
-/// Repeats start from a copy of what was loaded, in a memory group and on a volume of its own where this host can.
+/// Repeats start from a copy of the load, in a memory group and on a separate volume if the host supports them.
 #[test]
 #[needs(PostgreSql, LoopDevice, MemoryGroup)]
 fn postgresql_starts_its_repeats_from_kept_data_under_limits() {
@@ -250,7 +249,8 @@ fn postgresql_starts_its_repeats_from_kept_data_under_limits() {
     assert!(place.is_clean());
 }
 
-/// The memory of the last loop was read after clients had closed their sessions, and their processes had left with it.
+/// Guards against a low figure: the memory of the last loop was once read after clients had closed their sessions, when
+/// their processes were gone.
 #[test]
 #[needs(Server("postgresql@15"))]
 fn memory_at_the_end_of_the_loops_includes_every_session() {
@@ -291,7 +291,7 @@ fn myrocks_compresses_as_the_published_runs_did() {
 fn an_install_that_fails_leaves_nothing_and_names_the_remedy() {
     let place = TestDir::new();
     let mut install = place.rumba(&["engines", "install", "mysql@5.6"]);
-    // Nobody listens there, so that npm cannot fetch it.
+    // No server listens there, so npm cannot fetch it.
     install.env("npm_config_registry", "http://127.0.0.1:1").env("npm_config_fetch_retries", "0");
     let output = install.env("RUMBA_CACHE", place.path("cache")).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));

@@ -1,6 +1,6 @@
-//! A measurement that was suspended is no measurement. Loops of 5 s that lasted 58, 26 and 14 s, because somebody had
-//! stopped the server, rumba or all of it, once ended as "done", and their figures were compared with others'. And one
-//! that was merely slow, or whose reader slept, is a measurement.
+//! Guards against counting a suspended measurement. Loops of 5 s once lasted 58, 26 and 14 s, because a user had
+//! stopped the server, rumba or both. They ended as "done", and their figures were compared with others. A measurement
+//! that was only slow, or whose reader slept, does count.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -17,17 +17,17 @@ use common::{TestDir, at_once, children, phase, stop_for, text};
 use rumba_testkit::mounts::LoopDevice;
 use serde_json::Value;
 
-/// Operations per second where it is all the same how many there are: without a rate they take all of the host.
+/// Operations per second in tests whose number does not matter: without a rate they would take the whole host.
 const CALM: &str = "rate=400";
 
-/// A run in a process group of its own, as a shell starts it.
+/// A run in its own process group, as a shell starts it.
 struct Run {
     place: TestDir,
     child: Child,
     engine: &'static str,
 }
 
-/// What a run has left.
+/// The results of a run.
 struct Ended {
     place: TestDir,
     code: Option<i32>,
@@ -54,7 +54,7 @@ impl Run {
         std::fs::read_to_string(self.place.path(&path)).unwrap_or_default()
     }
 
-    /// Waits for so many seconds of a phase; what has been written decides when that is.
+    /// Waits for this many seconds of a phase, as counted in the written intervals.
     fn await_seconds(&mut self, phase: &str, seconds: usize) {
         while self.file("intervals.ndjson").matches(&format!("\"{phase}\"")).count() < seconds {
             assert!(self.child.try_wait().unwrap().is_none(), "it ended early: {}", self.place.report());
@@ -79,7 +79,7 @@ impl Run {
     }
 }
 
-/// Whether so many seconds are those of a stop, as far as beats of its pulse tell.
+/// Whether this many lost seconds match a stop, within the precision of the heartbeat.
 fn is_of(lost_s: f64, (least, most): (f64, f64)) -> bool {
     (least - 0.3..most + 0.5).contains(&lost_s)
 }
@@ -102,7 +102,7 @@ impl Ended {
         self.phase(name)["seconds"].as_f64().unwrap()
     }
 
-    /// For how long a phase was suspended; not at all if it is not marked.
+    /// The time for which a phase was suspended; 0 if it is not marked.
     fn suspended_s(&self, name: &str) -> f64 {
         self.phase(name)["suspended"]["seconds"].as_f64().unwrap_or(0.0)
     }
@@ -113,7 +113,7 @@ impl Ended {
         of_phase.map(|one| (one["seconds"].as_f64().unwrap(), one["suspended_s"].as_f64().unwrap_or(0.0))).collect()
     }
 
-    /// The trial is marked, its figures are nowhere, and who looks is told.
+    /// The trial is marked, its figures appear nowhere, and the report says so.
     fn counts_for_nothing(&self, engine: &str) {
         assert_eq!(
             (self.code, &self.trial()["status"]),
@@ -139,7 +139,7 @@ impl Ended {
         assert!(self.place.is_clean());
     }
 
-    /// The trial is a measurement like any other.
+    /// The trial is a normal measurement.
     fn is_sound(&self) {
         assert_eq!((self.code, &self.trial()["status"]), (Some(0), &"done".into()), "{}", self.trial()["warnings"]);
         let marked = self.trial()["phases"].as_array().unwrap().iter().find(|phase| phase["suspended"].is_object());
@@ -153,7 +153,7 @@ impl Ended {
 fn paused_trial_is_marked_and_reruns_on_resume() {
     let mut run = Run::start("sqlite", &["loops=2", "loop=4s"]);
     run.await_seconds("loop 1", 1);
-    // The loop ends in time: only what could not run in it tells.
+    // The loop ends in time, so only the work that could not run in it shows the stop.
     let stopped = stop_for(run.trial(), Duration::from_millis(2500));
     let ended = run.end();
     ended.counts_for_nothing("sqlite");
@@ -193,7 +193,7 @@ fn a_stop_while_the_data_is_aged_spoils_no_figure_of_the_run() {
     assert!(ended.place.is_clean());
 }
 
-/// What Ctrl-Z does, and `fg` later: rumba and its trial stop; a server has a group of its own and runs on.
+/// Ctrl-Z followed by `fg`: rumba and its trial stop; a server has its own group and continues.
 fn ctrl_z(engine: &'static str) {
     let mut run = Run::start(engine, &["loops=2", "loop=2s", CALM]);
     run.await_seconds("loop 1", 1);
@@ -202,7 +202,7 @@ fn ctrl_z(engine: &'static str) {
     signal_group("-CONT", run.child.id());
     let ended = run.end();
     ended.counts_for_nothing(engine);
-    // It was a loop of 5 s that lasted 14, and nothing said so.
+    // Guards against silence: a loop of 5 s once lasted 14 s without a mark.
     assert!(ended.seconds("loop 1") > 4.5, "{}", ended.seconds("loop 1"));
     assert!((3.6..4.6).contains(&ended.suspended_s("loop 1")), "{}", ended.suspended_s("loop 1"));
     assert!((2.0..2.8).contains(&ended.seconds("loop 2")), "{}", ended.seconds("loop 2"));
@@ -222,7 +222,7 @@ fn so_it_does_though_the_server_runs_on() {
     ctrl_z("innodb");
 }
 
-/// Stops rumba, not its trial, for all of the loops, which tell more than a pipe holds.
+/// Stops rumba, but not its trial, for all of the loops, whose output exceeds a pipe's capacity.
 fn stopped_parent(engine: &'static str) {
     let mut run = Run::start(engine, &["loops=3", "loop=3s", "interval=100ms", CALM]);
     run.await_seconds("loop 1", 1);
@@ -231,7 +231,7 @@ fn stopped_parent(engine: &'static str) {
     ended.is_sound();
     for number in 1..=3 {
         let name = format!("loop {number}");
-        // It waited for its reader: a loop of 5 s lasted 26.
+        // Guards against blocking: a loop of 5 s once lasted 26 s because it waited for its reader.
         assert!((3.0..3.8).contains(&ended.seconds(&name)), "{name} lasted {} s", ended.seconds(&name));
         let timeline = ended.timeline(&name);
         assert!(timeline.len() > 15 && timeline.iter().all(|(seconds, _)| *seconds < 1.5), "{name}: {timeline:?}");
@@ -259,7 +259,7 @@ fn nor_does_it_where_a_server_is_measured() {
 #[test]
 #[needs(MariaDb)]
 fn stopped_server_marks_only_its_loops_and_lengthens_none() {
-    // The stall watch says nothing of so short a stop, and nothing at all when it is off.
+    // The stall watch does not report so short a stop, and reports none when it is off.
     at_once(["driver=threads", "driver=loops"], |driver| {
         let mut run = Run::start("innodb", &["loops=5", "loop=2s", "stall=0s", driver, CALM]);
         run.await_seconds("loop 1", 1);
@@ -269,7 +269,7 @@ fn stopped_server_marks_only_its_loops_and_lengthens_none() {
         let cause = ended.phase("loop 1")["suspended"]["cause"].as_str().unwrap();
         assert!(cause.contains("the server, mariadbd (pid") && cause.contains("state T"), "{driver}: {cause}");
         for name in ["loop 1", "loop 2", "loop 3", "loop 4", "loop 5"] {
-            // The server was asked for its counters between two loops: the second lasted until it went on.
+            // The server's counters were requested between two loops: the second one lasted until the server continued.
             assert!((2.0..2.8).contains(&ended.seconds(name)), "{driver}: {name} lasted {} s", ended.seconds(name));
             let timeline = ended.timeline(name);
             assert!(timeline.iter().all(|(seconds, _)| *seconds < 1.5), "{driver}, {name}: {timeline:?}");

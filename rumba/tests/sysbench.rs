@@ -1,5 +1,5 @@
-//! `rumba sysbench` as its users and the tools that read its output have it: the bundled scripts over SQLite, MariaDB
-//! and PostgreSQL, its own command line, what goes wrong.
+//! `rumba sysbench` as its users see it, and the tools that parse its output. Covers the bundled scripts over SQLite,
+//! MariaDB and PostgreSQL, its own command line, and errors.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -20,7 +20,7 @@ use existing::{Existing, PASSWORD};
 use regex::Regex;
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 
-/// The bundled scripts that a run of events makes sense of.
+/// The bundled scripts that are useful with a run of events.
 const SCRIPTS: [&str; 10] = [
     "oltp_point_select",
     "oltp_read_only",
@@ -44,7 +44,7 @@ fn succeeds<S: AsRef<std::ffi::OsStr> + std::fmt::Debug>(place: &TestDir, words:
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The figure that parsers take from a line: what follows its label.
+/// The figure that parsers take from a line: the text after its label.
 fn figure(said: &str, label: &str) -> f64 {
     let line = said.lines().find(|line| line.trim_start().starts_with(label));
     let rest = line.unwrap_or_else(|| panic!("no {label:?} in {said}")).trim_start()[label.len()..].trim_start();
@@ -56,7 +56,7 @@ fn suite(place: &TestDir, options: &[&str]) {
     let with = |words: &[&str]| -> Vec<String> { options.iter().chain(words).map(|&word| word.to_owned()).collect() };
     succeeds(place, &with(&["oltp_common", "--tables=2", "--table-size=500", "--threads=2", "prepare"]));
     for script in SCRIPTS {
-        // Two that write many rows in a transaction meet at one of them now and then, and an event is begun again.
+        // Two clients that write many rows in a transaction sometimes conflict, and an event is restarted.
         let threads =
             if matches!(script, "oltp_read_write" | "oltp_write_only") { "--threads=1" } else { "--threads=2" };
         let words = with(&[script, "--tables=2", "--table-size=500", threads, "--events=60", "--time=0", "run"]);
@@ -78,7 +78,7 @@ fn suite(place: &TestDir, options: &[&str]) {
     let said = succeeds(place, &with(&["bulk_insert", "--threads=2", "--events=2000", "--time=0", "run"]));
     assert_eq!(figure(&said, "total number of events:"), 2000.0);
     succeeds(place, &with(&["bulk_insert", "--threads=2", "cleanup"]));
-    // Everything is gone: the tables can be made again.
+    // All tables are gone, so they can be created again.
     succeeds(place, &with(&["oltp_common", "--tables=2", "--table-size=10", "prepare"]));
 }
 
@@ -118,7 +118,7 @@ fn the_suite_runs_over_mariadb_prepared_and_as_text() {
     }
 }
 
-/// As the client library has it; the server has no network.
+/// As in the client library; the server has no network.
 #[test]
 #[needs(MariaDb)]
 fn localhost_is_the_usual_socket_unless_a_port_is_named() {
@@ -147,7 +147,7 @@ fn the_suite_runs_over_postgresql() {
     suite(&place, &["--db-driver=pgsql", &host, &port, &user, "--pgsql-db=postgres"]);
 }
 
-/// Reads what it says until its first second is over.
+/// Reads its output until its first second is over.
 fn await_first_second(child: &mut std::process::Child) -> BufReader<std::process::ChildStdout> {
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -168,7 +168,7 @@ fn ignored_errors_let_a_run_survive_a_server_restart() {
         (format!("--mysql-socket={}", server.socket.display()), format!("--mysql-password={PASSWORD}"));
     let options = [&socket, "--mysql-user=root", &password, "oltp_read_write", "--table-size=500"];
     succeeds(&place, &[&options[..], &["prepare"]].concat());
-    // How it ended, and what it said after its first second, at which the server is restarted.
+    // Returns its exit status and the output after its first second, at which the server is restarted.
     let mut run = |ignored: &str| {
         let words = [&options[..], &["--threads=4", "--time=12", "--report-interval=1", ignored, "run"]].concat();
         let mut command = place.rumba(&["sysbench"]);
@@ -181,13 +181,13 @@ fn ignored_errors_let_a_run_survive_a_server_restart() {
     };
     let (status, said) = run("--mysql-ignore-errors=1213,1020,1205,2013");
     assert!(status.success(), "{said}");
-    // What a restart takes from each client is a reconnect, and no ignored error besides; deadlocks are these.
+    // A restart costs each client a reconnect, which is not counted as an ignored error; deadlocks are.
     assert!(figure(&said, "reconnects:") >= 4.0 && !said.contains("connection lost"), "{said}");
     let ignored = figure(&said, "ignored errors:");
     assert!(ignored == 0.0 || said.contains("1213") || said.contains("1205") || said.contains("1020"), "{said}");
     let last = said.lines().rfind(|line| line.starts_with("[ ")).unwrap();
     assert!(!last.contains("tps: 0.00"), "it went on: {said}");
-    // Without, it ends with the server's words.
+    // Without the option, it ends with the server's error.
     let (status, said) = run("--mysql-ignore-errors=1213");
     assert_eq!(status.code(), Some(1), "{said}");
     assert!(said.contains("FATAL: "), "{said}");
@@ -221,7 +221,7 @@ fn a_script_without_options_of_its_own_finds_what_it_was_given() {
     assert!(succeeds(&place, &["plain.lua", "--table-size=7", "prepare"]).contains("\n8\n"));
 }
 
-/// The program had no function of Lua's that a module could find, and `require` failed.
+/// Guards against missing symbols: modules once found no Lua functions in the program, and `require` failed.
 #[test]
 #[needs(CCompiler)]
 fn a_module_in_c_calls_lua_in_the_program() {
@@ -254,7 +254,7 @@ fn a_rate_that_cannot_be_served_ends_the_run() {
     let output = sysbench(&place, &["--rate=2000000000", "--verbosity=1", "--time=60", "cpu", "run"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     assert!(text(&output).starts_with("FATAL: The event queue is full. "), "{}", text(&output));
-    // One that is behind, but not by as much, ends with its time: what waits is not begun.
+    // A run that is behind, but not by as much, ends at its time limit: waiting events are not begun.
     let slow = ["--rate=20000", "--time=2", "--report-interval=1", "--cpu-max-prime=20000", "cpu", "run"];
     let said = succeeds(&place, &slow);
     let waiting = said.split("[ 1s ] queue length: ").nth(1).unwrap().split_whitespace().next().unwrap();
@@ -267,14 +267,14 @@ fn a_rate_that_cannot_be_served_ends_the_run() {
 #[test]
 fn a_dry_run_needs_no_server() {
     let place = TestDir::new();
-    // Nobody listens there.
+    // No server listens there.
     let dry = ["--mysql-dry-run", "--mysql-port=1", "oltp_read_write", "--tables=2", "--table-size=5000"];
     succeeds(&place, &[&dry[..], &["prepare"]].concat());
     let said = succeeds(&place, &[&dry[..], &["--threads=2", "--events=60", "--time=0", "run"]].concat());
     assert_eq!(figure(&said, "total number of events:"), 60.0, "{said}");
     let (read, written, other) = (figure(&said, "read:"), figure(&said, "write:"), figure(&said, "other:"));
     assert_eq!((read, written, other), (0.0, 0.0, 1200.0), "no answer says what a statement did: {said}");
-    // Of opt_report_interval.t and opt_report_checkpoints.t, which ask nothing else of a database.
+    // From opt_report_interval.t and opt_report_checkpoints.t, which request no more from a database.
     let words = ["--time=3", "--events=0", "--report-interval=1", "--report-checkpoints=1,2", "run"];
     let said = succeeds(&place, &[&dry[..], &words].concat());
     let second: Vec<&str> = said.lines().filter(|line| line.starts_with("[ 2s ] thds: 1 tps: ")).collect();
@@ -302,13 +302,14 @@ fn statement_times_are_reported_at_maximum_verbosity() {
     }
 }
 
-/// A script that naps for a millisecond in each event, with more functions of its own.
+/// A script that sleeps for a millisecond in each event, with more functions.
 fn nap(place: &TestDir, more: &str) {
     let script = "ffi.cdef[[int usleep(unsigned int);]]\nfunction event() ffi.C.usleep(1000) end\n";
     std::fs::write(place.path("nap.lua"), format!("{script}{more}")).unwrap();
 }
 
-/// They were taken from those that were asked for: the warm-up ended with them, and its events were told as the run's.
+/// Guards against counting warmup events: they once used up the requested number, so the warmup ended with them and
+/// they were reported as the run's.
 #[test]
 fn warmup_events_are_not_reported_or_counted() {
     let place = TestDir::new();
@@ -316,16 +317,17 @@ fn warmup_events_are_not_reported_or_counted() {
         function thread_done() print('began: ' .. began) end";
     nap(&place, more);
     let said = succeeds(&place, &["nap.lua", "--warmup-time=1", "--events=40", "--time=0", "run"]);
-    // Those that are under way, or end in the moment in which the warm-up does, are told too.
+    // Events in progress at the end of the warmup are reported too.
     let events = figure(&said, "total number of events:");
     assert!((40.0..60.0).contains(&events) && figure(&said, "began:") > 80.0, "{said}");
-    // What ends within the warm-up has nothing to tell.
+    // A run that ends within the warmup has no events to report.
     let mutex = ["mutex", "--mutex-num=1", "--mutex-locks=1", "--mutex-loops=1"];
     let said = succeeds(&place, &[&mutex[..], &["--warmup-time=5", "run"]].concat());
     assert_eq!((figure(&said, "total number of events:"), figure(&said, "max:")), (0.0, 0.0), "{said}");
 }
 
-/// They were so long after the warm-up, and one at the very start told of nothing.
+/// Guards against shifted checkpoints: their times were once relative to the end of the warmup, and one at the very
+/// start had nothing to report.
 #[test]
 fn checkpoint_times_include_warmup_but_none_fall_in_it() {
     let place = TestDir::new();
@@ -333,13 +335,14 @@ fn checkpoint_times_include_warmup_but_none_fall_in_it() {
     let words = ["nap.lua", "--warmup-time=2", "--time=2", "--report-checkpoints=0,1,3,3", "run"];
     let said = succeeds(&place, &words);
     let titles: Vec<&str> = said.lines().filter(|line| line.ends_with("Checkpoint report:")).collect();
-    // A busy host may tell it half a second late.
+    // A busy host may report it half a second late.
     assert!(matches!(titles[..], ["[ 3s ] Checkpoint report:" | "[ 4s ] Checkpoint report:"]), "{said}");
     let elapsed_s = figure(&said, "time elapsed:");
     assert!((1.0..2.0).contains(&elapsed_s), "without the warm-up: {said}");
 }
 
-/// A server that had not yet answered anything was none, and a parser of the lines found another form.
+/// Guards against another format: a server that had not answered yet was once ignored, and line parsers found another
+/// form.
 #[test]
 fn statements_are_told_from_when_a_driver_is_asked_for() {
     let place = TestDir::new();
@@ -371,7 +374,7 @@ fn what_waits_is_told_while_it_runs_at_a_rate() {
     let said = succeeds(&place, &[&["nap.lua"][..], &words].concat());
     let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("[ 1s ] ")).collect();
     assert!(lines.len() == 2 && lines[0].contains(" eps: ") && !lines[1].contains(','), "{said}");
-    // Of two thousand that arrive in a second no more than five hundred are served.
+    // Two thousand events arrive per second, and at most five hundred are served.
     let (length, concurrency) =
         (figure(&said, "[ 1s ] queue length:"), lines[1].split_once("concurrency: ").unwrap().1);
     assert!(length >= 1000.0 && ["0", "1"].contains(&concurrency), "{said}");
@@ -409,7 +412,7 @@ fn mistakes_are_refused_in_its_words() {
     }
 }
 
-/// As they stand in programs that read sysbench's output: each finds its figure, and no other.
+/// Expressions from programs that parse sysbench's output: each finds its figure, and no other.
 #[test]
 fn expressions_that_tools_have_for_its_output_match_once() {
     const OF_BOTH: [&str; 3] = [
@@ -452,7 +455,7 @@ fn reports_come_while_it_runs_and_at_its_end() {
     let said = succeeds(&place, &[&words[..], &["--threads=2", "--warmup-time=1", "run"]].concat());
     let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("[ ")).collect();
     assert!((2..=3).contains(&lines.len()) && lines[0].starts_with("[ 1s ] thds: 2 eps: "), "{said}");
-    // One of ten naps is ten times as long: more than one of a hundred.
+    // One of ten sleeps is ten times as long, so more than one of a hundred.
     assert!(figure(&said, "50th percentile:") >= 1.9 && figure(&said, "99th percentile:") >= 19.0, "{said}");
     assert!(figure(&said, "min:") >= 1.9 && said.ends_with("done\n"), "{said}");
     let events = figure(&said, "total number of events:");

@@ -1,4 +1,4 @@
-//! What an event of a script costs the client: instructions, allocations. Against the null server, so that nothing but the
+//! The client's cost of a script's event: instructions and allocations. The null server is used, so that only the
 //! client is measured.
 #![allow(clippy::unwrap_used)]
 
@@ -40,20 +40,21 @@ fn events(dir: &Path, events: u64, script: &str) {
 fn an_event_of_a_script_allocates_nothing() {
     const FEW: u64 = 2_000;
     const EVENTS: u64 = 5_000;
-    // One that the compiler leaves alone is enough, and four in a row that it did not have been seen.
+    // One run without a retry of the compiler is enough; four in a row with one have occurred.
     const TRIES: usize = 16;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     for script in ["oltp_point_select", "oltp_read_only", "oltp_read_write"] {
-        // LuaJIT's come from a memory of their own.
+        // LuaJIT's allocations come from a separate memory.
         let allocated = || allocations::count() + memory::given();
         let cost = |count| {
             let before = allocated();
             events(dir.path(), count, script);
             allocated() - before
         };
-        // What connecting takes is in both, and most of what LuaJIT's compiler does; but it leaves to chance when it tries
-        // a loop again that it could not compile, and allocates for each try. What an event allocates is there every time.
+        // The cost of connecting is in both counts, and most of the cost of LuaJIT's compiler. It is random, however,
+        // when LuaJIT retries a loop that it could not compile, and each retry allocates. The allocations of an event
+        // itself occur every time.
         let mut all = Vec::new();
         while all.len() < TRIES && all.iter().all(|each| *each >= EVENTS / 20) {
             let (few, many) = (cost(FEW), cost(FEW + EVENTS));
@@ -63,7 +64,7 @@ fn an_event_of_a_script_allocates_nothing() {
     }
 }
 
-/// Lets so many events through, and then has the client wait.
+/// Lets this many events through, and then makes the client wait.
 struct Paused {
     pace: ClientPace,
     left: u64,
@@ -85,13 +86,13 @@ impl Pace for Paused {
     }
 }
 
-/// Of hundreds of clients each has one: what it takes is what they all take.
+/// Hundreds of clients each have an interpreter, so its size counts for each.
 #[test]
 fn a_client_with_its_interpreter_is_small() {
-    // Memory for interpreters is had for a few of them at once.
+    // The memory of interpreters is allocated for several of them at once.
     const CLIENTS: usize = 40;
-    // 173,000 are counted. Where LuaJIT's pieces were malloc's there were some 20,000 more for what malloc keeps before each,
-    // which is not counted here.
+    // 173,000 are counted. When malloc allocated LuaJIT's pieces, its headers took some 20,000 more, which are not
+    // counted here.
     const MOST: i64 = 175_000;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
@@ -101,7 +102,7 @@ fn a_client_with_its_interpreter_is_small() {
     let mut runs = Vec::new();
     let before = allocations::bytes();
     for _ in 0..CLIENTS {
-        // They are what is weighed, and go with the test's process.
+        // They are measured, and freed with the test's process.
         let client = Box::leak(Box::new(asked.client().unwrap()));
         let pace = Box::leak(Box::new(Paused { pace: ClientPace::alone(cells.clone()), left: 1_000 }));
         let mut run = client.run(pace);
@@ -113,21 +114,21 @@ fn a_client_with_its_interpreter_is_small() {
     assert!(each <= MOST, "{each} bytes");
 }
 
-/// In the build that tests are of; `scripts/instructions` counts in the release, which would be made for this test alone.
+/// In the tests' own build; `scripts/instructions` counts in the release build, which would be made only for this test.
 #[test]
 #[needs(Valgrind)]
 fn point_select_script_stays_within_its_instruction_limit() {
-    // From 1860 to 1890 are counted in a build for debugging, with what counts allocations; 1321 in the release.
+    // From 1860 to 1890 are counted in a debug build, including the allocation counter; 1321 in the release.
     const MOST: u64 = 1955;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let but_for = Some("*calibrate_the_clock*");
     let selects = Work { test: "point_selects", directory: dir.path(), but_for };
-    // LuaJIT leaves to chance when it tries a loop again that it could not compile: the best of three.
+    // It is random when LuaJIT retries a loop that it could not compile, so the best of three counts.
     selects.takes_at_most(MOST, 5_000..25_000, 3);
 }
 
-/// It lasts for a time and not for a number of instructions, which would be the noise of what is counted.
+/// It runs for a time and not for a number of instructions, which would add noise to the count.
 #[inline(never)]
 fn calibrate_the_clock() {
     std::hint::black_box(RunClock::start());
@@ -141,11 +142,11 @@ fn point_selects() {
     events(&asked.directory, asked.operations, "oltp_point_select");
 }
 
-/// A row of `prepare`: drawn, put in its place beside others, sent by COM_STMT_BULK_EXECUTE.
+/// A row of `prepare`: drawn, placed next to others, and sent by COM_STMT_BULK_EXECUTE.
 #[test]
 #[needs(MariaDb, Valgrind)]
 fn a_row_of_prepare_takes_no_more_instructions_than_allowed() {
-    // 4425 are counted in a build for debugging; where digits were drawn in pairs there were 7590.
+    // 4425 are counted in a debug build; when digits were drawn in pairs there were 7590.
     const MOST: u64 = 4600;
     let server = MariaDb::start(&[]);
     let rows = Work { test: "rows_of_prepare", directory: &server.socket(), but_for: None };
@@ -169,11 +170,11 @@ fn rows_of_prepare() {
     assert!(interpreter.call_command("prepare").unwrap());
 }
 
-/// A list of ten values and the ten rows that have them, which are kept until the script looks at them.
+/// A list of ten values and its ten rows, which are kept until the script reads them.
 #[test]
 #[needs(Valgrind)]
 fn random_points_script_stays_within_its_instruction_limit() {
-    // From 11,100 are counted in a build for debugging; 8,360 in the release, and of sysbench 1.0.20 20,975.
+    // From 11,100 are counted in a debug build; 8,360 in the release, and 20,975 in sysbench 1.0.20.
     const MOST: u64 = 11_700;
     let dir = tempfile::tempdir().unwrap();
     let columns = ["id:int", "k:int", "c:text", "pad:text"].map(|column| column.parse().unwrap()).to_vec();

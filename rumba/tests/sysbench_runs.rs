@@ -1,4 +1,5 @@
-//! How runs of `rumba sysbench` begin, go on and end: checkpoints, warm-ups, time limits, clients that block or never stop.
+//! The beginning, the course and the end of `rumba sysbench` runs: checkpoints, warmups, time limits, and clients that
+//! block or never stop.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -21,7 +22,7 @@ use existing::{Existing, PASSWORD};
 use laws::{Level, Verdict};
 use rumba_core::engine::Brought;
 
-/// Other people's scripts, which are not kept here.
+/// Third-party scripts, which are not part of this repository.
 const SCRIPTS: Brought = Brought { variable: "RUMBA_SYSBENCH_SCRIPTS", page: "docs/sysbench.md" };
 
 fn sysbench(place: &TestDir, script: &str, words: &[&str]) -> Output {
@@ -47,7 +48,7 @@ fn intervals(said: &str) -> Vec<&str> {
     said.lines().filter(|line| line.starts_with("[ ") && line.contains(" thds: ")).collect()
 }
 
-/// The counts of the interval in which a checkpoint fell were near 0, because it took them away.
+/// Guards against lost counts: the interval of a checkpoint once had counts near 0, because the checkpoint took them.
 #[test]
 fn an_interval_with_a_checkpoint_tells_all_that_happened_in_it() {
     let place = TestDir::new();
@@ -84,17 +85,18 @@ fn clients_that_are_not_ready_in_time_end_the_program() {
     succeeds(&place, script, &["--thread-init-timeout=0", "--events=1", "run"]);
 }
 
-/// What waited at the end of a warm-up was served after it, and its wait told as the response of what was measured.
+/// Guards against warmup effects in the results: events waiting at the end of a warmup were once served after it, and
+/// their wait counted as response time.
 #[test]
 fn what_the_warm_up_made_wait_is_not_told_of_what_is_measured() {
     let place = TestDir::new();
-    // The first event takes the whole warm-up and half a second more.
+    // The first event takes the whole warmup and half a second more.
     let script = "local is_first = true
         function event() ffi.C.usleep(is_first and 3500000 or 1000) is_first = false end";
     let said = succeeds(&place, script, &["--rate=100", "--warmup-time=3", "--time=2", "run"]);
     let longest_ms = figure(&said, "max:");
     assert!((400.0..2500.0).contains(&longest_ms), "{said}");
-    // Of 300 that had come none is begun any more.
+    // None of the 300 earlier arrivals is begun any more.
     let events = figure(&said, "total number of events:");
     assert!(events > 20.0 && events < 300.0, "{said}");
 }
@@ -112,12 +114,12 @@ fn overdue_run_is_forced_to_end_and_reports_what_it_left() {
     assert!(figure(&said, "total number of events:") > 0.0, "{said}");
 }
 
-/// What `--report-json=r.json` has left.
+/// The document of `--report-json=r.json`.
 fn document(place: &TestDir) -> serde_json::Value {
     serde_json::from_str(&std::fs::read_to_string(place.path("r.json")).unwrap()).unwrap()
 }
 
-/// Its error threw the whole run away: a server that went away at the end cost all that was measured.
+/// Guards against lost results: an error at the end, such as a server that went away, once cost the whole measurement.
 #[test]
 fn what_fails_when_all_is_measured_costs_no_report() {
     let place = TestDir::new();
@@ -137,12 +139,12 @@ fn what_fails_when_all_is_measured_costs_no_report() {
     let said = succeeds(&place, script, &["--events=40", "--time=0", "run"]);
     assert!(said.contains("FATAL: `report_cumulative' function failed: gone\n"), "{said}");
     assert_eq!(figure(&said, "total number of events:"), 40.0, "{said}");
-    // A pipe takes the document once, also where `done` fails.
+    // A pipe gets the document once, also if `done` fails.
     let script = "function event() end function done() error('gone', 0) end";
     let output = sysbench(&place, script, &["--events=1", "--verbosity=0", "--report-json=/dev/stderr", "run"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(json["failures"], serde_json::json!(["`done' function failed: gone"]));
-    // A thread that ends before the others, and fails, does not end them.
+    // A thread that ends early with an error does not end the others.
     let script = "function event(thread) ffi.C.usleep(1000) return thread == 0 end
         function thread_done(thread) if thread == 0 then error('gone') end end";
     let said = succeeds(&place, script, &["--threads=2", "--events=40", "--time=0", "run"]);
@@ -176,7 +178,7 @@ fn json_report_of_a_failed_run_keeps_its_measurements() {
     assert!(json["failures"][0].as_str().unwrap().starts_with("The event queue is full."), "{json}");
 }
 
-/// What was there is another run's, and would be taken for this one's.
+/// An old document belongs to another run, and would be taken for this one's.
 #[test]
 fn run_failing_early_leaves_no_stale_json_report() {
     let place = TestDir::new();
@@ -209,7 +211,7 @@ fn unwritable_json_report_is_refused_before_start() {
         assert!(said.contains(&format!("FATAL: {file}: ")) && said.contains("--report-json needs a file"), "{said}");
         assert!(!said.contains("init\n"), "{said}");
     }
-    // That it can be is tried without leaving anything, or taking anything away.
+    // The check for a writable file must neither create nor change it.
     std::fs::write(place.path("r.json"), "another").unwrap();
     let script = "function init() assert(io.open('r.json'):read('*a') == 'another' and not io.open('new.json')) end
         function event() end";
@@ -254,7 +256,7 @@ fn a_name_in_a_file_of_options_that_nobody_knows_is_warned_of() {
     assert_eq!(said.lines().filter(|line| line.starts_with("WARNING: Global option ")).count(), 3, "{said}");
 }
 
-/// Enough clients that each core has a loop of several.
+/// Enough clients that the loop of each core has several.
 const ON_LOOPS: &str = "--threads=256";
 
 #[test]
@@ -272,7 +274,7 @@ fn busy_client_without_statements_delays_no_report() {
         assert_eq!(output.status.code(), Some(2), "{said}");
         let lines = intervals(&said);
         assert!(lines.len() >= 2, "{said}");
-        // With one loop alone all of them wait for the one that does not stop.
+        // With a single loop, all of them wait for the one that does not stop.
         let goes_on = driver.ends_with("sqlite") || std::thread::available_parallelism().unwrap().get() > 1;
         for line in lines {
             assert!(!goes_on || figure(line, "eps:") > 0.0, "{said}");
@@ -311,7 +313,7 @@ fn script_runs_by_its_shebang_and_by_name_on_the_lua_path() {
         let mut command = Command::new(program);
         command.args(first).args(["--events=3", "--time=0", "--word=given", "run"]).current_dir(&library);
         command.env("PATH", &path).env("LUA_PATH", &lua_path);
-        // Another test that starts a process in this moment holds what was written open until that process is its own.
+        // A process that another test starts at this moment keeps the written file open until it executes its program.
         loop {
             match command.output() {
                 Err(busy) if busy.kind() == std::io::ErrorKind::ExecutableFileBusy => {
@@ -364,7 +366,7 @@ fn gc_finalizer_inside_a_call_may_query_mariadb() {
     assert!(said.contains("it went through\n"), "{said}");
 }
 
-/// What is drawn: an expression of Lua for a class, the first of them 1, and how many there are.
+/// The draws: a Lua expression for a class, the first of them 1, and the number of classes.
 const DRAWN: [(&str, usize); 14] = [
     ("sysbench.rand.uniform(1, 1000)", 1000),
     ("sysbench.rand.gaussian(1, 1000)", 1000),
@@ -378,14 +380,14 @@ const DRAWN: [(&str, usize); 14] = [
     ("math.floor(tonumber(sysbench.rand.uniform_uint64() / 2ULL^32) / 2^32 * 1000) + 1", 1000),
     ("sysbench.rand.string('#'):byte() - 47", 10),
     ("sb_rand_str('@'):byte() - 96", 26),
-    // Where the ends of the range are a law's own, as with special numbers, a long one shows hardly anything of it.
+    // If a law treats the ends of the range specially, as with special numbers, a long range hides it.
     ("sysbench.rand.special(1, 20)", 20),
     ("sysbench.rand.gaussian(1, 20)", 20),
 ];
 
 const DRAWS: usize = 50_000;
 
-/// How often each class of each came, by a program: where a seed counts, in a thread of a run.
+/// The counts of each class, drawn by a program: if the seed matters, in a thread of a run.
 fn drawn(place: &TestDir, program: &mut Command, words: &[&str]) -> Vec<Vec<f64>> {
     let draws: String =
         DRAWN.map(|(draw, classes)| format!("count({classes}, function() return {draw} end)\n")).concat();
@@ -410,7 +412,7 @@ fn drawn(place: &TestDir, program: &mut Command, words: &[&str]) -> Vec<Vec<f64>
     said.lines().filter_map(|line| line.strip_prefix("drawn ")).map(counts).collect()
 }
 
-/// Kolmogorov and Smirnov's: the largest distance between two samples' distributions.
+/// The Kolmogorov–Smirnov distance: the largest difference between two samples' distributions.
 fn distance(first: &[f64], second: &[f64]) -> f64 {
     let (mut apart, mut most): (f64, f64) = (0.0, 0.0);
     for (first, second) in first.iter().zip(second) {
@@ -420,7 +422,7 @@ fn distance(first: &[f64], second: &[f64]) -> f64 {
     most
 }
 
-/// The law of what is drawn, with what `--rand-type` says.
+/// The law of the draws, for this `--rand-type`.
 fn law_of(draw: &str, kind: &str, classes: usize) -> laws::Law {
     let name = draw.strip_prefix("sysbench.rand.").and_then(|rest| rest.split_once("(1, "));
     match name.map(|(name, _)| if name == "default" { kind } else { name }) {
@@ -431,7 +433,7 @@ fn law_of(draw: &str, kind: &str, classes: usize) -> laws::Law {
     }
 }
 
-/// sysbench 1.0 draws no zipfian numbers, and no texts of a length that varies.
+/// sysbench 1.0 has no zipfian numbers, and no texts of random length.
 #[test]
 #[needs(Sysbench)]
 fn numbers_are_distributed_as_sysbench_draws_them() {
@@ -442,7 +444,7 @@ fn numbers_are_distributed_as_sysbench_draws_them() {
         let ours = drawn(&place, &mut place.rumba(&["sysbench"]), &[&kind_word, "--rand-seed=12"]);
         assert_eq!((theirs.len(), ours.len()), (DRAWN.len(), DRAWN.len()));
         for ((draw, classes), (theirs, ours)) in DRAWN.iter().zip(theirs.iter().zip(&ours)) {
-            // sysbench's unique numbers are seeded by the time of day; all else is the same each time.
+            // sysbench's unique numbers are seeded by the time of day; all others are the same each time.
             let level = if draw.contains("uniq") { Level::Millionth } else { Level::Thousandth };
             let (apart, most) = (distance(theirs, ours), level.most_apart(DRAWS));
             assert!(apart < most, "{draw}, {kind}: {apart} apart, {most} allowed");
@@ -452,7 +454,7 @@ fn numbers_are_distributed_as_sysbench_draws_them() {
                 assert_eq!(fit.verdict, Verdict::Fits, "{draw}, {kind}, {whose}: {fit:?}");
             }
         }
-        // The test tells one from another.
+        // The test distinguishes them.
         let most = Level::Thousandth.most_apart(DRAWS);
         let [uniform, gaussian, special, pareto] = &ours[..4] else { panic!("four of them") };
         assert!(distance(uniform, gaussian) > most && distance(special, pareto) > most);
@@ -469,7 +471,7 @@ fn clients_write_before_their_first_event_on_request() {
         text(&output)
     };
     sysbench(&["oltp_common", "prepare"]);
-    // Of 400 rows a quarter, divided among two clients: two updates, a delete and an insert each.
+    // A quarter of 400 rows, divided among two clients: two updates, a delete and an insert each.
     let said = sysbench(&["oltp_point_select", "--writes-before=25", "--events=10", "--time=0", "run"]);
     let (read, written, other) = (figure(&said, "read:"), figure(&said, "write:"), figure(&said, "other:"));
     assert_eq!((read, written, figure(&said, "total number of events:")), (10.0, 400.0, 10.0), "{said}");
@@ -478,7 +480,7 @@ fn clients_write_before_their_first_event_on_request() {
     assert_eq!((figure(&said, "write:"), figure(&said, "other:")), (0.0, 0.0), "{said}");
 }
 
-/// The scripts of a directory of other people's, but what others require and what speaks another dialect.
+/// The scripts of a third-party directory, without modules that others require and without other dialects.
 fn brought(directory: &std::path::Path) -> Vec<String> {
     let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let is_whole = |name: &String| {
@@ -490,7 +492,8 @@ fn brought(directory: &std::path::Path) -> Vec<String> {
     names
 }
 
-/// Unchanged, each beside sysbench with the same words: what runs there runs here, and does as many events.
+/// Runs each script unchanged, here and in sysbench with the same arguments: it must run here if it runs there, with as
+/// many events.
 #[test]
 #[needs(Brought(SCRIPTS), Sysbench, MariaDb)]
 fn scripts_that_somebody_brings_run_as_they_do_in_sysbench() {

@@ -14,7 +14,7 @@ use rumba_core::workload::SCRIPT_TEXT;
 use serde_json::Value;
 
 const TABLES: &str = "options=--tables=3 --table-size=400";
-/// More rows than go together: ids stay without holes from one batch to the next.
+/// More rows than one batch holds: ids must have no holes between batches.
 const SEVERAL_BATCHES: &str = "options=--tables=3 --table-size=7000";
 
 fn run(place: &TestDir, engine: &str, more: &[&str]) -> Command {
@@ -60,7 +60,7 @@ fn in_a_line(output: &Output) -> String {
     text(output).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
 }
 
-/// Events were measured, and the tables are what they have to be.
+/// Events were measured, and the tables have the expected content.
 fn measured(trial: &Value) {
     assert_eq!(trial["status"], "done", "{}", trial["failure"]);
     let events = &phase(trial, "loop 1").unwrap()["op_types"]["event"];
@@ -120,7 +120,7 @@ fn scripts_run_over_postgresql() {
     runs_over("postgresql", "postgresql@15");
 }
 
-/// One of its options is called as one of sysbench's own that takes other values.
+/// One of its options has the name of a sysbench option with other values.
 const OWN: &str = "
 sysbench.cmdline.options = { rows = {'How many', 10}, rand_type = {'Which', 'none'} }
 function prepare()
@@ -152,7 +152,7 @@ fn a_script_of_ones_own_is_run_as_it_is() {
     assert!(phase(trial, "loop 1").unwrap()["ops"].as_u64().unwrap() > 0);
     assert!(trial["conditions"]["verification"].as_str().unwrap().starts_with("none: "), "{}", trial["conditions"]);
 
-    // What goes wrong in it ends the trial in its own words.
+    // An error of the script ends the trial with the script's message.
     std::fs::write(place.path("own.lua"), OWN.replace("== 'word')", "== 'another')")).unwrap();
     let output = run_into(&place, "failed", "sqlite", &["script=own.lua"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -160,7 +160,8 @@ fn a_script_of_ones_own_is_run_as_it_is() {
     assert!(place.is_clean());
 }
 
-/// A table that had grown to 600 MB was divided by the 43 KB of the load: 14,456 bytes per byte.
+/// Guards against a wrong ratio. A table that had grown to 600 MB was once divided by the 43 KB of the load, giving
+/// 14,456 bytes per byte.
 #[test]
 fn a_script_that_writes_rows_has_no_logical_size_after() {
     let place = TestDir::new();
@@ -177,7 +178,7 @@ fn a_script_that_writes_rows_has_no_logical_size_after() {
         let reason = after[metric]["absent"].as_str().unwrap_or_else(|| panic!("{metric}: {}", after[metric]));
         assert!(reason.contains("events changed rows"), "{reason}");
     }
-    // Rows that the load inserts by statements of its own are not counted either.
+    // Rows that the load inserts by its own statements are not counted either.
     let more = "con:query([[INSERT INTO own VALUES (1000, 'word')]]) print('done')";
     std::fs::write(place.path("own.lua"), OWN.replace("print('done')", more)).unwrap();
     let trial = &trials_in(&place, "more", &["script=own.lua"])[0];
@@ -200,12 +201,12 @@ fn logical_bytes_follow_the_rows_that_events_insert_and_delete() {
         let rows = sign * (bytes("drain") - bytes("load")) / f64::from(186 + 8);
         assert_eq!(rows, rows.round(), "{script}");
         let events = phase(trial, "loops").unwrap()["ops"].as_f64().unwrap();
-        // A row may be deleted twice, which changes nothing the second time.
+        // A row may be deleted twice, and the second time has no effect.
         assert!(if sign > 0.0 { rows >= events } else { rows > 0.0 && rows <= 1200.0 }, "{script}: {rows} of {events}");
     }
 }
 
-/// Its function was looked for outside of all protection, and the process ended.
+/// Guards against a crash: the script's function was once looked up without protection, and the process ended.
 #[test]
 fn script_error_in_function_lookup_ends_the_trial_verbatim() {
     let place = TestDir::new();
@@ -268,14 +269,14 @@ holds = 'ops_per_s("full/point-pk") > ops_per_s("full/insert")'
     assert!(tables.contains("Relative to full "), "{tables}");
     let claim = &report["summary"]["claims"][0];
     assert!(claim["seen"] == true && claim["measured"].as_f64().unwrap() > 1.0, "{claim}");
-    // A run that is interrupted goes on with the test that it was in.
+    // An interrupted run continues with its current test.
     std::fs::remove_dir_all(place.path("out/trials/012-full_insert-c2-r2")).unwrap();
     let output = place.rumba(&["run", "--resume", "out", "--quiet"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     assert!(place.is_clean());
 }
 
-/// Trials of two texts are no repeats of each other, whichever file they are in.
+/// Trials of two script texts are not repeats of each other, even from one file.
 #[test]
 fn a_script_whose_module_was_changed_does_not_go_on_with_a_run() {
     let place = TestDir::new();
@@ -299,7 +300,7 @@ fn a_script_whose_module_was_changed_does_not_go_on_with_a_run() {
     assert!(output.status.success(), "{}", text(&output));
 }
 
-/// So that trials of two modules in C are no repeats of each other either.
+/// Trials of two C modules are therefore not repeats of each other either.
 #[test]
 #[needs(CCompiler)]
 fn a_module_in_c_is_a_part_of_the_script_s_text() {
@@ -312,7 +313,8 @@ fn a_module_in_c_is_a_part_of_the_script_s_text() {
     assert!(told.contains(" bytes with a module, SHA-256 "), "{told}");
 }
 
-/// As an experiment's own settings are: in its file, on the command line in any order, checked before anything is made.
+/// A script's options work like the experiment's own settings: in its file, on the command line in any order, and
+/// checked before anything is made.
 #[test]
 fn a_scripts_options_are_settings_of_the_experiment() {
     let place = TestDir::new();
@@ -376,7 +378,8 @@ fn mistakes_are_refused_before_anything_is_made() {
     assert!(!place.path("out").exists());
 }
 
-/// A test that reads after the writes reads tables that were written to, as its record says, and whole all the same.
+/// A test that reads after the writes uses tables that were written to, which its record reports, and verifies them as
+/// well.
 #[test]
 fn a_test_after_the_writes_begins_with_them_from_the_same_load() {
     let place = TestDir::new();
@@ -390,7 +393,7 @@ fn a_test_after_the_writes_begins_with_them_from_the_same_load() {
     assert_eq!(events.as_object().unwrap().len(), 1, "what came before is no operation: {events}");
 }
 
-/// Ids that the script draws itself begin in tables without rows.
+/// If the script draws ids itself, the tables begin without rows.
 #[test]
 fn inserts_with_ids_of_their_own_are_proven_from_empty_tables() {
     let place = TestDir::new();

@@ -41,10 +41,10 @@ use rumba_workload_tpcc::TpcC;
 
 const KINDS: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
 
-/// The twelve conditions, the scale, what was acknowledged (orders and payments), and stock.
+/// The twelve conditions, the scale, the acknowledged orders and payments, and stock.
 const CHECKS: usize = 12 + 4;
 
-/// Promises of a transaction: two of atomicity, nine of isolation.
+/// Promises of transactions: two of atomicity, nine of isolation.
 const PROMISES: usize = 2 + 9;
 
 /// A count of a phase's operations, of all types together.
@@ -57,12 +57,12 @@ fn runs_over(engine: &str, server: Option<&str>) -> Vec<String> {
     runs(engine, server, "plain")
 }
 
-/// Runs the mix, makes transactions meet, kills the database and looks for what it had acknowledged; the promises that
-/// were not kept in full, each with what was seen.
+/// Runs the mix, makes transactions meet, kills the database and looks for acknowledged work. Returns the promises that
+/// were not fully kept, each with its observation.
 fn runs(engine: &str, server: Option<&str>, statements: &str) -> Vec<String> {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", "tpcc", "--engine", engine, "--out", "out", "--quiet", "--verify", "acid"]);
-    // A server is first told its statements, and does far less until the kill than an engine in the process.
+    // A server prepares its statements first, and does far less until the kill than an embedded engine.
     let crash = if server.is_some() { "crash=1500ms" } else { "crash=1s" };
     let small = ["warehouses=2", "customers=60", "items=500", crash, "durability=sync"];
     for set in small.into_iter().chain(["clients=4", "load_clients=2", "warmup=100ms", "loops=1", "loop=500ms"]) {
@@ -80,20 +80,21 @@ fn runs(engine: &str, server: Option<&str>, statements: &str) -> Vec<String> {
     let report = place.report();
     let trial = &report["trials"][0];
     assert_eq!(trial["status"], "done", "{}", trial["failure"]);
-    // A client over the null engine, whose rows are zeros, tells what the client itself costs.
+    // A client over the null engine, whose rows are zeros, shows the client's own cost.
     assert!(!report.to_string().contains("panicked"), "{}", trial["conditions"]);
     let ops = &phase(trial, "loop 1").unwrap()["op_types"];
     let count = |kind: &str| ops[kind]["count"].as_u64().unwrap_or(0);
     let all: u64 = KINDS.iter().map(|kind| count(kind)).sum();
     assert!(all > 0, "{ops}");
     for kind in KINDS {
-        // On a host that is busy there may be few. Of 45 cards in a row, from a deck of 23, some are of each kind.
+        // A busy host may complete few transactions. Any 45 consecutive cards, from a deck of 23, include some of each
+        // kind.
         assert!(count(kind) > 0 || all < 4 * 45, "{kind}: {ops}");
     }
     let loops = phase(trial, "loops").unwrap();
     let (retries, errors) = (total(loops, "retries"), total(loops, "errors"));
-    // Before it is given up a transaction is tried again a hundred times, for about half a second. WiredTiger refuses
-    // the second writer of a row at once, and where a device is slow to sync the first may take as long.
+    // A transaction is retried a hundred times, for about half a second, before it fails. WiredTiger refuses the second
+    // writer of a row at once; on a device with slow syncs the first may take that long.
     assert!(errors <= (retries / 100).min(1 + all / 100), "{errors} were given up: {loops}");
     let conflicts: u64 = loops["conflicts"]
         .as_object()
@@ -101,7 +102,7 @@ fn runs(engine: &str, server: Option<&str>, statements: &str) -> Vec<String> {
         .flat_map(|all| all.values())
         .map(|count| count.as_u64().unwrap())
         .sum();
-    // Both are counted, one when it happens and one when its operation ends.
+    // Both are counted: one when it occurs, and one when its operation ends.
     assert!(
         conflicts.abs_diff(retries) <= 100 * 4 && ((conflicts > 0) == (retries > 0) || conflicts.max(retries) <= 4),
         "{conflicts}, {retries}: {loops}"
@@ -127,7 +128,7 @@ fn runs(engine: &str, server: Option<&str>, statements: &str) -> Vec<String> {
     let checks = recovery["checks"].as_array().unwrap();
     assert_eq!(checks.len(), CHECKS + 1, "no half of a delivery: {checks:?}");
     assert!(phase(trial, "crash").unwrap()["ops"].as_u64().unwrap() > 20);
-    // Of three processes, whose seconds are the trial's.
+    // Three processes have a part in the trial, and their seconds count from the trial's start.
     let phases = trial["phases"].as_array().unwrap().iter().filter(|phase| phase["phase"] != "loops");
     let starts = phases.map(|phase| phase["start_s"].as_f64().unwrap());
     assert!(starts.clone().is_sorted(), "{:?}", starts.collect::<Vec<_>>());
@@ -146,15 +147,15 @@ fn runs(engine: &str, server: Option<&str>, statements: &str) -> Vec<String> {
 
 #[test]
 fn tpcc_runs_over_keys_and_values() {
-    // What a transaction reads and does not change is read as it was committed last.
+    // Rows that a transaction reads without changing them are read as last committed.
     assert_eq!(runs("rocksdb", None, "plain"), ["i7 non-repeatable read", "i8 phantom", "i9 phantom"]);
-    // A transaction has a snapshot; an order status is none.
+    // A transaction has a snapshot; an order status is not a transaction.
     assert_eq!(runs("wiredtiger", None, "plain"), ["i9 phantom"]);
-    // It has one writer; an order status is no transaction.
+    // It has one writer; an order status is not a transaction.
     assert_eq!(runs("lmdb", None, "plain"), ["i9 phantom"]);
 }
 
-/// As WiredTiger: a transaction has a snapshot; an order status is none.
+/// As with WiredTiger: a transaction has a snapshot; an order status is not a transaction.
 #[test]
 #[needs(Brought(LIBRARY))]
 fn tpcc_runs_over_the_fractal_tree() {
@@ -195,7 +196,7 @@ fn tpcc_runs_over_postgresql() {
     assert_eq!(runs("postgresql", Some("postgresql@15"), "grouped"), read_committed[1..], "each price is read once");
 }
 
-/// Several statements in one round trip need an engine that takes them so.
+/// Several statements in one round trip require an engine that supports it.
 #[test]
 #[needs(Server("mariadb@10.11"))]
 fn ungroupable_statements_are_refused_before_the_load() {
@@ -212,8 +213,8 @@ fn ungroupable_statements_are_refused_before_the_load() {
     }
 }
 
-/// Each durability is an engine of its own, with what it lost. RocksDB without its log loses what it had not written to a
-/// table, space by space: neither that nor the damage is a fault of the trial, and both are told.
+/// Each durability is a separate engine, with its own losses. RocksDB without its log loses the rows that it had not
+/// written to a table, space by space. Neither that loss nor the damage is a fault of the trial, and both are reported.
 #[test]
 fn what_is_lost_is_counted_for_each_durability() {
     let place = TestDir::new();
@@ -248,7 +249,7 @@ fn what_is_lost_is_counted_for_each_durability() {
     }
 }
 
-/// Terminals key and think as the specification wants them to, from the first second on, and none of that is response time.
+/// Terminals key and think as the specification requires, from the first second on, and none of that is response time.
 #[test]
 fn terminals_key_before_they_enter() {
     let place = TestDir::new();
@@ -267,8 +268,9 @@ fn terminals_key_before_they_enter() {
     assert!(trial["conditions"]["tpcc_think"].as_str().unwrap().contains("keying and think times"));
     let loops = phase(trial, "loops").unwrap();
     let ops = loops["op_types"].as_object().unwrap();
-    // They are met in the middle of their pauses: one enters a new order in these seconds if it was about to, and no second
-    // one, which is keyed for 18 s. On the mean all of them together enter seven transactions, three of them new orders.
+    // The terminals start in the middle of their pauses. One enters a new order in these seconds if it was about to,
+    // and no second one, which is keyed for 18 s. On average all of them together enter seven transactions, three of
+    // them new orders.
     let count = |name: &str| ops.get(name).map_or(0, |op| op["count"].as_u64().unwrap());
     assert!(count("new_order") + count("new_order_rolled_back") <= 20 && ops.contains_key("payment"), "{ops:?}");
     assert!((1..60).contains(&loops["ops"].as_u64().unwrap()), "{loops}");
@@ -282,7 +284,7 @@ fn terminals_key_before_they_enter() {
     assert_eq!((wrong("verify load"), wrong("verify")), (0, 0));
 }
 
-/// What is divided otherwise is other data: each way has a load of its own, and its runs start from that.
+/// A different division is different data: each has its own load, from which its runs start.
 #[test]
 fn each_warehouse_split_is_a_test_with_its_own_load() {
     let place = TestDir::new();
@@ -311,7 +313,7 @@ fn each_warehouse_split_is_a_test_with_its_own_load() {
     assert_ne!(report["summary"]["claims"][0]["seen"], false, "{}", report["summary"]["claims"]);
 }
 
-/// So many turns, as fast as possible.
+/// A pace of this many turns, as fast as possible.
 struct Turns(usize);
 
 impl Pace for Turns {
@@ -351,12 +353,12 @@ impl Worked {
         Self::in_sets(engine, statements, 1)
     }
 
-    /// With so many data sets, and a client on each.
+    /// With this many data sets, and a client on each.
     fn in_sets(engine: &dyn Engine, statements: &str, sets: u32) -> Self {
         Self::loaded(engine, statements, sets).worked_on(sets)
     }
 
-    /// As this configuration has it, and worked on by one client.
+    /// With this configuration, and the work of one client.
     fn with(engine: &dyn Engine, config: &EngineConfig, statements: &str) -> Self {
         Self::loaded_as(engine, config, statements, 1).worked_on(1)
     }
@@ -369,7 +371,7 @@ impl Worked {
         self
     }
 
-    /// The same before anybody has worked on it.
+    /// The same before any client has worked on it.
     fn loaded(engine: &dyn Engine, statements: &str, sets: u32) -> Self {
         Self::loaded_as(engine, &config(engine.info().name), statements, sets)
     }
@@ -392,7 +394,7 @@ impl Worked {
         self.bound.verify(self.instance.session().unwrap()).unwrap()
     }
 
-    /// The clauses of the conditions that do not hold.
+    /// The clauses of the violated conditions.
     fn broken(&self) -> Vec<String> {
         let broken = self.checks().into_iter().filter(|check| check.wrong > 0);
         broken
@@ -413,7 +415,7 @@ impl Worked {
 fn client_leaves_consistent_data_and_checks_examine_rows() {
     let worked = [Worked::new(&Sqlite, "plain"), Worked::new(&Sqlite, "batched"), Worked::new(&Lmdb, "plain")];
     worked.iter().for_each(|worked| looked_at(&worked.checks()));
-    // With the same inputs they have done the same: orders, lines, payments, their cents, deliveries.
+    // With the same inputs they have the same results: orders, lines, payments, their cents, deliveries.
     let [plain, batched, keys] = worked.map(|worked| worked.bound.state());
     assert_eq!(plain, batched);
     assert_eq!(plain, keys);
@@ -430,7 +432,7 @@ fn data_sets_are_proven_each_by_itself() {
         assert!(other.restore(&state).unwrap_err().to_string().contains("orders_4"), "a set that was not loaded");
     }
     let worked = Worked::in_sets(&Sqlite, "plain", 3);
-    // As much in one set as is missing in another.
+    // One set has as much too many as another has too few.
     worked.run("UPDATE warehouse2 SET w_ytd = w_ytd + 1; UPDATE warehouse3 SET w_ytd = w_ytd - 1");
     let broken: Vec<Check> = worked.checks().into_iter().filter(|check| check.wrong > 0).collect();
     assert_eq!(broken.len(), 3, "{broken:?}");
@@ -442,7 +444,8 @@ fn settings(numbers: &[(&str, i64)]) -> Settings {
     numbers.iter().map(|(name, number)| (*name, Value::Int(*number))).collect()
 }
 
-/// The keys of payments have the numbers of their clients: of those that go on with the data in another process, too.
+/// The keys of payments contain the numbers of their clients, including those that continue with the data in another
+/// process.
 #[test]
 fn restored_clients_write_distinct_payment_keys() {
     let worked = Worked::new(&Lmdb, "plain");
@@ -495,7 +498,7 @@ fn conforms(engine: &str, server: &str) {
     conforms_with(on_server(engine, server), server);
 }
 
-/// To start a server takes longer than a seed: the next one finds it as empty as the one before did.
+/// Starting a server takes longer than a seed, so the next seed reuses it, as empty as before.
 fn conforms_with(config: EngineConfig, server: &str) {
     let engine = registered(&config.engine);
     let dir = tempfile::tempdir().unwrap();
@@ -513,7 +516,7 @@ fn conforms_with(config: EngineConfig, server: &str) {
 #[needs(Server("mariadb@10.11"), Server("mariadb@11.8"))]
 fn servers_of_mysqls_family_answer_as_the_oracle_does() {
     conforms("innodb", "mariadb@10.11");
-    // As text, in which several statements travel together.
+    // As text, which allows several statements in one request.
     let text = Settings::from([("prepared", Value::Bool(false))]);
     conforms_with(EngineConfig { settings: text, ..on_server("innodb", "mariadb@10.11") }, "mariadb@10.11 as text");
     conforms("myrocks", "mariadb@11.8");
@@ -525,7 +528,8 @@ fn postgresql_answers_as_the_oracle_does() {
     conforms("postgresql", "postgresql@15");
 }
 
-/// Ten thousand terminals, each with all of its statements prepared, took 24 GB of a server's memory.
+/// Guards against memory use: ten thousand terminals, each with all of its statements prepared, took 24 GB of a
+/// server's memory.
 #[test]
 #[needs(Server("mariadb@10.11"))]
 fn a_server_keeps_no_statement_that_a_client_has_not_run_yet() {
@@ -544,13 +548,13 @@ fn a_server_keeps_no_statement_that_a_client_has_not_run_yet() {
     };
     let before = prepared();
     let mut others: Vec<_> = (1..11).map(client).collect();
-    // What begins and ends transactions, and nothing else.
+    // Only the statements that begin and end transactions.
     assert_eq!(prepared() - before, 3.0 * 10.0);
     block_on(others[0].run(&mut Turns(2))).unwrap();
     let ran = prepared() - before - 30.0;
     assert!((2.0..25.0).contains(&ran), "{ran} for two transactions");
     let before = prepared();
     drop(client(0));
-    // The first has all of them at once: what the server refuses is known before anything runs.
+    // The first client prepares all statements at once, so that a refusal is known before anything runs.
     assert!(prepared() - before > 60.0, "{}", prepared() - before);
 }

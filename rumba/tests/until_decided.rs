@@ -28,7 +28,7 @@ fn place() -> TestDir {
     place
 }
 
-/// Adds this many repeats at most: what was said, and the results as JSON.
+/// Adds this many repeats at most; returns the output, and the results as JSON.
 fn run(place: &TestDir, args: &[&str]) -> (String, Value) {
     let output = place.rumba(&[&["run", "experiment.toml", "--until-decided"], args].concat()).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -40,7 +40,7 @@ fn repeats(report: &Value) -> u64 {
     report["trials"].as_array().unwrap().iter().filter_map(|trial| trial["repeat"].as_u64()).max().unwrap()
 }
 
-/// The same engine twice is void in every headline, so that nothing is left to decide at the first look.
+/// The same engine twice is void in every headline, so there is nothing left to decide at the first interim test.
 #[test]
 fn run_ends_at_the_first_interim_analysis_that_decides_all() {
     let place = place();
@@ -57,7 +57,7 @@ fn run_ends_at_the_first_interim_analysis_that_decides_all() {
     assert_eq!(repeats(&serde_json::from_slice(&again.stdout).unwrap()), 5, "no further repeat");
 }
 
-/// Each look says what is open, and the last repeat ends the run whatever is decided.
+/// Each interim test lists the open headlines, and the last repeat ends the run, decided or not.
 #[test]
 fn last_repeat_ends_run_with_sequentially_corrected_p_values() {
     let place = place();

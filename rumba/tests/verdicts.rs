@@ -8,7 +8,7 @@ use std::path::Path;
 use common::{TestDir, text};
 use serde_json::Value;
 
-/// `rumba` with these arguments: its exit code, and all that it said.
+/// Runs `rumba` with these arguments; returns its exit code and its output.
 fn said(place: &TestDir, args: &[&str]) -> (i32, String) {
     let output = place.rumba(args).output().unwrap();
     (output.status.code().unwrap(), text(&output))
@@ -25,7 +25,7 @@ fn run(engines: &str, more: &[&str]) -> TestDir {
 const TRUE: &str = "ops_per_s(\"lmdb\") > 7/10";
 const FALSE: &str = "ops_per_s(\"lmdb\") < 7/10";
 
-/// One run serves all cases: each is a look at the same results.
+/// One run serves all cases: each is a report of the same results.
 #[test]
 fn single_repeat_passes_only_on_request_broken_data_never() {
     let place = run("lmdb", &[]);
@@ -81,7 +81,7 @@ fn engines_of_one_run_and_two_runs_are_compared_with_verdicts() {
     assert!(json.0 == 0 && json.1.contains("\"fail_if\""), "{}", json.1);
 }
 
-/// Copies results, as if they had begun in this year and each repeat had served a little more than the one before.
+/// Copies results, as if they were from this year and each repeat had served slightly more than the one before.
 fn copy_as_if(results: &Path, copy: &Path, year: u32, ops_per_s: f64) {
     let alter = |file: &Path, into: &Path, alter: &dyn Fn(&mut Value)| {
         let mut json: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
@@ -105,7 +105,7 @@ fn copy_as_if(results: &Path, copy: &Path, year: u32, ops_per_s: f64) {
     });
 }
 
-/// What lies within the allowance closes no gate, and nobody is made to believe that another was asked for.
+/// A difference within the allowance fails no gate, and the report does not claim that another allowance was requested.
 #[test]
 fn gate_over_sequential_runs_fails_beyond_allowed_drift() {
     let place = run("null", &["--set", "repeats=4", "--set", "loops=1", "--set", "loop=200ms"]);

@@ -1,4 +1,4 @@
-//! YCSB over real engines: what clients were told is there after a run, and each kind of damage is found.
+//! YCSB over real engines: acknowledged writes are present after a run, and each kind of damage is found.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -36,8 +36,9 @@ const PROFILES: [(&str, &[&str]); 6] = [
     ("f", &["read", "read_modify_write"]),
 ];
 
-/// Runs all core workloads, several clients each, over one load. One operation in twenty is the rarest, and a server on a
-/// busy host does a few hundred in a second. Embedded engines would do a hundred times as many, of which none shows more.
+/// Runs all core workloads, several clients each, over one load. The rarest operation is one in twenty, and a server on
+/// a busy host does a few hundred per second. Embedded engines would do a hundred times as many, which would show no
+/// more.
 fn runs(engine: &str, server: Option<&str>) {
     let short = if server.is_some() { ["loop=1s", "rate=500"] } else { ["loop=250ms", "rate=4000"] };
     runs_with(&[&["recordcount=2000"], &short[..]].concat(), engine, server);
@@ -95,7 +96,7 @@ fn the_core_workloads_run_over_brought_engines(engine: &'static str) {
     runs(engine, None);
 }
 
-/// It does not count what its cache alone holds, and says how much that can be.
+/// bf-tree does not count data that only its cache holds, and reports how much that can be.
 #[test]
 fn what_bf_tree_has_not_written_is_warned_of() {
     let place = TestDir::for_engines(false);
@@ -124,12 +125,12 @@ fn the_core_workloads_run_over_documents() {
     runs_with(&["recordcount=200", "loop=3s", "rate=100"], "secantusdb", Some(&secantusdb()));
 }
 
-/// The program of the build's tools, wherever a test works.
+/// The path of the program among the build's tools, for any working directory.
 fn secantusdb() -> String {
     rumba_testkit::secantusdb::program().canonicalize().unwrap().display().to_string()
 }
 
-/// So many turns, as fast as possible.
+/// A pace of this many turns, as fast as possible.
 struct Turns(usize);
 
 impl Pace for Turns {
@@ -202,7 +203,7 @@ impl Worked {
         self.bound.verify(self.instance.session().unwrap()).unwrap()
     }
 
-    /// How many things break which check, by the number of the check.
+    /// The number of violations of each failed check, by the check's number.
     fn broken(&self) -> Vec<(usize, u64)> {
         let checks = self.checks().into_iter().enumerate().filter(|(_, check)| check.wrong > 0);
         checks
@@ -266,7 +267,7 @@ fn what_a_client_was_told_is_there_and_is_all_looked_at() {
             assert!(checks.iter().all(|check| check.wrong == 0 && check.examined > 0), "{checks:?}");
             assert!(checks[COUNT].examined > 150, "{checks:?}");
         }
-        // Over both they have done the same; only keys and values learn by how much a record grew.
+        // Both have done the same work; only keys and values report the growth of a record.
         let [mut sql, mut keys] = both.map(|worked| worked.bound.state());
         if more.len() == 2 && more[0].0 == "fieldlengthdistribution" {
             sql.remove("bytes");
@@ -289,7 +290,7 @@ fn who_goes_on_with_the_data_knows_what_was_written_before() {
     let worked = Worked::new(&Lmdb, &[]);
     let next = Ycsb.bind(&settings(&[])).unwrap();
     assert!(next.restore(&Default::default()).unwrap_err().to_string().contains("next_record"));
-    // Without it, everything that clients wrote is foreign.
+    // Without it, all writes of clients count as foreign.
     let wrong: u64 = next.verify(worked.instance.session().unwrap()).unwrap().iter().map(|check| check.wrong).sum();
     assert!(wrong > 300, "{wrong}");
     next.restore(&worked.bound.state()).unwrap();
@@ -321,7 +322,7 @@ fn each_kind_of_damage_is_found_over_keys_and_values() {
         keys.commit().unwrap();
     };
     damage(&remove, &[(COUNT, 1)]);
-    // Ten values that nobody wrote to that record.
+    // Ten values that no client wrote to that record.
     damage(&|| worked.put(&first.0, &second.1), &[(VALUES, 10)]);
     let changed = |at: usize, value: &[u8]| {
         let mut changed = value.to_vec();
@@ -335,7 +336,7 @@ fn each_kind_of_damage_is_found_over_keys_and_values() {
     damage(&|| worked.put(b"users", &first.1), &[(COUNT, 1), (KEYS, 1)]);
 }
 
-/// A store that acknowledges updates and forgets them, as one that loses its log does.
+/// A store that acknowledges updates and forgets them, like one that loses its log.
 #[test]
 fn updates_that_are_undone_are_missed() {
     let worked = Worked::new(&Lmdb, &[]);
@@ -355,7 +356,7 @@ fn updates_that_are_undone_are_missed() {
     assert!(checks[UPDATES].examples[0].contains("is gone"), "{checks:?}");
 }
 
-/// A session whose scans return so many records at most, and so many fewer than there are where they meet the end.
+/// A session whose scans return at most this many records, and this many fewer where they reach the end.
 struct Shortened {
     session: Box<dyn KvSession>,
     most: usize,
@@ -402,10 +403,11 @@ impl KvSession for Shortened {
     }
 }
 
-/// Each of them finds the record that it begins at, and the proof finds all: what they missed was nobody's fault.
+/// Each scan finds the record at its start, and verification finds all records, so the missed ones were once not
+/// reported.
 #[test]
 fn scans_that_return_too_few_records_are_found() {
-    // Nothing is inserted, which could make up for what is missed.
+    // Without inserts, which could make up for missed records.
     let mix = [("insertproportion", Value::Float(0.0)), ("scanproportion", Value::Float(0.2))];
     for (most, fewer) in [(1, 0), (usize::MAX, 1)] {
         let worked = Worked::new(&Lmdb, &mix);
@@ -443,7 +445,7 @@ fn each_kind_of_damage_is_found_over_documents() {
     let own = EngineConfig { cache: 64 << 20, durability: Durability::NoSync, ..in_process(&engine) };
     let worked = Worked::with(&engine, &EngineConfig { server: Some(secantusdb()), ..own }, &[]);
     assert_eq!(worked.broken(), []);
-    // What is there, in the order of the keys.
+    // The stored documents, in the order of the keys.
     let (mut all, order) = (Documents::default(), DocumentBuf::of(|of| of.small("_id", 1)));
     let find = Find { sort: order.get(), ..Find::by(Document::EMPTY) };
     let visit = &mut |document: Document<'_>| all.embed(document);

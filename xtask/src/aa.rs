@@ -1,8 +1,9 @@
-//! `xtask aa`: how often verdicts err for real, with one engine compared with itself.
+//! `xtask aa`: the measured error rate of verdicts, with one engine compared with itself.
 //!
-//! A pair is one run of an engine against itself, four repeats of each side, with a tiny workload and short loops. Every
-//! verdict of better, worse or differs is false. Pairs run in two modes: each repeat loads its own data, or the four
-//! repeats of a side are starts of one load. Counts are kept in docs/aa.json, and the table in docs/method.md is made of them.
+//! A pair is one run of an engine against itself, four repeats of each side, with a tiny workload and short loops.
+//! Every verdict of better, worse or differs is false. Pairs run in two modes: each repeat loads its own data, or the
+//! four repeats of a side are starts of one load. Counts are kept in docs/aa.json, from which the table in
+//! docs/method.md is made.
 
 mod binomial;
 mod page;
@@ -18,14 +19,14 @@ use serde_json::{Value, json};
 
 use crate::bench::Failure;
 
-/// The engines that are compared with themselves unless some are named.
+/// The engines to compare with themselves by default.
 const ENGINES: [&str; 5] = ["innodb", "myrocks", "wiredtiger", "rocksdb", "postgresql"];
-/// Pairs of an engine in a mode unless their number is given.
+/// The default number of pairs of an engine in a mode.
 const PAIRS: u32 = 20;
 /// The counts, below the root.
 const KEPT: &str = "docs/aa.json";
 
-/// What the repeats of a side are.
+/// The unit that the repeats of a side are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mode {
     /// Loads.
@@ -44,7 +45,7 @@ impl Mode {
         }
     }
 
-    /// As `run.repeats_from` has it.
+    /// The value of `run.repeats_from`.
     fn repeats_from(self) -> &'static str {
         match self {
             Self::Loads => "load",
@@ -53,7 +54,7 @@ impl Mode {
     }
 }
 
-/// What is asked for: `PAIRS=2 ENGINE=innodb,rocksdb MODE=loads --write`.
+/// The requested pairs: `PAIRS=2 ENGINE=innodb,rocksdb MODE=loads --write`.
 #[derive(Debug, PartialEq)]
 struct Wanted {
     engines: Vec<String>,
@@ -90,7 +91,7 @@ impl Wanted {
     }
 }
 
-/// How many verdicts there were, and how many of them were false.
+/// The number of verdicts, and the number of false ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counted {
     wrong: u64,
@@ -120,7 +121,7 @@ fn kind_of(part: Part, metric: &str) -> &'static str {
     }
 }
 
-/// What the pairs of an engine in a mode came to.
+/// The results of the pairs of an engine in a mode.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Cell {
     /// Pairs, and how many had a false verdict.
@@ -132,7 +133,7 @@ struct Cell {
 }
 
 impl Cell {
-    /// Of the comparisons of all pairs.
+    /// Counts the comparisons of all pairs.
     fn of(comparisons: &[Comparison]) -> Self {
         let mut cell = Self::default();
         let mut noise = Vec::new();
@@ -159,7 +160,7 @@ impl Cell {
         cell
     }
 
-    /// All verdicts, whatever they are about.
+    /// All verdicts, of any kind.
     fn verdicts(&self) -> Counted {
         self.kinds.values().fold(Counted::default(), |mut sum, kind| {
             sum.add(*kind);
@@ -187,14 +188,14 @@ impl Cell {
     }
 }
 
-/// What is known, by engine and mode in the order of the table.
+/// The known results, by engine and mode in the order of the table.
 type Cells = Vec<(String, Mode, Cell)>;
 
-/// Runs the pairs that are asked for and have not been run yet by this build, prints the table, and with `--write` keeps the
-/// counts and puts the table into docs/method.md. Returns whether verdicts over loads keep their level.
+/// Runs the requested pairs that this build has not run yet, and prints the table. With `--write` it stores the counts
+/// and puts the table into docs/method.md. Returns whether verdicts over loads keep their level.
 ///
 /// # Errors
-/// A run that fails, with its directory; a page that lacks the place of the table.
+/// A run that fails, with its directory; a page without the place for the table.
 pub fn run(root: &Path, words: &[&str]) -> Result<bool, Failure> {
     let wanted = Wanted::of(words)?;
     let program = program(root)?;
@@ -232,7 +233,7 @@ fn told(line: &str) {
     }
 }
 
-/// The rumba to run: the release build, or else the one beside this program.
+/// The rumba to run: the release build, or else the one next to this program.
 fn program(root: &Path) -> Result<PathBuf, Failure> {
     let own = std::env::current_exe()?.parent().map(|directory| directory.join("rumba"));
     let candidates = [own, Some(root.join("target/release/rumba"))];
@@ -240,7 +241,7 @@ fn program(root: &Path) -> Result<PathBuf, Failure> {
     found.ok_or_else(|| "there is no rumba beside this program: cargo build --release -p rumba".into())
 }
 
-/// What is kept of earlier runs.
+/// The stored results of earlier runs.
 fn known(root: &Path) -> Result<Cells, Failure> {
     let Ok(text) = std::fs::read_to_string(root.join(KEPT)) else { return Ok(Vec::new()) };
     let kept: Value = serde_json::from_str(&text).map_err(|error| format!("{KEPT}: {error}"))?;
@@ -249,13 +250,13 @@ fn known(root: &Path) -> Result<Cells, Failure> {
     Ok(cells.collect::<Result<_, _>>()?)
 }
 
-/// The comparison of a pair, which is run unless its directory has a finished run.
+/// The comparison of a pair, which runs unless its directory has a finished run.
 fn compared(program: &Path, engine: &str, mode: Mode, directory: &Path) -> Result<Comparison, Failure> {
     if let Some(comparison) = finished(program, directory) {
         return Ok(comparison);
     }
     if directory.exists() {
-        // A pair that was cut off. Nothing else is in this directory.
+        // A pair that was interrupted. The directory holds no other files.
         std::fs::remove_dir_all(directory)?;
     }
     let place = tempfile::tempdir()?;
@@ -284,7 +285,7 @@ fn finished(program: &Path, directory: &Path) -> Option<Comparison> {
 /// The standard output of a command.
 ///
 /// # Errors
-/// What it said when it failed.
+/// The command's error output if it failed.
 fn output(command: &mut Command) -> Result<String, Failure> {
     let ended = command.output()?;
     if !ended.status.success() {
@@ -293,7 +294,8 @@ fn output(command: &mut Command) -> Result<String, Failure> {
     Ok(String::from_utf8(ended.stdout)?)
 }
 
-/// One engine against itself. The data is larger than the cache, so that loads can differ in what they cost to read.
+/// An experiment with one engine against itself. The data is larger than the cache, so that loads can differ in the
+/// cost of reads.
 fn experiment(engine: &str, mode: Mode) -> String {
     format!(
         r#"name = "aa-{engine}-{mode}"

@@ -1,5 +1,5 @@
-//! The book: the pages that docs/SUMMARY.md names, and every file that they link to, put below one directory as they lie
-//! in the repository, so that mdBook finds all of them and no link leads out of it.
+//! The book: the pages that docs/SUMMARY.md names, and every file that they link to. They are copied below one
+//! directory in the repository's layout, so that mdBook finds all of them and no link leads outside.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,10 +10,10 @@ use pulldown_cmark::{Event, Parser, Tag};
 
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// Builds it below target/book; returns where its first page is.
+/// Builds the book below target/book; returns the path of its first page.
 ///
 /// # Errors
-/// What is wrong with the pages; what mdBook says; links that lead nowhere in what it has built.
+/// A mistake in the pages; an error of mdBook; dead links in the built book.
 pub fn build(root: &Path) -> Result<PathBuf, Vec<String>> {
     let place = root.join("target/book");
     let one = |error: String| vec![error];
@@ -34,10 +34,10 @@ pub fn build(root: &Path) -> Result<PathBuf, Vec<String>> {
     }
 }
 
-/// Puts the pages and what they link to into `place`.
+/// Copies the pages and the files that they link to into `place`.
 ///
 /// # Errors
-/// Pages that no chapter is, links that lead nowhere or to a page that is none of the book's; files that cannot be copied.
+/// Pages that are not a chapter, dead links or links to a page outside of the book; files that cannot be copied.
 pub fn stage(root: &Path, place: &Path) -> Result<(), Vec<String>> {
     let read = |path: &Path| fs::read_to_string(root.join(path)).map_err(|error| vec![format!("{path:?}: {error}")]);
     let summary = read(Path::new(SUMMARY))?;
@@ -77,7 +77,7 @@ pub fn stage(root: &Path, place: &Path) -> Result<(), Vec<String>> {
     for file in files {
         let mut bytes = fs::read(root.join(&file)).map_err(|error| vec![format!("{}: {error}", file.display())])?;
         if pages.contains(&file) {
-            // mdBook makes of it the book's first page, and does not follow its name in links that have a heading.
+            // mdBook makes it the book's first page, but does not rename it in links with a heading.
             bytes = read(&file)?.replace("/README.md", "/index.html").into_bytes();
         }
         put(&Path::new("src").join(&file), &bytes)?;
@@ -86,7 +86,7 @@ pub fn stage(root: &Path, place: &Path) -> Result<(), Vec<String>> {
     put(Path::new("book.toml"), read(Path::new("docs/book.toml"))?.as_bytes())
 }
 
-/// The summary with its links as they are from the root, where mdBook wants it.
+/// The summary with its links relative to the root, as mdBook requires.
 fn from_root(summary: &str) -> String {
     summary.replace("](", "](docs/").replace("](docs/../", "](")
 }
@@ -94,11 +94,11 @@ fn from_root(summary: &str) -> String {
 /// A link of a page to a file of the repository.
 struct Link {
     written: String,
-    /// From the root; `None` where it leads out of it.
+    /// Relative to the root; `None` if it leads outside.
     path: Option<PathBuf>,
 }
 
-/// The links and images of a page that have no scheme and lead to another file.
+/// The links and images of a page without a scheme that lead to another file.
 fn links(page: &Path, text: &str) -> Vec<Link> {
     let written = Parser::new(text).filter_map(|event| match event {
         Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => Some(dest_url.into_string()),
@@ -140,11 +140,11 @@ fn pages_of(root: &Path, below: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Links of what was built that lead to no file, or to no such place in one.
+/// Links of the built pages to a missing file or anchor.
 fn dead_links(html: &Path) -> std::io::Result<Vec<String>> {
     let mut dead = Vec::new();
     for page in built(html, Path::new(""))? {
-        // What it has of all pages together is printed, not followed.
+        // These pages repeat all others, and are for printing.
         if matches!(page.to_str(), Some("print.html" | "toc.html" | "404.html")) {
             continue;
         }

@@ -1,5 +1,5 @@
-//! The project's own chores: `cargo run -p xtask -- tidy`, `-- new`, `-- bench`, `-- simulate`, `-- aa`,
-//! `-- experiments`, `-- package`, `-- book`.
+//! The project's tools: `cargo run -p xtask -- tidy`, `-- new`, `-- bench`, `-- simulate`, `-- aa`, `-- experiments`,
+//! `-- package`, `-- book`.
 
 mod aa;
 mod bench;
@@ -105,7 +105,7 @@ fn bench(named: &[&str], write: bool) -> ExitCode {
     ended("bench", bench::bench(root(), named, write))
 }
 
-/// Whether the goals were met, as an exit code.
+/// The exit code for whether the goals were met.
 fn ended(what: &str, result: Result<bool, bench::Failure>) -> ExitCode {
     match result {
         Ok(true) => ExitCode::SUCCESS,

@@ -1,9 +1,8 @@
-//! `xtask memory-needs`: what each build of an engine needs beside its cache.
+//! `xtask memory-needs`: the memory that each build of an engine needs besides its cache.
 //!
-//! Five runs in a roomy memory group tell what its processes hold, and how that
-//! grows with the cache, the data, the loaders and the clients. Then groups of one size
-//! after the other tell how small it may be. The table is compiled into the
-//! engines, which refuse a limit that is smaller.
+//! Five runs in a large memory group show the memory of its processes, and its growth with the cache, the data, the
+//! loaders and the clients. Then groups of decreasing size show the smallest possible one. The table is compiled into
+//! the engines, which refuse a smaller limit.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use serde_json::Value;
 
 /// The table.
 const TABLE: &str = "engines/memory-needs.txt";
-/// What a build is.
+/// A build to measure.
 #[derive(Clone, Copy)]
 struct Build {
     /// Its name in the table.
@@ -22,11 +21,11 @@ struct Build {
     engine: &'static str,
     /// The server, if it is one.
     server: Option<&'static str>,
-    /// What it runs.
+    /// The workload.
     work: Work,
 }
 
-/// What a build runs: both of the same bytes of data.
+/// The workload of a build; both have the same number of bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
     LinkBench,
@@ -60,17 +59,17 @@ const BUILDS: [Build; 14] = [
 ];
 /// A group in which nothing is short, MiB.
 const ROOMY: f64 = 3072.0;
-/// The smallest group that an experiment may ask for, MiB.
+/// The smallest group that an experiment may request, MiB.
 const LEAST: f64 = 16.0;
 /// Groups tried between one that was too small and one that was not.
 const STEPS: usize = 4;
-/// A group is large enough when load and operations reach this share of the roomy group's speed.
+/// A group is large enough if load and operations reach this share of the large group's speed.
 const SANE: f64 = 0.5;
 /// LinkBench's data of 50,000 and of 200,000 ids, MiB: the condition `data, logical`.
 const DATA: [f64; 2] = [39.3, 169.7];
-/// Bytes of a record of YCSB as it is by default: ten fields and a key.
+/// Bytes of YCSB's default record: ten fields and a key.
 const RECORD: f64 = 1023.0;
-/// Growth for each byte more that is not what filled up by chance.
+/// Growth per additional byte; less is taken for chance.
 const SEEN: f64 = 0.1;
 
 const HEAD: &str = "\
@@ -93,7 +92,7 @@ const HEAD: &str = "\
 # clients | group | below
 ";
 
-/// How much data: of [`DATA`] the first or the second.
+/// The amount of data: the first or the second of [`DATA`].
 #[derive(Clone, Copy)]
 enum Data {
     Small,
@@ -108,7 +107,7 @@ impl Work {
         }
     }
 
-    /// The setting that makes so much data.
+    /// The setting for this amount of data.
     fn size(self, data: Data) -> String {
         match (self, data) {
             (Work::LinkBench, Data::Small) => "maxid1=50000".to_owned(),
@@ -118,7 +117,7 @@ impl Work {
     }
 }
 
-/// What a run is given.
+/// The parameters of a run.
 #[derive(Clone, Copy)]
 struct Shape {
     data: Data,
@@ -128,7 +127,7 @@ struct Shape {
     clients: u32,
 }
 
-/// What a run came to.
+/// The results of a run.
 struct Outcome {
     version: String,
     processes: f64,
@@ -138,7 +137,7 @@ struct Outcome {
     failure: Option<String>,
 }
 
-/// What was measured of a build, MiB.
+/// The measurements of a build, in MiB.
 struct Measured {
     name: String,
     version: String,
@@ -169,19 +168,19 @@ impl Measured {
         })
     }
 
-    /// The line of the table: what follows from it first, which is what the engines read.
+    /// The line of the table: first the derived figures, which the engines read.
     fn line(&self) -> String {
         let Self { name, version, group, below, .. } = self;
-        // What follows is to follow from the figures that are shown: `--fit` has no others.
+        // The derived figures must follow from the rounded ones that the table shows, because `--fit` has only those.
         let [processes, cache, data, loaders, clients] =
             [self.processes, self.cache, self.data, self.loaders, self.clients].map(f64::round);
         let growth = |more: f64, over: f64| ((more - processes) / over).max(0.0);
-        // One that keeps nothing of its own has no use for the setting; a cache that did not fill up still may.
+        // An engine without its own cache does not need the setting, but a cache that was not full may still grow.
         let per_cache = match growth(cache, 32.0) {
             none if none < SEEN => 0.0,
             some => some.max(1.0),
         };
-        // Less is what filled up that was not full with the smaller data.
+        // A smaller growth comes from buffers that were not full with the smaller data.
         let per_data = Some(growth(data, DATA[1] - DATA[0])).filter(|growth| *growth >= SEEN).unwrap_or_default();
         let (per_loader, per_client) = (growth(loaders, 7.0), growth(clients, 63.0));
         let base = group - 16.0 * per_cache - (4.0 * per_loader).max(16.0 * per_client);
@@ -193,18 +192,18 @@ impl Measured {
     }
 }
 
-/// Measures the named builds, or all whose library is here, and writes the table; with `--fit`
-/// alone, only what follows from what was measured.
+/// Measures the named builds, or all whose library is available, and writes the table. With `--fit` alone, it only
+/// derives figures from stored measurements.
 ///
 /// # Errors
-/// A build that does not run in a roomy group, or a table that cannot be written.
+/// A build that does not run in a large group, or a table that cannot be written.
 pub fn measure(root: &Path, named: &[&str]) -> Result<(), Box<dyn Error>> {
     unknown(named)?;
     let path = root.join(TABLE);
     let known = std::fs::read_to_string(&path).unwrap_or_default();
     let mut all: Vec<Measured> = known.lines().filter(|line| !line.starts_with('#')).filter_map(Measured::of).collect();
     let wanted = |name: &str| named.is_empty() || named.contains(&name);
-    // What is named is to be here.
+    // Named builds must be available.
     let here = if named.is_empty() { engines()? } else { Value::Null };
     for build in BUILDS.into_iter().filter(|build| wanted(build.name)) {
         if let Some(why) = missing(&here, build) {
@@ -220,20 +219,20 @@ pub fn measure(root: &Path, named: &[&str]) -> Result<(), Box<dyn Error>> {
     write(&path, &mut all)
 }
 
-/// What the program says of its engines.
+/// The program's list of engines.
 fn engines() -> Result<Value, Box<dyn Error>> {
     let output = rumba()?.args(["engines", "--json"]).output()?;
     serde_json::from_slice(&output.stdout).map_err(|error| format!("rumba engines: {error}").into())
 }
 
-/// What a build in the process lacks, and what to do, as the program says it.
+/// The missing library of an embedded build, and the remedy, as the program reports them.
 fn missing(engines: &Value, build: Build) -> Option<String> {
     let engine = engines.as_array()?.iter().find(|engine| engine["name"] == build.engine)?;
     let missing = engine["missing"].as_object().filter(|_| build.server.is_none())?;
     Some(format!("{}; {}", missing.get("what")?.as_str()?, missing.get("install")?.as_str()?))
 }
 
-/// A name that no build has would measure nothing and say nothing.
+/// Refuses an unknown build's name, which would measure nothing silently.
 fn unknown(named: &[&str]) -> Result<(), String> {
     let is_known = |name: &str| name == "--fit" || BUILDS.iter().any(|build| build.name == name);
     let Some(name) = named.iter().find(|name| !is_known(name)) else { return Ok(()) };
@@ -347,7 +346,7 @@ fn run(build: Build, shape: Shape) -> Result<Outcome, Box<dyn Error>> {
     })
 }
 
-/// `137.7 MiB`, as conditions have it.
+/// `137.7 MiB`, in the form of the conditions.
 fn mebibytes(text: &str) -> Option<f64> {
     let (number, unit) = text.split_once(' ')?;
     let factor = match unit {
@@ -359,7 +358,7 @@ fn mebibytes(text: &str) -> Option<f64> {
     Some(number.parse::<f64>().ok()? * factor)
 }
 
-/// The program, built beside this one.
+/// The program, built next to this one.
 fn rumba() -> Result<Command, Box<dyn Error>> {
     let beside: PathBuf = std::env::current_exe()?.with_file_name("rumba");
     if !beside.exists() {
@@ -379,7 +378,7 @@ mod tests {
     fn every_available_persistent_engine_has_a_build() {
         let is_built = |engine: &str| BUILDS.iter().any(|build| build.engine == engine);
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        // Of these crates the one keeps nothing, and of the other SecantusDB alone can be had: its figures are not MongoDB's.
+        // `null` keeps no data. For `mongodb` only SecantusDB may be available, whose figures are not MongoDB's.
         let without = ["null", "mongodb"];
         for entry in std::fs::read_dir(root.join("engines")).unwrap() {
             let entry = entry.unwrap();
@@ -398,7 +397,7 @@ mod tests {
         let why = "there is no libtree.so; export RUMBA_TREE=/path/to/libtree.so";
         assert_eq!(missing(&engines, embedded("tree")).as_deref(), Some(why));
         assert_eq!(missing(&engines, embedded("log")), None);
-        // Of servers one may be here and another not: the run says it.
+        // One server release may be available and another not; the run reports it.
         assert_eq!(missing(&engines, served("tree/server-1", "tree", "server@1")), None);
         assert_eq!(missing(&Value::Null, embedded("tree")), None, "nobody asked, because it was named");
     }
@@ -425,7 +424,7 @@ mod tests {
             said.starts_with("there is no build postgresql-15; ") && said.contains("postgresql/postgresql-15"),
             "{said}"
         );
-        // One that was measured goes to its place among the others.
+        // A newly measured build is sorted in among the others.
         let is_new = |line: &&String| line.starts_with("postgresql/postgresql-15");
         let mut all: Vec<Measured> = lines(table).iter().filter_map(|line| Measured::of(line)).collect();
         all.retain(|known| known.name != "postgresql/postgresql-15");

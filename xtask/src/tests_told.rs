@@ -1,16 +1,16 @@
-//! What the runners of all tests told, in one line, and whether a test was
-//! skipped that this machine ought to run.
+//! Summarises the results of all test runners in one line, and reports tests that were skipped although this machine
+//! must run them.
 
 use std::fmt;
 
-/// The machine, as far as it decides which tests must run.
+/// The facts about the machine that decide which tests must run.
 #[derive(Clone, Debug, Default)]
 pub struct Machine {
     /// Whether a skipped test is a failure: `CI` or `RUMBA_TESTS_MUST_RUN` is set.
     pub is_strict: bool,
-    /// Whether it is what `scripts/setup` prepares for every test: Debian 12, and root.
+    /// Whether `scripts/setup` prepares it for every test: Debian 12, as root.
     pub is_complete: bool,
-    /// Needs that it is known to lack, from `RUMBA_TESTS_MAY_LACK`.
+    /// Needs that it lacks by declaration, from `RUMBA_TESTS_MAY_LACK`.
     pub may_lack: Vec<String>,
 }
 
@@ -30,13 +30,13 @@ impl Machine {
     }
 }
 
-/// The sum of what was told.
+/// The sum of all results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     passed: u64,
     failed: u64,
     ignored: u64,
-    /// The tests that lack something: which, and what.
+    /// The skipped tests, with the need that each lacks.
     skipped: Vec<String>,
     /// Those among them that had to run here.
     wrongly: Vec<String>,
@@ -44,7 +44,8 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// Of a log of `cargo test`, with what the page's tests told behind it in TAP, which ended well or did not: a runner that dies prints no result.
+    /// Sums the log of `cargo test`, followed by the page tests' results in TAP. `ended_well` is the runners' exit
+    /// status, because a runner that dies prints no result.
     pub fn of(log: &str, ended_well: bool, machine: &Machine) -> Self {
         let mut sum = Self { ended_well, ..Self::default() };
         for line in log.lines() {
@@ -89,11 +90,11 @@ fn before(line: &str, word: &str) -> u64 {
     0
 }
 
-/// How a need is told that is `rumba_testkit::Need::Brought`: whoever wants such a thing brings it, and nobody has to.
+/// The prefix of a need that is `rumba_testkit::Need::Brought`: a user may provide it, but no machine must have it.
 const BROUGHT: &str = "Brought(";
 
-/// What else no machine need have: a server that is not released yet, which leaves its archive when the next candidate
-/// comes, and one from an index that may be out of reach.
+/// Other needs that no machine must have. One is a server that is not released yet, whose archive disappears with the
+/// next candidate. The other comes from an index that may be unreachable.
 const EXCUSED: [&str; 2] = ["Server(\"postgresql@19\")", "SecantusDb"];
 
 fn is_excused(told: &str, may_lack: &[String]) -> bool {
@@ -176,7 +177,7 @@ mod tests {
         assert!(Sum::of(candidate, true, &ci()).is_ok(), "candidates come and go");
     }
 
-    /// By what it is, as the runner tells it, and not by its name.
+    /// The need excuses a skipped test, not the test's name.
     #[test]
     fn what_somebody_has_to_bring_is_excused_whatever_it_is() {
         for variable in ["RUMBA_TEST_NO_LIBRARY", "RUMBA_TEST_NO_SCRIPTS"] {
@@ -185,7 +186,7 @@ mod tests {
             let sum = Sum::of(&log, true, &ci());
             assert!(sum.is_ok() && sum.skipped.len() == 1, "nobody has to bring it: {sum}");
         }
-        // It is the need that excuses, not what is said of it.
+        // Only the need itself excuses a test, not the text of its reason.
         let other = "skipped: rumba a::b needs Tmpfs: Brought(\"RUMBA_TEST_NO_LIBRARY\") says so\n";
         assert!(!Sum::of(other, true, &ci()).is_ok());
     }
@@ -196,7 +197,8 @@ mod tests {
             # skipped 0\n";
         let sum = Sum::of(&format!("{LOG}{ran}"), true, &Machine::default());
         assert!(sum.to_string().ends_with("\nFAILED: 6 passed, 1 failed, 2 skipped"), "{sum}");
-        // Either way of being skipped: without a browser make names them, without a page they do so themselves.
+        // Both ways of being skipped: without a browser make reports them, and without a page they report it
+        // themselves.
         let named = "skipped: page: it draws needs Browser: make web says how to get it\n";
         let by_itself = "ok 1 - it draws # SKIP no page: RUMBA_PAGE=FILE\n# pass 0\n# fail 0\n# skipped 1\n";
         for skipped in [named, by_itself] {
@@ -221,7 +223,7 @@ mod tests {
         assert_eq!(sum.to_string(), "FAILED: 1 passed, 0 failed, 0 skipped");
     }
 
-    /// A directory in which `scripts/steps` finds targets of which some fail.
+    /// A directory in which `scripts/steps` finds targets, some of which fail.
     fn steps(targets: &[&str]) -> (bool, String) {
         let place = tempfile::tempdir().expect("a directory");
         let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root").join("scripts/steps");

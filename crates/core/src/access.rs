@@ -1,17 +1,17 @@
-//! How a person comes to a server that rumba runs.
+//! Access to a server that rumba runs.
 
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a person comes to a server that rumba runs, with a client of the server's own.
+/// How a person connects to a server that rumba runs, with the server's own client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Access {
-    /// What the client is to find in its environment: by it, some are told where a password is.
+    /// Environment variables for the client. Some clients read the location of a password from them.
     pub environment: Vec<(String, String)>,
-    /// The client's program and its arguments; no password is among them.
+    /// The client's program and its arguments, without a password.
     pub command: Vec<String>,
-    /// The file with the password, which its owner alone may read; `None` where the system vouches for who comes.
+    /// The password file, which only its owner may read; `None` if the system authenticates the user.
     pub password_file: Option<PathBuf>,
 }

@@ -1,5 +1,5 @@
-//! What a database promises of transactions, put to the test: that each is whole, that they stand apart, and that what
-//! was acknowledged stays when the database dies without warning.
+//! Tests of a database's transaction guarantees: atomicity, isolation, and durability of acknowledged transactions
+//! after a kill.
 
 use std::collections::BTreeMap;
 
@@ -11,93 +11,93 @@ use crate::engine::Session;
 use crate::error::EngineError;
 use crate::worker::{Client, ClientAddress};
 
-/// Makes sessions of one instance; each must be used on the thread that asked for it.
+/// Opens sessions of one instance; use each session only on the thread that opened it.
 pub type Sessions<'a> = &'a (dyn Fn() -> Result<Session, EngineError> + Sync);
 
-/// How a promise was kept.
+/// The result of testing a guarantee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// As it is worded, in every case that was tried.
+    /// Kept as specified, in every case tested.
     Kept,
-    /// Not in full: the engine allows this anomaly at the isolation that it ran with, and it is named.
+    /// Not fully: the engine allows this anomaly at the isolation level in force, and rumba names it.
     Anomaly,
-    /// It was not, and no isolation allows that.
+    /// Violated, which no isolation level allows.
     Broken,
 }
 
-/// What transactions are promised in one respect, such as that a read is never of an uncommitted row, and what the
-/// engine did.
+/// One transaction guarantee, such as that a read never returns an uncommitted row, and how the engine behaved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Promise {
-    /// What it says, with the clause of a specification where there is one.
+    /// The guarantee, with the clause of the specification if there is one.
     pub name: String,
-    /// What a table calls it: `i1`.
+    /// The short name in tables: `i1`.
     pub short: String,
-    /// Whether it was kept; an anomaly that the isolation in force allows is no breach.
+    /// Whether it was kept; an anomaly that the isolation in force allows is not a violation.
     pub outcome: Outcome,
-    /// What the anomaly is called, or, of a promise that was kept, how: `waited`. One word, for a table.
+    /// One word for a table: the name of the anomaly, or how the engine kept the guarantee, for example `waited`.
     pub how: String,
-    /// What the clients of the test saw, in a sentence: the rows, and in which order they were written and read.
+    /// One sentence with the rows that the test's clients saw and the order in which they were written and read.
     pub seen: String,
 }
 
-/// What became of acknowledged transactions when the database was killed.
+/// How many acknowledged transactions survived the kill of the database.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recovery {
     /// Transactions that wrote and were acknowledged between the opening of the database and its end.
     pub acknowledged: u64,
-    /// How many of them were not there afterwards.
+    /// How many of them were missing afterwards.
     pub lost: u64,
     /// The first few that were lost, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
-    /// What of the proof of the data does not hold any more, in words. Only with a durability that lets a kill damage the
-    /// data; with any other such a check is among the phase's, and fails the trial.
+    /// The checks that fail after the kill, in words. Filled only for a durability level that allows damage by a kill.
+    /// At any other level such a check is one of the phase's checks and fails the trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<String>,
     /// Seconds that the database took to open again.
     pub open_s: f64,
 }
 
-/// What a transaction should have left, in the workload's own terms.
+/// The rows that a transaction should have left, in the workload's own encoding.
 pub type Entry = [u32; 14];
 
-/// One line of a client's journal; a client has one transaction at a time. A kind is a number of the workload's own, below
-/// 65,536.
+/// One entry of a client's journal; a client has one transaction at a time. A kind is a number below 65,536 that the
+/// workload defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// A transaction of a kind begins, and will leave this, as far as it is known beforehand. Until it has ended it is in
-    /// doubt, and for ever where the client begins another.
+    /// A transaction of this kind begins, with its expected result as far as it is known. It is in doubt until it ends,
+    /// and for ever if the client begins another one first.
     Begun(u32, Entry),
-    /// It has ended, and nothing of it is left.
+    /// It was rolled back.
     Undone,
     /// It has ended, and was acknowledged.
     Acknowledged(u32, Entry),
 }
 
-/// Takes down what a client is told, outside of the database and of the process that is about to die.
+/// Records a client's commits outside the database and outside the process that is about to be killed.
 pub trait Journal: Send {
-    /// Takes it down before it returns.
+    /// Writes the note before it returns.
     ///
     /// # Errors
-    /// What keeps it from being written; what follows would prove nothing.
+    /// The note could not be written; later notes would prove nothing.
     fn note(&mut self, note: &Note) -> Result<(), EngineError>;
 }
 
-/// The journals of all clients read back after the kill: what the database must still have, and what it may have.
+/// The journals of all clients, read after the kill: transactions that the database must have, and ones that it may
+/// have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Journaled {
-    /// What was acknowledged, by kind, in order.
+    /// Acknowledged transactions with their kind, in order.
     pub acknowledged: Vec<(u32, Entry)>,
-    /// Of clients, what each had begun last and not ended.
+    /// For each client, the transaction that it began last and that has not ended.
     open: BTreeMap<u32, (u32, Entry)>,
-    /// What was never ended by whoever went on.
+    /// Transactions that never ended although their client began another.
     given_up: Vec<(u32, Entry)>,
 }
 
 impl Journaled {
-    /// Takes over a client's note.
+    /// Applies a client's note.
     pub fn take(&mut self, client: u32, note: Note) {
         match note {
             Note::Begun(kind, entry) => self.given_up.extend(self.open.insert(client, (kind, entry))),
@@ -109,7 +109,7 @@ impl Journaled {
         }
     }
 
-    /// What had been begun, and not ended, by kind.
+    /// Transactions that began and did not end, with their kind.
     pub fn in_doubt(&self) -> impl Iterator<Item = &(u32, Entry)> {
         self.given_up.iter().chain(self.open.values())
     }
@@ -120,31 +120,31 @@ impl Journaled {
     }
 }
 
-/// What was found of a journal's transactions.
+/// The result of looking for a journal's transactions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// How many were looked for.
+    /// The number of transactions searched for.
     pub acknowledged: u64,
-    /// How many of them were not there.
+    /// The number of missing ones.
     pub lost: u64,
     /// The first few of those, in words.
     pub examples: Vec<String>,
-    /// What is proven of the data as it is now: what is half there fails.
+    /// Checks of the current data; partly applied transactions fail them.
     pub checks: Vec<Check>,
 }
 
-/// A workload's proof of what its transactions are promised.
+/// A workload's test of its transaction guarantees.
 pub trait Acid: Send + Sync {
-    /// Atomicity and isolation: transactions that are made to meet. Nobody else is at work.
+    /// Tests atomicity and isolation with transactions that conflict on purpose. No other client may be at work.
     ///
     /// # Errors
-    /// Whatever the engine said; a promise that is not kept is no error.
+    /// Any error from the engine; a violated guarantee is not an error.
     fn isolation(&self, sessions: Sessions<'_>) -> Result<Vec<Promise>, EngineError>;
 
-    /// A client of the operation mix that takes down what it is told.
+    /// A client of the operation mix that records its commits in `journal`.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn journaled(
         &self,
         session: Session,
@@ -153,11 +153,11 @@ pub trait Acid: Send + Sync {
         journal: Box<dyn Journal>,
     ) -> Result<Box<dyn Client>, EngineError>;
 
-    /// Looks for everything that a journal says was acknowledged, and proves the data.
-    /// [`crate::workload::Bound::restore`] has been told what was known of the data before the journal began.
+    /// Looks for every acknowledged transaction in the journal and checks the data. Call
+    /// [`crate::workload::Bound::restore`] first, with the state from before the journal began.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn recovered(&self, sessions: Sessions<'_>, journaled: &Journaled) -> Result<Found, EngineError>;
 }
 

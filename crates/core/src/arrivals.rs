@@ -1,18 +1,18 @@
-//! An open loop whose rate is not the same all the time: steps, ramps, bursts.
+//! An open loop with a variable rate: steps, ramps, bursts.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a rate goes from one point to the next.
+/// How a rate changes from one point to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateShape {
-    /// It stays, and changes at the next point.
+    /// It stays constant until the next point.
     #[default]
     Step,
-    /// It goes there along a straight line.
+    /// It changes along a straight line.
     Ramp,
 }
 
@@ -21,38 +21,38 @@ impl RateShape {
     pub const NAMES: [(&'static str, RateShape); 2] = [("step", RateShape::Step), ("ramp", RateShape::Ramp)];
 }
 
-/// Operations per second over the time since the loops' start. After the last point the rate stays, or all begins anew
-/// where there is a period.
+/// Operations per second as a function of the time since the start of the loops. After the last point the rate stays
+/// constant, or the schedule repeats if it has a period.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Arrivals {
     /// Seconds since the loops' start, ascending from 0, and the rate from there on, operations per second.
     pub points: Vec<(f64, f64)>,
-    /// How the rate goes from one to the next.
+    /// How the rate changes from one point to the next.
     #[serde(default)]
     pub shape: RateShape,
-    /// After so many seconds the first point follows again.
+    /// The period after which the points repeat, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_s: Option<f64>,
 }
 
-/// A stretch between two points.
+/// The interval between two points.
 struct Segment {
     from_s: f64,
     /// Infinite for the last without a period.
     to_s: f64,
-    /// Per second, at its start.
+    /// The rate at its start, per second.
     rate: f64,
-    /// By how much the rate grows each second.
+    /// The growth of the rate per second.
     slope: f64,
 }
 
 impl Segment {
-    /// The arrivals that are expected from `at_s` to `to_s`, both of it.
+    /// The expected arrivals from `at_s` to `to_s`, both inside the interval.
     fn count(&self, at_s: f64, to_s: f64) -> f64 {
         let rate = self.rate + self.slope * (at_s - self.from_s);
         let seconds = to_s - at_s;
         match (rate == 0.0, self.slope == 0.0) {
-            // However long it is.
+            // Zero for any duration.
             (true, true) => 0.0,
             (_, true) => seconds * rate,
             _ => seconds * (rate + 0.5 * self.slope * seconds),
@@ -66,12 +66,12 @@ impl Arrivals {
         self.points.iter().map(|(_, rate)| *rate).find(|rate| *rate > 0.0).unwrap_or_default()
     }
 
-    /// The mean rate over so many seconds from the loops' start.
+    /// The mean rate over this many seconds from the loops' start.
     pub fn mean_rate(&self, seconds: f64) -> f64 {
         self.count(seconds) / seconds
     }
 
-    /// How many arrivals are expected in so many seconds from the loops' start: the integral of the rate.
+    /// The expected number of arrivals in this many seconds from the loops' start: the integral of the rate.
     pub fn count(&self, seconds: f64) -> f64 {
         let of_one = |until_s: f64| -> f64 {
             let begun = self.segments().take_while(|segment| segment.from_s < until_s);
@@ -83,10 +83,10 @@ impl Arrivals {
         }
     }
 
-    /// When so many more arrivals than at `from_s` are expected, seconds since the loops' start: the integral's inverse,
-    /// walked from there, whole periods at a step. `None` if that will never be.
+    /// The time, in seconds since the loops' start, at which this many more arrivals than at `from_s` are expected. It
+    /// is the inverse of the integral, computed from there in steps of whole periods. `None` if it is never reached.
     pub fn after_s(&self, from_s: f64, arrivals: f64) -> Option<f64> {
-        // A rate of zero is passed over even by nothing.
+        // Even zero arrivals must skip an interval with a rate of zero.
         let mut left = arrivals.max(f64::MIN_POSITIVE);
         let (mut base_s, mut at_s) = match self.period_s {
             Some(period_s) => ((from_s / period_s).floor() * period_s, from_s % period_s),
@@ -99,7 +99,7 @@ impl Arrivals {
                 let within = segment.count(start_s, segment.to_s);
                 if left <= within {
                     let rate = segment.rate + segment.slope * (start_s - segment.from_s);
-                    // The root of slope/2 · t² + rate · t = left, in the form that loses no digits.
+                    // The root of slope/2 · t² + rate · t = left, in the numerically stable form.
                     let root = (rate * rate + 2.0 * segment.slope * left).max(0.0).sqrt();
                     return Some(base_s + start_s + 2.0 * left / (rate + root));
                 }
@@ -111,7 +111,7 @@ impl Arrivals {
             if in_period == 0.0 {
                 return None;
             }
-            // Whole periods at once: all before the one in which the last of them comes.
+            // Skips whole periods at once, up to the one with the last arrival.
             let whole = ((left / in_period).ceil() - 1.0).max(0.0);
             left = (left - whole * in_period).max(f64::MIN_POSITIVE);
             base_s += period_s * (1.0 + whole);
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn arrivals_stay_exact_after_many_periods() {
         let bursts = arrivals(&[(0.0, 100.0), (9.0, 2000.0)], RateShape::Step, Some(10.0));
-        // A year of them: 2900 in each, and of the last one 900 and half of the burst.
+        // A year of periods: 2900 in each; the last one has 900 and half of the burst.
         let periods = 3_153_600.0;
         let at_s = bursts.after_s(0.0, 2900.0 * periods + 1900.0).unwrap();
         assert!((at_s - (10.0 * periods + 9.5)).abs() < 1e-6, "{at_s}");

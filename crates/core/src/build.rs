@@ -1,36 +1,36 @@
-//! The build of rumba that made a record: whose figures are compared may be a matter of what measured them.
+//! The build of rumba that made a record, because the tool's version can affect the figures.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many digits of a commit's hash a person is shown: enough to tell it apart in any repository of this size.
+/// Digits of a commit's hash shown to people: enough to be unique in any repository of this size.
 const SHOWN: usize = 12;
 
-/// From which sources a binary of rumba was built.
+/// The sources from which a binary of rumba was built.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Build {
-    /// The commit's whole hash; `null` where it is not known.
+    /// The commit's full hash; `null` if it is not known.
     pub commit: Option<String>,
     /// When the commit was made, RFC 3339 in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub committed: Option<String>,
-    /// Whether what was compiled was not what the commit holds.
+    /// Whether the compiled source differed from the commit.
     #[serde(default)]
     pub dirty: bool,
-    /// Why the commit is not known.
+    /// The reason why the commit is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
 }
 
 impl Build {
-    /// One whose commit is not known, with the reason.
+    /// A build with an unknown commit, with the reason.
     pub fn unknown(reason: impl Into<String>) -> Self {
         Self { unknown: Some(reason.into()), ..Self::default() }
     }
 
-    /// The commit as short as it still tells it apart: `ba375a52f1c3-dirty`; none where it is not known.
+    /// The abbreviated commit: `ba375a52f1c3-dirty`; `None` if it is not known.
     pub fn short(&self) -> Option<String> {
         let commit = self.commit.as_deref()?;
         let dirty = if self.dirty { "-dirty" } else { "" };

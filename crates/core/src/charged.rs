@@ -1,14 +1,13 @@
-//! The metrics that span phases: what rows and operations cost with the deferred work charged.
+//! Metrics over several phases: the cost of rows and operations, including deferred work.
 
 use crate::metric::{Better, Class, MetricInfo};
 
-/// Metrics over several phases that charge work put off to what caused it.
+/// Metrics over several phases that include deferred work.
 ///
-/// `…_with_settle`, of the load: what load and settle spent, divided by the rows
-/// (or logical bytes) loaded. `…_with_drain`, of the loops: what warmup, loops
-/// and drain spent, divided by the operations of warmup and loops, because the
-/// warmup put work off too. `wkb_per_op_deferred` is not measured: it is the engine's estimate
-/// ([`crate::engine::DEFERRED_BYTES`]).
+/// - `…_with_settle`, for the load: resources spent in load and settle, divided by the rows (or logical bytes) loaded.
+/// - `…_with_drain`, for the loops: resources spent in warmup, loops and drain, divided by the operations of warmup and
+///   loops, because the warmup also defers work.
+/// - `wkb_per_op_deferred` is not measured: it is the engine's estimate ([`crate::engine::DEFERRED_BYTES`]).
 pub const CHARGED: &[MetricInfo] = &[
     MetricInfo {
         name: "wkb_per_row_with_settle",

@@ -1,9 +1,9 @@
-//! What looking over the data came to.
+//! Results of checking the data.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many of what is wrong are told in words.
+/// The most faults that a check describes in words.
 pub const EXAMPLES: usize = 5;
 
 /// One proven (or disproven) property of the data.
@@ -11,28 +11,28 @@ pub const EXAMPLES: usize = 5;
 pub struct Check {
     /// The property: `every count equals its visible links`.
     pub name: String,
-    /// How many things were looked at.
+    /// The number of items checked.
     pub examined: u64,
-    /// How many of them broke the property.
+    /// The number of items that broke the property.
     pub wrong: u64,
     /// The first few that did, in words.
     pub examples: Vec<String>,
 }
 
 impl Check {
-    /// A property of which nothing has been looked at yet.
+    /// A property without any checked item yet.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), examined: 0, wrong: 0, examples: Vec::new() }
     }
 
-    /// One more thing broke the property, and this is how.
+    /// Counts one more fault, with its description.
     pub fn fail(&mut self, words: impl FnOnce() -> String) {
         self.wrong += 1;
         keep_example(&mut self.examples, words);
     }
 }
 
-/// Puts one more of what is wrong in words, if it is among the first few.
+/// Adds a description of a fault, if it is among the first few.
 pub fn keep_example(examples: &mut Vec<String>, words: impl FnOnce() -> String) {
     if examples.len() < EXAMPLES {
         examples.push(words());

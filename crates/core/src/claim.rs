@@ -1,4 +1,4 @@
-//! Claims: inequalities over records that an experiment asserts, and what came of them.
+//! Claims: inequalities over records that an experiment asserts, and their verdicts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,18 +11,18 @@ use crate::starts::Scope;
 pub struct Claim {
     /// The finding as a sentence.
     pub text: String,
-    /// Where it was published.
+    /// The publication.
     pub source: Option<String>,
     /// The inequality: `wkb_per_op("innodb") >= 4 * wkb_per_op("myrocks")`.
     pub holds: String,
-    /// What is shown beside the published figure: `wkb_per_op("innodb") / wkb_per_op("myrocks")`.
+    /// The expression shown with the published figure: `wkb_per_op("innodb") / wkb_per_op("myrocks")`.
     pub measure: Option<String>,
-    /// What `measure` came to where it was published, in its unit; shown beside the measured one, and no part of the
+    /// The published value of `measure`, in its unit. Shown with the measured value; it has no influence on the
     /// verdict.
     pub published: Option<f64>,
 }
 
-/// What the repeats say of a claim's inequality, by an exact test at 5%.
+/// The verdict on a claim's inequality, by an exact test at 5%.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -30,20 +30,21 @@ pub enum Verdict {
     Holds,
     /// It does not: an exact test rejects that it does.
     Fails,
-    /// The repeats cannot tell, a figure is absent, or a repeat's data failed its verification or did not come through it.
+    /// The repeats do not decide, a figure is absent, or a repeat's data failed its verification or the verification
+    /// did not end.
     Undecided,
-    /// There is one repeat: `seen` says what it showed.
+    /// A single repeat: `seen` reports its result.
     SeenOnce,
     /// It compares an engine with itself: same build, same effective settings. `reason` names both.
     Void,
-    /// As `Holds`, over starts of one load: how another load would come out is not known.
+    /// As `Holds`, over starts of one load, so that the verdict may not hold for another load.
     TrueForThisLoad,
     /// As `Fails`, over starts of one load.
     FalseForThisLoad,
 }
 
 impl Verdict {
-    /// What is left of it where it holds for no more than this.
+    /// The verdict limited to this scope.
     pub fn within(self, scope: Scope) -> Self {
         match (scope, self) {
             (Scope::ThisLoad, Verdict::Holds) => Verdict::TrueForThisLoad,
@@ -53,26 +54,26 @@ impl Verdict {
     }
 }
 
-/// A claim with its verdict and what it rests on; made when results are read, never stored.
+/// A claim with its verdict and the reasons; computed when results are read, never stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judgement {
     /// As the experiment states it.
     #[serde(flatten)]
     pub claim: Claim,
-    /// What the test says; of one repeat there is none, and `seen` stands alone.
+    /// The result of the test. With one repeat there is no test, and only `seen` is set.
     pub verdict: Verdict,
-    /// Why, in words: the sides of the inequality, or what is absent.
+    /// The reason in words: the sides of the inequality, or the absent part.
     pub reason: String,
-    /// Whether the inequality is true of the medians, whatever the noise; `None` when a figure is absent.
+    /// Whether the inequality holds for the medians, regardless of noise; `None` when a figure is absent.
     #[serde(default)]
     pub seen: Option<bool>,
     /// The test that decided, in words: `permutation and Welch tests, 4 and 4 repeats`.
     #[serde(default)]
     pub test: Option<String>,
-    /// How many more repeats would probably decide it, at the noise seen.
+    /// How many more repeats would probably decide it, at the observed noise.
     #[serde(default)]
     pub more_repeats: Option<u32>,
-    /// What `measure` comes to; without one, the inequality's left side over its right.
+    /// The value of `measure`; without one, the inequality's left side divided by its right side.
     pub measured: Metric,
     /// The two-sided 90% interval of `measured`, by inversion of the exact test:
     /// each end errs in at most 5%, as the verdict does. `None` with too few repeats.

@@ -1,5 +1,5 @@
-//! The common settings that decide how engines compare, cache and durability, and how an engine comes to have another
-//! value of them than its experiment says for all.
+//! The common settings that decide how engines compare (cache and durability), and how an engine's own settings
+//! override them.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::setting::{SettingError, Settings};
 
-/// What a commit promises, the weakest level first.
+/// Durability of a commit, the weakest level first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Durability {
     /// No log: a crash of the process may lose or damage data.
     None,
-    /// Logged in the memory of the process, and written to the log's file in the background within about a second: a
-    /// crash of the process may lose the last commits, and damages nothing.
+    /// Logged in the memory of the process, and written to the log's file in the background within about a second. A
+    /// crash of the process may lose the last commits, but damages nothing.
     Buffered,
     /// Written to the kernel at commit, not synced: a crash of the process loses nothing, a crash of the host may.
     #[default]
@@ -48,8 +48,8 @@ impl Durability {
         self >= Durability::NoSync
     }
 
-    /// Refuses the level `buffered` for an engine that has no buffer of commits: `why` completes "there is no
-    /// `buffered`: ".
+    /// Refuses the level `buffered` for an engine without a buffer of commits: `why` completes "there is no `buffered`:
+    /// ".
     ///
     /// # Errors
     /// The level is `buffered`.
@@ -66,56 +66,56 @@ impl Durability {
     }
 }
 
-/// A setting of an engine's own that is in force in the place of a common one.
+/// An engine's own setting that overrides a common one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Own_{T}")]
 pub struct Own<T> {
-    /// Its name as the experiment writes it: `innodb_buffer_pool_size`.
+    /// Its name as written in the experiment: `innodb_buffer_pool_size`.
     pub setting: String,
-    /// What it asks for in the terms of the common setting; absent where it comes to nothing in these.
+    /// The equivalent value of the common setting; absent where there is no equivalent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<T>,
 }
 
 impl<T> Own<T> {
-    /// A setting of this name that asks for this.
+    /// An engine setting with this name and this equivalent value.
     pub fn new(setting: impl Into<String>, value: Option<T>) -> Self {
         Self { setting: setting.into(), value }
     }
 }
 
-/// The common settings in whose place settings of an engine's own are in force.
+/// The common settings that an engine's own settings override.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Overruled {
-    /// In the place of `cache`, in bytes.
+    /// Overrides `cache`, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Own<u64>>,
-    /// In the place of `durability`.
+    /// Overrides `durability`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub durability: Option<Own<Durability>>,
 }
 
 impl Overruled {
-    /// Whether none is.
+    /// Whether there is no override.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// A common setting as an engine is given it.
+/// A common setting in its effective form.
 #[derive(Clone, Debug)]
 pub struct Given<T> {
-    /// Its value; `None` where nobody knows it, and where a setting of the engine's own has none in the same terms.
+    /// Its value; `None` if it is unknown, or if the engine's own setting has no equivalent in the common setting.
     pub value: Option<T>,
-    /// The same in words, by which engines are compared: `64.0 MiB`, `cache_size = -2000`, `not known`.
+    /// The same in words, which is used to compare engines: `64.0 MiB`, `cache_size = -2000`, `not known`.
     pub told: String,
-    /// The setting of the engine's own that says so, where one does.
+    /// The engine's own setting that defines it, if any.
     pub by: Option<String>,
 }
 
 impl<T: Copy> Given<T> {
-    /// What `own`, one of these settings, asks for; where there is none such what the experiment says for all, which is
-    /// `None` of an engine that is not told it.
+    /// The effective setting: `own`, which names one of `settings`, or else the experiment's common value. Pass `None`
+    /// for `all` if the engine does not receive the common value.
     pub fn of(own: Option<&Own<T>>, all: Option<T>, settings: &Settings, show: impl Fn(T) -> String) -> Self {
         let (value, by) = (own.map_or(all, |own| own.value), own.map(|own| own.setting.clone()));
         let told = match (value, &by) {
@@ -131,20 +131,20 @@ impl<T: Copy> Given<T> {
 }
 
 impl<T> Given<T> {
-    /// Whether anybody has said it, in whichever terms.
+    /// Whether the value is known, as a common setting or as the engine's own.
     pub fn is_known(&self) -> bool {
         self.value.is_some() || self.by.is_some()
     }
 }
 
-/// Two are equal where the same is in force, whichever setting says so.
+/// Equal if the same value is in force, even if different settings define it.
 impl<T: PartialEq> PartialEq for Given<T> {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value && self.told == other.told
     }
 }
 
-/// With the setting that says so, where it is one of the engine's own: `1.00 GiB (innodb_buffer_pool_size)`.
+/// With the engine's own setting that defines it, if any: `1.00 GiB (innodb_buffer_pool_size)`.
 impl<T> fmt::Display for Given<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.by {

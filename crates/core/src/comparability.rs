@@ -1,5 +1,5 @@
-//! Whether the figures of two engines may be set against each other: the one place that decides it. Warnings, verdicts,
-//! tables, pages and JSON ask here.
+//! Decides whether the figures of two engines may be compared. Warnings, verdicts, tables, pages and JSON all use this
+//! module.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,13 +13,14 @@ use crate::record::Record;
 use crate::units::show_bytes;
 use crate::warning;
 
-/// A share of the memory limit: less than this beside the cache is no page cache worth the name, and more of it left
-/// unused is warned of.
+/// A share of the memory limit. If less than this share is left next to the cache, the page cache is negligible. If
+/// more than this share stays unused, rumba warns.
 pub const PAGE_CACHE_SHARE: f64 = 0.3;
-/// A cache of so many times the logical data holds all of it: trees leave room in their pages, and have indexes.
+/// A cache of this multiple of the logical data holds all of it, because trees have free space in their pages, and
+/// indexes.
 pub const HOLDS_DATA: f64 = 2.0;
 
-/// What an engine was given, and how it uses that.
+/// An engine's resources, and how the engine uses them.
 #[derive(Clone, Debug)]
 pub struct Setup {
     memory_bytes: Option<u64>,
@@ -34,7 +35,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Of an engine that works on so many logical bytes, if that is known.
+    /// The setup of an engine with this many logical bytes of data, if that is known.
     pub fn new(config: &EngineConfig, facts: Option<&EngineFacts>, data_bytes: Option<u64>) -> Self {
         let cache = config.given_cache(facts);
         Self {
@@ -50,14 +51,14 @@ impl Setup {
         }
     }
 
-    /// Of a trial.
+    /// The setup of a trial's engine.
     pub fn of_record(record: &Record) -> Self {
         let data_bytes = record.phases.iter().find_map(|phase| phase.metrics.logical_bytes.value());
         let data_bytes = data_bytes.map(|bytes| bytes as u64);
         Self::new(&record.plan.engine, record.plan.facts.as_ref(), data_bytes)
     }
 
-    /// Whether the memory limit is all that its caches follow from.
+    /// Whether its caches follow from the memory limit alone.
     pub fn has_budget(&self) -> bool {
         self.memory_bytes.is_some() && (self.is_derived || !self.has_cache)
     }
@@ -66,7 +67,7 @@ impl Setup {
         if self.has_cache { self.cache.value } else { Some(0) }
     }
 
-    /// Whether it misses its own cache.
+    /// Whether its data exceeds its own cache.
     fn misses_cache(&self) -> bool {
         match (self.cache_bytes(), self.data_bytes) {
             (Some(cache), Some(data)) => (cache as f64) < HOLDS_DATA * data as f64,
@@ -74,7 +75,7 @@ impl Setup {
         }
     }
 
-    /// Whether the page cache has memory beside its own cache.
+    /// Whether the memory limit leaves room for the page cache next to the engine's own cache.
     fn leaves_page_cache(&self) -> bool {
         match (self.cache_bytes(), self.memory_bytes) {
             (Some(cache), Some(memory)) => (cache as f64) < (1.0 - PAGE_CACHE_SHARE) * memory as f64,
@@ -87,21 +88,21 @@ impl Setup {
     }
 }
 
-/// What two engines may differ in that their figures depend on.
+/// A condition that changes results and that may differ between two engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
-    /// The limit of memory.
+    /// The memory limit.
     Memory,
-    /// The limits of storage.
+    /// The storage limits.
     Storage,
     /// The size of the engine's own cache.
     Cache,
-    /// One reads through the page cache, and so has more of the memory than the other, which reads past it.
+    /// One reads through the page cache, and so has more memory than the other, which bypasses it.
     PageCache,
-    /// What a commit promises.
+    /// Durability of a commit.
     Durability,
-    /// What the data is compressed with.
+    /// Compression of the data.
     Compression,
 }
 
@@ -119,14 +120,14 @@ impl Condition {
     }
 }
 
-/// A condition that two engines do not have alike.
+/// A condition that differs between two engines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unequal {
-    /// Which one.
+    /// The condition.
     pub condition: Condition,
-    /// What the one has.
+    /// The first engine's value.
     pub one: String,
-    /// What the other has.
+    /// The second engine's value.
     pub other: String,
 }
 
@@ -141,22 +142,22 @@ impl Unequal {
         format!("{} against {}", self.one, self.other)
     }
 
-    /// Whether it forbids to rank the two in a metric, because one had more of the memory and nobody asked for that.
+    /// Whether it forbids ranking the two in a metric, because one had more of the memory without an explicit request.
     pub fn forbids(&self, metric: &str) -> bool {
         self.condition == Condition::PageCache && !SIZES.contains(&metric)
     }
 
-    /// Whether a verdict in this metric must name it.
+    /// Whether a verdict in this metric must mention it.
     pub fn is_said_of(&self, metric: &str) -> bool {
         let kind = (self.condition == Condition::Compression).then(|| warning::kind("compression-differs")).flatten();
         kind.is_some_and(|kind| kind.undermines.contains(&metric))
     }
 }
 
-/// What of two engines is not alike; what one of both does not say is not claimed.
+/// The conditions that differ between two engines. A condition that one of them does not report is left out.
 ///
-/// Engines under the same limit of memory whose caches were derived from it have an equal budget: neither their caches nor
-/// how they read their files count as unequal.
+/// Engines under the same limit of memory whose caches were derived from it have an equal budget: neither their caches
+/// nor how they read their files count as unequal.
 pub fn unequal(one: &Setup, other: &Setup) -> Vec<Unequal> {
     let mut all = Vec::new();
     let mut add = |condition, one: String, other: String| all.push(Unequal { condition, one, other });
@@ -187,8 +188,8 @@ pub fn unequal(one: &Setup, other: &Setup) -> Vec<Unequal> {
     all
 }
 
-/// Whether one of both reads through the page cache what does not fit into its own, while the other misses its cache and
-/// goes to the device.
+/// Whether one of both reads data that does not fit into its cache through the page cache, while the other reads it
+/// from the device.
 fn has_page_cache_alone(one: &Setup, other: &Setup) -> bool {
     let (direct, through) = match (one.is_direct(), other.is_direct()) {
         (Some(true), Some(false)) => (one, other),
@@ -198,7 +199,8 @@ fn has_page_cache_alone(one: &Setup, other: &Setup) -> bool {
     direct.misses_cache() && through.leaves_page_cache()
 }
 
-/// What forbids to rank two engines in a metric, in words: `files read: past the page cache against through the page cache`.
+/// The condition that forbids ranking two engines in a metric, in words: `files read: past the page cache against
+/// through the page cache`.
 pub fn why_not_ranked(unequal: &[Unequal], metric: &str) -> Option<String> {
     unequal.iter().find(|unequal| unequal.forbids(metric)).map(Unequal::words)
 }
@@ -237,7 +239,7 @@ mod tests {
         there
     }
 
-    /// The same cache was taken for the same memory, of which one engine had six times as much.
+    /// Equal caches were taken for equal memory, although one engine had six times as much.
     #[test]
     fn equal_caches_are_unequal_budgets_if_one_uses_page_cache() {
         let fixed = config(480, 80, false);

@@ -1,7 +1,6 @@
-//! What results come to: figures over repeats, and one run against another.
+//! Comparisons of results: figures over repeats, and one run against another.
 //!
-//! The lab computes these values from records, the report prints them; neither
-//! needs the other. An absent figure carries the reason why there is none.
+//! The lab computes these values from records and the report prints them. An absent figure carries its reason.
 
 use std::collections::BTreeMap;
 
@@ -25,15 +24,14 @@ use crate::starts::{Scope, Starts};
 use crate::workload::{ResponseLimit, Short, engine_in_test};
 use crate::written::WrittenChange;
 
-/// The description of a metric of a phase or of a whole trial; that of its rule for all that
-/// follow one.
+/// The description of a metric of a phase or of a whole trial; for metrics by rule, that of the rule.
 pub fn metric_info(name: &str) -> Option<&'static MetricInfo> {
     let listed = METRICS.iter().chain(CHARGED).find(|info| info.name == name);
     listed.or_else(|| info_by_rule(name))
 }
 
-/// The metrics among figures that are listed nowhere but follow a rule, with their description: what the engine counted,
-/// and what the workload reports.
+/// The metrics among figures that follow a rule instead of being listed, with their description: the engine's counters,
+/// and the workload's rates.
 pub fn metrics_by_rule(figures: &PhaseFigures) -> impl Iterator<Item = (&str, &'static MetricInfo)> {
     let names = figures.metrics.keys().map(String::as_str);
     names.filter_map(|name| Some((name, info_by_rule(name)?)))
@@ -46,20 +44,20 @@ fn info_by_rule(name: &str) -> Option<&'static MetricInfo> {
 /// One type of operation over the repeats.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpFigures {
-    /// What tables call it, of a main operation.
+    /// The short name of a main operation in tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short: Option<Short>,
-    /// What its rate is called, where the workload's specification reports one.
+    /// The name of its rate, if the workload's specification defines one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// How it kept to the time that it may take, where the workload's specification sets one.
+    /// The share of operations within the time limit, if the workload's specification sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<KeptFigures>,
     /// Operations that succeeded.
     pub count: Figure,
     /// Operations given up after their retries.
     pub errors: Figure,
-    /// Rollbacks that were tried again.
+    /// Rollbacks that were retried.
     pub retries: Figure,
     /// Percentiles of the time from the actual start, by name: `p99_ms`.
     pub service: BTreeMap<String, Figure>,
@@ -70,46 +68,46 @@ pub struct OpFigures {
 /// A limit of the response time over the repeats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptFigures {
-    /// What was to be kept: so many percent within so many seconds.
+    /// The required limit: so many percent within so many seconds.
     #[serde(flatten)]
     pub limit: ResponseLimit,
-    /// Of 100 operations, how many succeeded within it: one that was given up did not.
+    /// Percent of operations that succeeded within the limit; an operation that was given up counts as a miss.
     pub within_percent: Figure,
 }
 
 /// The load, or all loops, of an engine over its repeats.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseFigures {
-    /// The trials that the figures come from, by number; those that started from the load of one repeat follow each other.
+    /// The trials behind the figures, by number; those that started from the load of one repeat are adjacent.
     pub trials: Vec<u32>,
-    /// Which repeat each value of a figure is of.
+    /// The repeat of each value of a figure.
     #[serde(default)]
     pub repeats: Vec<u32>,
-    /// How many of the trials each value is the mean of; empty where each value is of one trial.
+    /// The number of trials behind each value, which is their mean; empty if each value is from one trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<u32>,
-    /// By value, the number of the trial that loaded its data.
+    /// For each value, the number of the trial that loaded its data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<u32>,
-    /// What a reader must know about them: a trial that did not end its loops.
+    /// Notes for the reader, for example that a trial did not end its loops.
     pub notes: Vec<String>,
-    /// That no repeat came to its end, so that these are figures of what ended of them: nothing is decided by them.
+    /// Whether no repeat ended, so that these figures come from unfinished ones and support no verdict.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
-    /// By the metric's stable name; of [`CHARGED`] the load has `…_with_settle`, the loops have
-    /// `…_with_drain`, and what the engine's counters make ([`crate::counted`]).
+    /// By the metric's stable name. From [`CHARGED`], the load has `…_with_settle`, and the loops have `…_with_drain`
+    /// and the metrics made from the engine's counters ([`crate::counted`]).
     pub metrics: BTreeMap<String, Figure>,
     /// Per type of operation.
     pub op_types: BTreeMap<String, OpFigures>,
 }
 
 impl PhaseFigures {
-    /// The median of a metric; absent, with the reason, where there is none.
+    /// The median of a metric; absent, with the reason, if there is none.
     pub fn median(&self, metric: &str) -> Metric {
         self.metrics.get(metric).map_or_else(Metric::default, |figure| figure.median.clone())
     }
 
-    /// A trial's own value of a figure; `None` where the figures are not of this trial.
+    /// A trial's own value of a figure; `None` if this trial is not among them.
     pub fn of_trial<'a>(&self, figure: &'a Figure, trial: u32) -> Option<&'a Metric> {
         let place = self.trials.iter().position(|number| *number == trial)?;
         match figure.starts.is_empty() {
@@ -118,7 +116,7 @@ impl PhaseFigures {
         }
     }
 
-    /// The numbers of a figure, one of each load: where several repeats are starts of one load, their mean.
+    /// The numbers of a figure, one for each load; if several repeats are starts of one load, their mean.
     pub fn numbers_of_loads(&self, figure: &Figure) -> Vec<f64> {
         let mut of_loads: Vec<(u32, f64, f64)> = Vec::new();
         for (load, value) in self.loads.iter().zip(&figure.values) {
@@ -131,52 +129,54 @@ impl PhaseFigures {
         of_loads.into_iter().map(|(_, sum, count)| sum / count).collect()
     }
 
-    /// The metrics that counters make by this rule.
+    /// The metrics that this rule makes from counters.
     pub fn counted_by<'a>(&'a self, rule: &'a Counted) -> impl Iterator<Item = &'a str> {
         self.metrics.keys().map(String::as_str).filter(|name| rule.what(name).is_some())
     }
 }
 
-/// One engine with one number of clients: all its repeats.
+/// One engine with one number of clients, with all its repeats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
-    /// The engine's name in the experiment: `rocksdb.zstd`; with the test of a suite behind it: `innodb/point-query`.
+    /// The engine's name in the experiment: `rocksdb.zstd`; followed by the test of a suite: `innodb/point-query`.
     pub engine: String,
-    /// The test of a suite, as it stands behind the engine's name; `None` where the workload is one by itself.
+    /// The test of a suite, as it appears after the engine's name; `None` if the workload is not a suite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<String>,
     /// The engine's registered name: `rocksdb`.
     pub registered: String,
-    /// What the engine is, where its records say it.
+    /// Facts about the engine, if its records have them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<EngineFacts>,
     /// Clients of the operation mix.
     pub clients: u32,
-    /// Why its build decides nothing about rates, times and CPU: it checks assertions.
+    /// The reason why its build supports no verdicts on rates, times and CPU: it checks assertions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assertions: Option<String>,
-    /// Other engines of this run that are this one under another name: same build, effective settings, limits.
+    /// Other engines of this run that are the same under another name: same build, effective settings, limits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub same_as: Vec<SameEngine>,
     /// The load; `None` when no trial ended it.
     pub load: Option<PhaseFigures>,
     /// All loops together; `None` when no trial ended one.
     pub run: Option<PhaseFigures>,
-    /// Properties of the data that a repeat broke; its numbers are then worth nothing.
+    /// Properties of the data that a repeat broke, which makes its numbers void.
     pub broken: Vec<String>,
-    /// Repeats whose data failed its verification, or did not come through it: they are in no figure of this row.
+    /// Repeats whose data failed its verification, or whose verification did not end; excluded from all figures of this
+    /// row.
     #[serde(default)]
     pub unsound: Vec<Unsound>,
-    /// Repeats of which a part did not come to its end: it is in no figure beside those that did.
+    /// Repeats in which a part did not end. Their figures are excluded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
-    /// Repeats whose load or run was suspended: that part of them is in no figure of this row.
+    /// Repeats whose load or run was suspended; that part of them is excluded from all figures of this row.
     #[serde(default)]
     pub suspended: Vec<Suspended>,
-    /// How many loads the repeats of the run started from. With fewer loads than repeats a verdict holds for this load only.
+    /// The number of loads from which the run's repeats started. With fewer loads than repeats, a verdict holds only
+    /// for this load.
     #[serde(default)]
     pub loads: u32,
-    /// The most repeats that the run could have had, if it was to end once every headline is decided; else 0.
+    /// The most repeats that the run could have had, if it ends once every headline is decided; otherwise 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at_most_repeats: u32,
 }
@@ -185,42 +185,42 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Another engine of the run that differs in its name alone.
+/// Another engine of the run that differs only in name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SameEngine {
-    /// Its name in the experiment, with the test of a suite behind it.
+    /// Its name in the experiment, followed by the test of a suite.
     pub engine: String,
-    /// Why a comparison of the two is void, with the settings that were meant to differ.
+    /// The reason why a comparison of the two is void, with the settings that were meant to differ.
     pub reason: String,
 }
 
-/// What became of the proof of a repeat's data.
+/// The outcome of the verification of a repeat's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Proof {
-    /// It found that the data is not consistent, or that a promise is not kept.
+    /// It found inconsistent data, or a violated guarantee.
     #[default]
     Failed,
-    /// It did not come to its end: whether the data is consistent is not known.
+    /// It did not end, so that the data's consistency is unknown.
     CutOff,
 }
 
-/// A repeat whose data failed its verification, or did not come through it.
+/// A repeat whose data failed its verification, or whose verification did not end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unsound {
     /// Its trial's number.
     pub trial: u32,
     /// Which repeat of its engine and clients it is, from 1.
     pub repeat: u32,
-    /// Whether the proof found something or was cut off.
+    /// Whether the verification failed or did not end.
     #[serde(default)]
     pub proof: Proof,
-    /// What is wrong with the data, or what cut the proof off.
+    /// The fault in the data, or what interrupted the verification.
     pub reason: String,
 }
 
 impl Unsound {
-    /// What is said of the repeat: `failed its verification: …`.
+    /// The outcome in words: `failed its verification: …`.
     pub fn words(&self) -> String {
         let verb = match self.proof {
             Proof::Failed => "failed",
@@ -230,16 +230,16 @@ impl Unsound {
     }
 }
 
-/// A repeat whose load or run did not come to its end.
+/// A repeat whose load or run did not end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// Its trial's number.
     pub trial: u32,
     /// Which repeat of its engine and clients it is, from 1.
     pub repeat: u32,
-    /// Which part of it did not.
+    /// The part that did not end.
     pub part: Part,
-    /// What is missing: `1 of 2 loops ended`.
+    /// The missing part: `1 of 2 loops ended`.
     pub reason: String,
 }
 
@@ -250,9 +250,9 @@ pub struct Suspended {
     pub trial: u32,
     /// Which repeat of its engine and clients it is, from 1.
     pub repeat: u32,
-    /// Which part of it is in no figure.
+    /// The excluded part.
     pub part: Part,
-    /// The first phase of that part that was suspended, for how long and why: `loop 1, for 10.0 s: …`.
+    /// The first suspended phase of that part, with the duration and the reason: `loop 1, for 10.0 s: …`.
     pub reason: String,
 }
 
@@ -265,7 +265,7 @@ impl Row {
         }
     }
 
-    /// What the repeats of a part started from: of a load each repeat is itself another.
+    /// The loads behind the repeats of a part. For the load itself, each repeat is a separate load.
     pub fn starts(&self, part: Part) -> Starts {
         let (phase, loads) = match part {
             Part::Load => (&self.load, None),
@@ -275,17 +275,17 @@ impl Row {
         Starts { repeats, loads: loads.unwrap_or(repeats), at_most: self.at_most_repeats }
     }
 
-    /// Whether a proof found something that is not so: it weighs more than one that was cut off.
+    /// Whether a verification found a fault, which outweighs one that did not end.
     pub fn is_broken(&self) -> bool {
         !self.broken.is_empty() || self.unsound.iter().any(|unsound| unsound.proof == Proof::Failed)
     }
 
-    /// Whether a part has figures, and no repeat came to its end.
+    /// Whether a part has figures although no repeat ended.
     pub fn is_partial(&self, part: Part) -> bool {
         self.part(part).is_some_and(|figures| figures.partial)
     }
 
-    /// Why no verdict may rest on the figures of a part.
+    /// The reason why the figures of a part support no verdict.
     pub fn why_not_judged(&self, part: Part) -> Option<String> {
         let ending = match part {
             Part::Load => "its load and settle",
@@ -295,52 +295,52 @@ impl Row {
         self.why_unsound().or_else(|| self.is_partial(part).then(partial))
     }
 
-    /// Why a trial's part is in no figure, or stands in one for want of a whole one.
+    /// The reason why a trial's part is in no figure, or is in one because no complete part exists.
     pub fn why_left_out(&self, trial: u32, part: Part) -> Option<&str> {
         let found = self.left_out.iter().find(|one| one.trial == trial && one.part == part);
         found.map(|one| one.reason.as_str())
     }
 
-    /// What is wrong with the data of a repeat: `repeat 2 of innodb failed its verification: …`.
+    /// The fault in a repeat's data: `repeat 2 of innodb failed its verification: …`.
     pub fn why_unsound(&self) -> Option<String> {
         let found = self.unsound.iter().find(|unsound| unsound.proof == Proof::Failed);
         let first = found.or(self.unsound.first())?;
         Some(format!("repeat {} of {} {}", first.repeat, self.engine, first.words()))
     }
 
-    /// Why a part has no figures although repeats ended it: `repeat 2 of innodb was suspended in loop 1, …`.
+    /// The reason why a part has no figures although repeats ended it: `repeat 2 of innodb was suspended in loop 1, …`.
     pub fn why_suspended(&self, part: Part) -> Option<String> {
         let first = self.suspended.iter().find(|suspended| suspended.part == part)?;
         Some(format!("repeat {} of {} was suspended in {}", first.repeat, self.engine, first.reason))
     }
 }
 
-/// The engines of one run against one of them.
+/// The engines of one run compared with one of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Relative {
-    /// The engine that the others are divided by.
+    /// The engine that divides the others' figures.
     pub baseline: String,
     /// Every other engine with every number of clients that the baseline has too.
     pub rows: Vec<RelativeRow>,
-    /// How many headline verdicts these rows have.
+    /// The number of headline verdicts in these rows.
     #[serde(default)]
     pub headline_verdicts: VerdictCount,
 }
 
-/// One engine over the baseline with the same number of clients: the loops.
+/// The loops of one engine compared with the baseline at the same number of clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RelativeRow {
-    /// The engine's name in the experiment, with the test of a suite behind it.
+    /// The engine's name in the experiment, followed by the test of a suite.
     pub engine: String,
     /// Clients of the operation mix.
     pub clients: u32,
-    /// Why nothing is decided though there are figures: a repeat's data failed its verification, or did not come through
-    /// it, or no repeat came to its end.
+    /// The reason why figures exist without a verdict. A repeat's data failed its verification, the verification did
+    /// not end, or no repeat ended.
     pub unsound: Option<String>,
-    /// Conditions that the two do not have alike; `one` is this engine and `other` the baseline.
+    /// Conditions that differ between the two; `one` is this engine and `other` the baseline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparability: Vec<Unequal>,
-    /// What an operation costs and how fast it is.
+    /// Cost and speed of an operation.
     pub metrics: Vec<Ratio>,
 }
 
@@ -354,51 +354,51 @@ impl RelativeRow {
 /// A trial that did not end as planned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unfinished {
-    /// The trial; of its fields each is one of the JSON's.
+    /// The trial; each of its fields is a field of the JSON.
     #[serde(flatten)]
     pub name: TrialName,
-    /// Why: it failed, was interrupted, was suspended, or never told its end.
+    /// The reason: it failed, was interrupted, was suspended, or never reported its end.
     pub status: Status,
 }
 
-/// How steady a trial's loops were.
+/// Whether a trial's loops were steady.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steadiness {
-    /// The trial; of its fields each is one of the JSON's.
+    /// The trial; each of its fields is a field of the JSON.
     #[serde(flatten)]
     pub name: TrialName,
     /// The loops' start in seconds since the trial's.
     pub start_s: f64,
-    /// Length in seconds of the steps that were looked at: an interval's, longer in very long runs.
+    /// Length in seconds of the analysed steps: an interval's, longer in very long runs.
     pub step_s: f64,
-    /// How many there are; missing ones are not counted.
+    /// The number of steps; missing ones are not counted.
     pub steps: u32,
     /// By the metric's stable name: `ops_per_s` and `wkb_per_op`.
     pub courses: BTreeMap<String, Course>,
 }
 
-/// What results come to: one row per engine and number of clients.
+/// The summary of an experiment: one row per engine and number of clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// By clients, then in the experiment's order of engines.
     pub rows: Vec<Row>,
-    /// Trials that failed, were interrupted or never ended; nothing is put in their place.
+    /// Trials that failed, were interrupted or never ended; no values replace theirs.
     pub unfinished: Vec<Unfinished>,
     /// The records' own warnings and those that follow from their figures.
     pub remarks: Vec<Remark>,
     /// The experiment's claims with their verdicts.
     #[serde(default)]
     pub claims: Vec<Judgement>,
-    /// How many of the claims have a verdict by a test.
+    /// The number of claims with a verdict by a test.
     #[serde(default)]
     pub claim_verdicts: VerdictCount,
-    /// The engines against each other, with each of them as the baseline.
+    /// The engines compared with each other, with each of them as the baseline.
     #[serde(default)]
     pub relative: Vec<Relative>,
-    /// Per trial that has loops: whether they were steady.
+    /// For each trial with loops: whether they were steady.
     #[serde(default)]
     pub steadiness: Vec<Steadiness>,
-    /// Per row that has repeats: the change over the loops that they share.
+    /// For each row with repeats: the shared change over the loops.
     #[serde(default)]
     pub trends: Vec<Trends>,
     /// The searches for a rate, with all their probes.
@@ -415,7 +415,7 @@ impl Row {
 }
 
 impl Summary {
-    /// The row that one of this test and number of clients is set against.
+    /// The row with this test and number of clients.
     pub fn row_of_baseline(&self, baseline: &str, row: &Row) -> Option<&Row> {
         self.row(&engine_in_test(baseline, row.test.as_deref()), row.clients)
     }
@@ -436,14 +436,14 @@ impl Summary {
         self.rows.iter().find(|row| row.engine == engine && row.clients == clients)
     }
 
-    /// One engine over another with the same number of clients.
+    /// One engine compared with another at the same number of clients.
     pub fn relative(&self, baseline: &str, engine: &str, clients: u32) -> Option<&RelativeRow> {
         let against = self.relative.iter().find(|relative| relative.baseline == baseline)?;
         against.rows.iter().find(|row| row.engine == engine && row.clients == clients)
     }
 
-    /// The numbers of clients of all rows that have this row's load, ascending: several where
-    /// their loops started from copies of one load, which is then to be shown once, with the first.
+    /// The numbers of clients of all rows that have this row's load, ascending. There are several if their loops
+    /// started from copies of one load, which is then shown once, with the first.
     pub fn clients_of_load(&self, row: &Row) -> Vec<u32> {
         let same = |other: &&Row| {
             let trials = |row: &Row| row.load.as_ref().map(|load| load.trials.clone());
@@ -476,16 +476,16 @@ impl Summary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
-    /// The load, and the settle where a metric charges it.
+    /// The load, including the settle for metrics that include it.
     Load,
-    /// All loops together, and the drain where a metric charges it.
+    /// All loops together, including the drain for metrics that include it.
     Run,
 }
 
 /// One metric of one engine in two runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compared {
-    /// The other over the base, its interval and verdict.
+    /// The ratio of the other to the base, with interval and verdict.
     #[serde(flatten)]
     pub ratio: Ratio,
     /// The base's figure.
@@ -501,40 +501,41 @@ pub struct ComparedRow {
     pub engine: String,
     /// Clients of the operation mix.
     pub clients: u32,
-    /// All numbers of clients that this is about: several where their loops started from one load in both runs.
+    /// All numbers of clients that this covers; several if their loops started from one load in both runs.
     #[serde(default)]
     pub all_clients: Vec<u32>,
     /// Whether it is about the load or the loops.
     pub part: Part,
-    /// What the base's repeats started from.
+    /// The loads behind the base's repeats.
     #[serde(default)]
     pub base_starts: Starts,
-    /// What the other's repeats started from.
+    /// The loads behind the other's repeats.
     #[serde(default)]
     pub other_starts: Starts,
-    /// Whether its trials went in turns with the other run's; if not, the host's drift is part of every ratio.
+    /// Whether its trials took turns with the other run's; if not, the host's drift is part of every ratio.
     #[serde(default)]
     pub in_turns: bool,
-    /// Why nothing is decided though there are figures: a repeat's data failed its verification, or did not come through it.
+    /// The reason why figures exist without a verdict: a repeat's data failed its verification, or the verification did
+    /// not end.
     pub unsound: Option<String>,
-    /// Conditions that the two do not have alike; `one` is the other run's engine and `other` the base's.
+    /// Conditions that differ between the two; `one` is the other run's engine and `other` the base's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparability: Vec<Unequal>,
     /// The metrics that at least one run has.
     pub metrics: Vec<Compared>,
-    /// Of loops: what the change of the bytes written came from, where there is one and the engine counts.
+    /// For loops: the causes of the change in bytes written, if it changed and the engine has such counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenChange>,
 }
 
 impl ComparedRow {
-    /// What its verdicts hold for.
+    /// The scope of its verdicts.
     pub fn scope(&self) -> Scope {
         Starts::scope(&[self.base_starts, self.other_starts])
     }
 }
 
-/// An engine whose figures the base has and the other has not: nothing is known of what became of them.
+/// An engine with figures only in the base; the reason for their absence is not known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unmatched {
     /// The engine's name in the base.
@@ -543,7 +544,7 @@ pub struct Unmatched {
     pub clients: u32,
     /// Whether it is about the load or the loops.
     pub part: Part,
-    /// Why the other has no figures of it: it did not run, or failed in every repeat.
+    /// The reason why the other has no figures: it did not run, or failed in every repeat.
     pub reason: String,
 }
 
@@ -558,42 +559,42 @@ pub struct Side {
     pub rumba: String,
     /// Engines (with their clients) that only this run has.
     pub alone: Vec<String>,
-    /// Trials that did not end as planned; nothing is put in their place.
+    /// Trials that did not end as planned; no values replace theirs.
     pub unfinished: Vec<Unfinished>,
 }
 
-/// A condition that is not the same in both runs.
+/// A condition that differs between the runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionChange {
-    /// Its name; an engine's own are `ENGINE: name`, or `all engines: name` where each became the same.
+    /// Its name; an engine's own are `ENGINE: name`, or `all engines: name` if the change is the same for each.
     pub name: String,
-    /// In the base; `None` when it does not name it.
+    /// Its value in the base; `None` if the base does not report it.
     pub base: Option<String>,
-    /// In the other; `None` when it does not name it.
+    /// Its value in the other; `None` if the other does not report it.
     pub other: Option<String>,
 }
 
-/// One run against another, engine by engine and metric by metric.
+/// One run compared with another, engine by engine and metric by metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// The run whose figures the others are divided by.
+    /// The run that divides the others' figures.
     pub base: Side,
     /// The run whose figures are divided.
     pub other: Side,
-    /// Conditions that differ: the first suspects.
+    /// Conditions that differ, the first suspects for a change.
     pub conditions: Vec<ConditionChange>,
     /// Engines and clients that both runs have.
     pub rows: Vec<ComparedRow>,
-    /// Engines and clients of which the base alone has figures.
+    /// Engines and clients with figures only in the base.
     #[serde(default)]
     pub unmatched: Vec<Unmatched>,
-    /// Whether trials of both ran in turns; if not, what the host did between the runs is part of every ratio.
+    /// Whether trials of both runs took turns; if not, the host's drift between the runs is part of every ratio.
     pub interleaved: bool,
     /// The confidence level of the intervals: 0.95.
     pub level: f64,
-    /// A whole interval within this of 1 is called the same: 0.01.
+    /// The margin within which a whole interval around 1 counts as the same: 0.01.
     pub margin: f64,
-    /// How many headline verdicts the rows have.
+    /// The number of headline verdicts in the rows.
     #[serde(default)]
     pub headline_verdicts: VerdictCount,
 }

@@ -1,22 +1,22 @@
-//! Conditions of a trial that say what came of it, and not under what it ran: no two trials have them alike.
+//! Conditions of a trial that are results and not settings, and therefore differ between all trials.
 
-/// Where its data came from: its own load, or a copy of what another trial loaded.
+/// The origin of the data: its own load, or a copy of another trial's load.
 pub const DATA: &str = "data";
-/// What rumba itself costs per operation on this host.
+/// rumba's own CPU per operation on this host.
 pub const HARNESS: &str = "harness, CPU per operation";
-/// The most memory that its group ever held.
+/// The peak memory of its group.
 pub const PEAK_OF_GROUP: &str = "memory, peak of the group";
-/// The most memory that the group's processes held themselves.
+/// The peak memory of the group's processes alone.
 pub const PEAK_OF_PROCESSES: &str = "memory, peak of the processes";
-/// How fast its limited storage was before the engine was opened.
+/// The measured speed of its limited storage before the engine was opened.
 pub const STORAGE_MEASURED: &str = "storage, measured before the trial";
-/// What rumba wrote meanwhile to the device of the data.
+/// Bytes that rumba itself wrote to the data's device from warmup to drain.
 pub const WRITTEN_BY_RUMBA: &str = "written by rumba, warmup to drain";
 
 /// All of them.
 const FOUND: [&str; 6] = [DATA, HARNESS, PEAK_OF_GROUP, PEAK_OF_PROCESSES, STORAGE_MEASURED, WRITTEN_BY_RUMBA];
 
-/// Whether a trial ran under this condition, so that another in which it differs is suspect.
+/// Whether a condition describes how a trial ran, so that a difference in it is a suspect.
 pub fn is_given(condition: &str) -> bool {
     !FOUND.contains(&condition)
 }

@@ -1,13 +1,13 @@
-//! Conflicts for which transactions are tried again: each is told to whoever counts on the client's thread.
+//! Conflicts that cause a transaction to be retried; each is reported to the counter on the client's thread.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::error::{Conflict, EngineError};
 
-/// Counts conflicts. It is told of each on the client's thread, and must neither allocate nor wait.
+/// Counts conflicts. It is called on the client's thread for each conflict, and must neither allocate nor wait.
 pub trait CountConflicts {
-    /// A transaction is tried again because of this.
+    /// Counts a retry of a transaction for this reason.
     fn count(&self, conflict: Conflict);
 }
 
@@ -15,13 +15,13 @@ thread_local! {
     static COUNTER: RefCell<Option<Arc<dyn CountConflicts>>> = const { RefCell::new(None) };
 }
 
-/// Has conflicts of the current thread's clients counted until the guard is dropped.
+/// Counts conflicts of the current thread's clients until the guard is dropped.
 #[must_use = "it counts until this is dropped"]
 pub fn count_with(counter: Arc<dyn CountConflicts>) -> Counting {
     Counting { before: COUNTER.replace(Some(counter)) }
 }
 
-/// A thread whose conflicts are counted; who counted before does again when this is dropped.
+/// A guard for a thread whose conflicts are counted; dropping it restores the previous counter.
 pub struct Counting {
     before: Option<Arc<dyn CountConflicts>>,
 }
@@ -32,7 +32,7 @@ impl Drop for Counting {
     }
 }
 
-/// A transaction is tried again because of this error.
+/// Counts a retry of a transaction for this error.
 pub fn tried_again(error: &EngineError) {
     COUNTER.with_borrow(|counter| {
         if let Some(counter) = counter {

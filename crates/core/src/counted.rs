@@ -1,28 +1,28 @@
-//! Metrics by rule: what an engine says its bytes were written for, and what its clients' time was waited for.
+//! Metrics by rule, from an engine's counters: bytes written by purpose, and clients' waits by reason.
 //!
-//! A counter among an instance's counters that grows and is never set back makes a metric, by the form of its name:
-//! `written_X_bytes` makes `X_kb_per_op`, and `waited_X_us`, the time of all clients together, `X_wait_us_per_op`. Which
-//! there are is each engine's own affair: `redo`, `compaction_level2`; `row_locks`, `stalls`.
+//! A counter of an instance that only grows makes a metric, by the form of its name. `written_X_bytes` makes
+//! `X_kb_per_op`, and `waited_X_us`, the time of all clients together, makes `X_wait_us_per_op`. Each engine defines
+//! its own X: `redo`, `compaction_level2`; `row_locks`, `stalls`.
 
 use std::collections::BTreeSet;
 
 use crate::metric::{Better, Class, MetricInfo};
 use crate::record::Record;
 
-/// A rule by which counters make metrics.
+/// A rule that makes metrics from counters.
 #[derive(Debug)]
 pub struct Counted {
-    /// What stands before and after the X of a counter.
+    /// The prefix and suffix of the counter's name around X.
     counter: (&'static str, &'static str),
-    /// What stands after that of a metric.
+    /// The suffix of the metric's name after X.
     metric: &'static str,
-    /// How much of the counter makes one of the metric: 1024 bytes a KB.
+    /// The counter's value for one unit of the metric: 1024 bytes per KB.
     pub per: f64,
-    /// What any metric of this kind means.
+    /// The description that all metrics of this kind share.
     pub info: MetricInfo,
 }
 
-/// Bytes by what they were written for.
+/// Bytes written by purpose.
 pub const WRITTEN: Counted = Counted {
     counter: ("written_", "_bytes"),
     metric: "_kb_per_op",
@@ -36,7 +36,7 @@ pub const WRITTEN: Counted = Counted {
     },
 };
 
-/// Clients' time by what they waited for in the engine.
+/// Clients' waiting time by reason.
 pub const WAITED: Counted = Counted {
     counter: ("waited_", "_us"),
     metric: "_wait_us_per_op",
@@ -52,7 +52,7 @@ pub const WAITED: Counted = Counted {
 
 const RULES: [&Counted; 2] = [&WRITTEN, &WAITED];
 
-/// What stands in place of the metric where an engine has no such counter.
+/// The reason for an absent metric when the engine has no such counter.
 pub const NOT_COUNTED: &str = "the engine does not count it";
 
 impl Counted {
@@ -69,13 +69,13 @@ impl Counted {
         self.what(metric).map(|what| format!("{before}{what}{after}"))
     }
 
-    /// What a metric of this kind is about: `redo`.
+    /// The X of a metric of this kind: `redo`.
     pub fn what<'a>(&self, metric: &'a str) -> Option<&'a str> {
         metric.strip_suffix(self.metric).filter(|what| is_word(what))
     }
 }
 
-/// The rule that a metric follows; `None` for those that no counter makes.
+/// The rule of a metric; `None` for metrics that are not made from counters.
 pub fn rule_of(metric: &str) -> Option<&'static Counted> {
     RULES.into_iter().find(|rule| rule.what(metric).is_some())
 }
@@ -85,7 +85,7 @@ fn is_word(what: &str) -> bool {
     what.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase()) && what.bytes().all(is_inside)
 }
 
-/// The metrics that a trial's counters make.
+/// The metrics made from a trial's counters.
 pub fn metrics_of_record(record: &Record) -> BTreeSet<String> {
     let counters = || record.phases.iter().flat_map(|phase| &phase.counters);
     RULES.into_iter().flat_map(|rule| counters().filter_map(|counter| rule.metric_of(&counter.name))).collect()
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(rule_of("row_locks_wait_us_per_op").map(|rule| rule.info.unit), Some("µs/op"));
     }
 
-    /// Else a counter of an engine would stand in place of what was measured.
+    /// Otherwise an engine's counter could replace a measured metric.
     #[test]
     fn no_measured_metric_is_taken_for_a_counted_one() {
         assert!(METRICS.iter().all(|info| rule_of(info.name).is_none()));

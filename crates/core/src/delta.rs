@@ -1,24 +1,24 @@
-//! Changes of a value that need no look at it: what a write is that an engine may put off until somebody reads.
+//! Changes of a value that do not read it, so that an engine may defer the write until the next read.
 //!
-//! A [`Delta`] is a flat text of edits. Whoever changes a row writes one, [`crate::kv::KvSession::update`] hands it to the
-//! engine, and the engine has [`apply`] make the new value whenever it likes, in whatever thread, and after a crash again.
+//! A [`Delta`] is a flat list of edits. The client encodes one, and [`crate::kv::KvSession::update`] hands it to the
+//! engine. The engine calls [`apply`] to make the new value at any later time, in any thread, and again after a crash.
 
 const ADD: u8 = 1;
 const OVERWRITE: u8 = 2;
 const FIELD: u8 = 3;
-/// In place of a length: there is no value for an absent key.
+/// The length that marks a missing value for an absent key.
 const NOTHING: u32 = u32::MAX;
-/// Of a value that begins with the lengths of its fields, each of them.
+/// The size of each field length at the start of a value.
 const LENGTH: usize = 4;
 
-/// Edits of a value, in the order in which they are made. Its memory is reused: once grown, it does not allocate.
+/// Edits of a value, in their order. Its memory is reused: once grown, it does not allocate.
 #[derive(Clone, Debug, Default)]
 pub struct Delta {
     bytes: Vec<u8>,
 }
 
 impl Delta {
-    /// Begins a new one. Where the key is absent nothing else is done than to insert this value, or nothing at all.
+    /// Begins a new delta. If the key is absent, the engine inserts this value, or does nothing if there is none.
     pub fn begin(&mut self, if_absent: Option<&[u8]>) {
         self.bytes.clear();
         match if_absent {
@@ -27,22 +27,22 @@ impl Delta {
         }
     }
 
-    /// Adds to a whole number of eight bytes, the least significant first; it wraps.
+    /// Adds to an eight-byte integer, the least significant byte first, with wrap-around.
     pub fn add(&mut self, at: u32, amount: i64) {
         self.bytes.push(ADD);
         self.put(at);
         self.bytes.extend_from_slice(&amount.to_le_bytes());
     }
 
-    /// Puts these bytes in the place of as many others.
+    /// Replaces the same number of bytes at this position.
     pub fn overwrite(&mut self, at: u32, bytes: &[u8]) {
         self.bytes.push(OVERWRITE);
         self.put(at);
         self.put_bytes(bytes);
     }
 
-    /// Gives new content to a field of a value that begins with the lengths of its fields, four bytes each, the least
-    /// significant first, and goes on with their content.
+    /// Replaces the content of a field. The value begins with the lengths of its fields, four bytes each, the least
+    /// significant first, followed by their content.
     pub fn set_field(&mut self, field: u32, fields: u32, content: &[u8]) {
         self.bytes.push(FIELD);
         self.put(field);
@@ -50,7 +50,7 @@ impl Delta {
         self.put_bytes(content);
     }
 
-    /// As it is kept.
+    /// Its encoded bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -65,8 +65,8 @@ impl Delta {
     }
 }
 
-/// Makes the new value of a key whose old one is given, `None` if it is absent: false if it stays absent. An edit that
-/// does not fit the value, because it is not what its writer took it for, leaves it as it is.
+/// Makes the new value of a key from its old one, which is `None` if the key is absent. Returns false if the key stays
+/// absent. An edit that does not fit the value leaves it unchanged.
 pub fn apply(delta: &[u8], old: Option<&[u8]>, new: &mut Vec<u8>) -> bool {
     new.clear();
     let mut rest = delta;
@@ -85,7 +85,7 @@ fn take_absent<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     if length == NOTHING { None } else { take(rest, length as usize) }
 }
 
-/// Makes the next edit; `None` when there is none.
+/// Applies the next edit; `None` when there is none.
 fn edit(rest: &mut &[u8], value: &mut Vec<u8>) -> Option<()> {
     match take(rest, 1)? {
         [ADD] => {
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(applied(&all, Some(&old)), Some(record(&["new"; 4])));
     }
 
-    /// An engine applies edits where nobody can be told of an error.
+    /// An engine applies edits in places that cannot return an error.
     #[test]
     fn what_does_not_fit_changes_nothing() {
         let mut delta = Delta::default();

@@ -1,7 +1,7 @@
-//! The document session family: documents in collections, in poll form as [`crate::sql`] is, and for the same reasons.
+//! The document session family: documents in collections, in poll form for the same reasons as [`crate::sql`].
 //!
-//! The vocabulary is small on purpose: what published workloads over documents ask for. What else a server can do, such as
-//! indexes and options of collections, is asked for by [`DocumentSession::run`], in the words of the server.
+//! The set of commands is small on purpose and covers published document workloads. For everything else, such as
+//! indexes and options of collections, use [`DocumentSession::run`] with the server's own commands.
 
 use std::future::{Future, poll_fn};
 use std::task::{Context, Poll};
@@ -9,25 +9,25 @@ use std::task::{Context, Poll};
 use crate::bson::{Document, Documents};
 use crate::error::EngineError;
 
-/// Documents that are looked for.
+/// A query for documents.
 #[derive(Clone, Copy, Debug)]
 pub struct Find<'a> {
-    /// What they hold: `{ "_id": 7 }`.
+    /// The match condition: `{ "_id": 7 }`.
     pub filter: Document<'a>,
-    /// In which order they come; empty leaves it to the engine.
+    /// The sort order; empty leaves it to the engine.
     pub sort: Document<'a>,
-    /// Which of their values come; empty asks for all.
+    /// The fields to return; empty for all.
     pub projection: Document<'a>,
-    /// How many of the first are passed over.
+    /// The number of documents to skip at the start.
     pub skip: u32,
-    /// How many at most; 0 asks for all.
+    /// The most documents to return; 0 for no limit.
     pub limit: u32,
-    /// By which index they are looked for; empty leaves it to the engine.
+    /// The index to use; empty leaves the choice to the engine.
     pub index: &'a str,
 }
 
 impl<'a> Find<'a> {
-    /// All that hold this, in any order.
+    /// Finds all matching documents, in any order.
     pub fn by(filter: Document<'a>) -> Self {
         Self { filter, sort: Document::EMPTY, projection: Document::EMPTY, skip: 0, limit: 0, index: "" }
     }
@@ -36,111 +36,111 @@ impl<'a> Find<'a> {
 /// A change of one document.
 #[derive(Clone, Copy, Debug)]
 pub struct Update<'a> {
-    /// Which: the first that holds this.
+    /// The match condition; the first match is used.
     pub filter: Document<'a>,
-    /// What becomes of it, by operators (`{ "$set": … }`), or what stands in its place.
+    /// Update operators (`{ "$set": … }`), or a replacement document.
     pub update: Document<'a>,
-    /// Whether it is made where there is none.
+    /// Whether to insert a document if none matches.
     pub upsert: bool,
 }
 
-/// What a session is asked for.
+/// A command for a session.
 #[derive(Clone, Copy, Debug)]
 pub enum Command<'a> {
-    /// Documents are added, in their order: the first that cannot be ends it.
+    /// Inserts documents in order; the first failure ends it.
     Insert {
-        /// To this collection.
+        /// The collection.
         into: &'a str,
-        /// These.
+        /// The documents.
         documents: &'a Documents,
     },
-    /// Documents are shown.
+    /// Finds documents.
     Find {
-        /// Of this collection.
+        /// The collection.
         of: &'a str,
-        /// Which.
+        /// The query.
         find: Find<'a>,
     },
-    /// One document is changed.
+    /// Updates one document.
     Update {
-        /// Of this collection.
+        /// The collection.
         of: &'a str,
-        /// How.
+        /// The update.
         update: Update<'a>,
     },
-    /// One document is changed, and shown as it was before; or as it is then.
+    /// Changes one document, and returns it as it was before or after.
     FindAndModify {
-        /// Of this collection.
+        /// The collection.
         of: &'a str,
-        /// How.
+        /// The update.
         update: Update<'a>,
-        /// Which of its values are shown; empty asks for all.
+        /// The fields to show; empty for all.
         projection: Document<'a>,
-        /// Whether it is shown as it is then.
+        /// Whether to return the changed document.
         new: bool,
     },
-    /// Documents are removed.
+    /// Removes documents.
     Delete {
-        /// From this collection.
+        /// The collection.
         from: &'a str,
-        /// Those that hold this.
+        /// The match condition.
         filter: Document<'a>,
-        /// Whether all of them, or the first.
+        /// Whether to remove all matching documents, or the first.
         all: bool,
     },
-    /// Documents are counted, one by one.
+    /// Counts documents one by one.
     Count {
-        /// Of this collection.
+        /// The collection.
         of: &'a str,
-        /// Those that hold this.
+        /// The match condition.
         filter: Document<'a>,
     },
-    /// A transaction begins. Nothing is sent: the answer is there at once.
+    /// Begins a transaction. The session sends no request, so the answer is available at once.
     Begin,
-    /// What was done since it began is done.
+    /// Commits the transaction.
     Commit,
-    /// Nothing of it is.
+    /// Aborts the transaction.
     Abort,
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Documents visited.
     pub documents: u64,
-    /// Documents added, matched by an update, removed, or counted.
+    /// The number of documents inserted, matched by an update, removed, or counted.
     pub matched: u64,
-    /// Documents that an update changed; one that holds already what is set is none.
+    /// Documents that an update changed, without those that already had the new content.
     pub modified: u64,
-    /// Documents that an update made.
+    /// Documents that an update inserted.
     pub upserted: u64,
 }
 
-/// What is called with each document of an answer.
+/// A callback for each document of an answer.
 pub type Visit<'a> = &'a mut dyn FnMut(Document<'_>);
 
-/// One client's session. One command is under way at a time.
+/// One client's session. One command is in progress at a time.
 ///
-/// Between [`Command::Begin`] and [`Command::Commit`] or [`Command::Abort`], commands belong to one transaction, which sees
-/// its own writes. Whatever fails in it ends it: it cannot be committed any more, and is aborted in any case.
+/// Between [`Command::Begin`] and [`Command::Commit`] or [`Command::Abort`], commands belong to one transaction, which
+/// sees its own writes. Any error ends the transaction: it can only be aborted.
 pub trait DocumentSession: Send {
-    /// Whether there are transactions. Without them [`Command::Begin`] is an error.
+    /// Whether it supports transactions. If not, [`Command::Begin`] is an error.
     fn has_transactions(&self) -> bool;
 
     /// Starts a command. After [`EngineError::CutOff`] nothing is under way.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn submit(&mut self, command: Command<'_>) -> Result<(), EngineError>;
 
-    /// Takes the answer to the command under way, calling `visit` with each document. A document whose envelope is whole
-    /// may still be malformed within, which shows when it is read.
+    /// Takes the answer to the command in progress, calling `visit` with each document. A document with an intact
+    /// envelope may still be malformed inside, which is found when it is read.
     fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Done, EngineError>>;
 
     /// Runs a command in the words of the server, such as one that makes an index, and blocks until it is done.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn run(&mut self, command: Document<'_>) -> Result<(), EngineError>;
 }
 
@@ -148,8 +148,8 @@ impl dyn DocumentSession + '_ {
     /// Runs a command to its end.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] where another transaction stood in the way, [`EngineError::Duplicate`] where a document
-    /// with this key is there already.
+    /// [`EngineError::Conflict`] when another transaction was in the way, [`EngineError::Duplicate`] when a document
+    /// with this key exists already.
     pub fn execute(
         &mut self,
         command: Command<'_>,

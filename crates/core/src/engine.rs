@@ -1,5 +1,4 @@
-//! What a storage engine is to rumba: something that can be checked, opened,
-//! settled, drained and closed, and that hands out sessions.
+//! The interface of a storage engine: rumba checks, opens, settles, drains and closes it, and it hands out sessions.
 
 use std::path::{Path, PathBuf};
 
@@ -22,8 +21,8 @@ pub use crate::common::Durability;
 pub use crate::facts::{EngineFacts, Family, Form};
 pub use crate::most_clients::MostClients;
 
-/// One engine as an experiment asks for it: the settings every engine maps to
-/// its own, and its own by their own names.
+/// One engine as configured in an experiment: the common settings that every engine maps to its own, and the engine's
+/// own settings by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineConfig {
     /// The name in tables, unique in the experiment: `rocksdb.zstd`.
@@ -32,20 +31,21 @@ pub struct EngineConfig {
     pub engine: String,
     /// The database's own cache in bytes.
     pub cache: u64,
-    /// Whether `cache` was derived from `limits.memory`: then the memory is what engines have in common.
+    /// Whether `cache` was derived from `limits.memory`, so that the memory limit is the common condition of the
+    /// engines.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cache_is_derived: bool,
-    /// What a commit promises.
+    /// Durability of a commit.
     pub durability: Durability,
     /// Compression by name, `none` if off; `None` takes the engine's default.
     pub compression: Option<String>,
     /// The shared library to load, for engines loaded at run time.
     pub library: Option<PathBuf>,
-    /// The server to run or to go to, for engines that are servers: a release
-    /// from a catalogue (`mariadb@10.11`), a base directory, or a DSN without its password.
+    /// The server to run or to connect to, for engines that are servers: a release from a catalogue (`mariadb@10.11`),
+    /// a base directory, or a DSN without its password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// What of the host it may use.
+    /// The host resources that it may use.
     #[serde(default, skip_serializing_if = "Limits::is_none")]
     pub limits: Limits,
     /// The engine's own settings.
@@ -53,7 +53,7 @@ pub struct EngineConfig {
 }
 
 impl EngineConfig {
-    /// The engine of this registered name as an experiment asks for it that says no more of it.
+    /// The engine with this registered name, with defaults for everything else.
     pub fn new(engine: impl Into<String>) -> Self {
         let engine = engine.into();
         Self {
@@ -70,21 +70,21 @@ impl EngineConfig {
         }
     }
 
-    /// Whether its server runs already, and is others' to start and stop.
+    /// Whether its server runs already and is not managed by rumba.
     pub fn is_existing(&self) -> bool {
         self.server.as_deref().is_some_and(is_dsn)
     }
 
-    /// The cache that its database is given, in bytes: that of a setting of its own, else `cache`. An existing server has
-    /// the one that others gave it, whatever `cache` says.
+    /// The effective cache size in bytes: the engine's own setting, or else `cache`. For an existing server it is
+    /// unknown unless a setting of the engine's own gives it; `cache` has no effect there.
     pub fn given_cache(&self, facts: Option<&EngineFacts>) -> Given<u64> {
         let own = facts.and_then(|facts| facts.overruled.cache.as_ref());
         let all = (!self.is_existing()).then_some(self.cache);
         Given::of(own, all, &self.settings, |bytes| show_bytes(bytes as f64))
     }
 
-    /// What a commit promises: by settings of its own, else as `durability` says. An existing server promises what others
-    /// have it promise, unless clients ask for it ([`Engine::clients_ask_durability`]).
+    /// The effective durability: the engine's own settings, or else `durability`. For an existing server it is unknown
+    /// unless clients request it ([`Engine::clients_ask_durability`]) or a setting of the engine's own gives it.
     pub fn given_durability(&self, facts: Option<&EngineFacts>) -> Given<Durability> {
         let own = facts.and_then(|facts| facts.overruled.durability.as_ref());
         let clients_ask = facts.is_some_and(|facts| facts.clients_ask_durability);
@@ -97,12 +97,12 @@ impl EngineConfig {
     }
 }
 
-/// Whether a server is named by a DSN: it runs already.
+/// Whether a server is named by a DSN, so that it runs already.
 pub fn is_dsn(server: &str) -> bool {
     server.contains("://")
 }
 
-/// Which of several builds of an engine is meant; its usual one when nothing is named.
+/// Selects one of several builds of an engine; the usual one by default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BuildSelector<'a> {
     /// See [`EngineConfig::library`].
@@ -117,17 +117,17 @@ impl<'a> From<&'a EngineConfig> for BuildSelector<'a> {
     }
 }
 
-/// What an engine is on this machine.
+/// Whether and where an engine is installed on this machine.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Availability {
     /// The version found, if one was.
     pub version: Option<String>,
-    /// Where it comes from: a library's path, or `built in`.
+    /// The origin: a library's path, or `built in`.
     pub source: String,
-    /// What it runs from beside its source: the plugins of a server, the extensions of a library.
+    /// Further files that it loads: a server's plugins, a library's extensions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<PathBuf>,
-    /// What is missing and the one command that installs it; `None` when the engine can run.
+    /// The missing part and the one command that installs it; `None` when the engine can run.
     pub missing: Option<Missing>,
 }
 
@@ -137,73 +137,73 @@ impl Availability {
         Self { version, source: source.into(), beside: Vec::new(), missing: None }
     }
 
-    /// An engine that this version of rumba holds.
+    /// An engine that is built into this version of rumba.
     pub fn built_in(version: impl Into<String>) -> Self {
         Self::here(Some(version.into()), "built in")
     }
 
-    /// An engine that this machine lacks: where it was looked for, what is missing there and the command that installs it.
+    /// An engine that this machine lacks: the place searched, the missing part and the command that installs it.
     pub fn lacking(source: impl Into<String>, what: impl Into<String>, install: impl Into<String>) -> Self {
         let missing = Missing { what: what.into(), install: install.into() };
         Self { missing: Some(missing), ..Self::here(None, source) }
     }
 }
 
-/// Something an engine needs and this machine lacks.
+/// A part that an engine needs and this machine lacks.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Missing {
     /// A library, a server or a plugin, by its name.
     pub what: String,
-    /// One command, as it is pasted into a shell.
+    /// One shell command.
     pub install: String,
 }
 
-/// What rumba neither holds nor installs, so that whoever wants it has to bring it: a library of which there is no package.
+/// A library that rumba neither contains nor installs, so that the user must provide it, because no package exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Brought {
-    /// The variable of the environment that names where it is: `RUMBA_NAME`.
+    /// The environment variable with its path: `RUMBA_NAME`.
     pub variable: &'static str,
-    /// The page that says where it comes from and how it is made, from the repository's root: `docs/engines/NAME.md`.
+    /// The page with its origin and build instructions, from the repository's root: `docs/engines/NAME.md`.
     pub page: &'static str,
 }
 
-/// What an engine is, whatever it is told.
+/// The properties of an engine that do not depend on its configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineInfo {
     /// The name in experiments: `rocksdb`.
     pub name: &'static str,
     /// One line for `rumba engines`.
     pub about: &'static str,
-    /// What its sessions speak: a workload without an adapter for it is refused.
+    /// The family of its sessions; a workload without an adapter for it is refused.
     pub family: Family,
-    /// Whether it is in this program, in a library or in a server: `library` and `server` are for those.
+    /// Whether it is part of this program, a library or a server; `library` and `server` apply to the latter two.
     pub form: Form,
-    /// Its library, where somebody has to bring it: tests over every engine are ignored for this one where nobody has.
-    /// `None` for what is in this program, or what one command installs.
+    /// The library that the user must provide; without it, the tests over every engine skip this one. `None` for an
+    /// engine that is part of this program or that one command installs.
     pub brought: Option<Brought>,
-    /// Whether written data can be read back. One that keeps nothing shows what the harness costs.
+    /// Whether written data can be read back. An engine that keeps no data measures the cost of the harness.
     pub keeps_data: bool,
-    /// Whether it has a cache of its own that `cache` bounds. One that has none
-    /// lives off the page cache, and the reader of its figures must know.
+    /// Whether it has its own cache that `cache` bounds. An engine without one depends on the page cache, and reports
+    /// mention that.
     pub has_cache: bool,
-    /// Whether what a session writes between begin and commit is one, whichever keys it is of. A session of an engine
-    /// that has no transactions may write one key there, which it keeps others from changing, and is refused a second;
-    /// workloads that need more refuse the engine ([`crate::workload::Workload::needs_transactions`]).
+    /// Whether the writes between begin and commit are one transaction, even over several keys. A session of an engine
+    /// without transactions may write one key there: it locks this key, and a second key is refused. Workloads that
+    /// need more refuse the engine ([`crate::workload::Workload::needs_transactions`]).
     pub has_transactions: bool,
-    /// The compressions it knows, `none` among them.
+    /// The compressions that it supports, including `none`.
     pub compressions: &'static [&'static str],
-    /// Its own settings that are worth listing; an engine with an open set of
-    /// names lists the common ones here and decides in [`Engine::check`].
+    /// Its own settings worth listing. An engine with an open set of names lists the common ones here and decides in
+    /// [`Engine::check`].
     pub settings: &'static [SettingInfo],
 }
 
-/// What an instance is to hold, in the terms of its engine's family.
+/// The schema of an instance, in the terms of its engine's family.
 #[derive(Clone, Copy, Debug)]
 pub enum Schema<'a> {
-    /// Key spaces, which the engine makes or finds as it opens; sessions know them by their position.
+    /// Key spaces, which the engine creates or finds when it opens; sessions identify them by their position.
     KeyValue(&'a [KeySpace]),
-    /// What the workload makes by itself, through a session, in
-    /// [`crate::workload::Bound::create_schema`]: the tables of SQL, the collections of documents.
+    /// The workload creates it through a session, in [`crate::workload::Bound::create_schema`]: SQL tables, document
+    /// collections.
     BySession,
 }
 
@@ -211,7 +211,7 @@ impl<'a> Schema<'a> {
     /// The key spaces.
     ///
     /// # Errors
-    /// That the workload has given none, though it claims to serve keys and values.
+    /// The workload defines none, although it claims to support keys and values.
     pub fn key_spaces(self) -> Result<&'a [KeySpace], EngineError> {
         match self {
             Schema::KeyValue(spaces) => Ok(spaces),
@@ -223,7 +223,7 @@ impl<'a> Schema<'a> {
     }
 }
 
-/// One client's way to an instance.
+/// One client's session with an instance.
 pub enum Session {
     /// Ordered keys and values.
     Kv(Box<dyn KvSession>),
@@ -234,7 +234,7 @@ pub enum Session {
 }
 
 impl Session {
-    /// What it is, as an error says it.
+    /// The kind of session, as error messages name it.
     pub fn told(&self) -> &'static str {
         match self {
             Session::Kv(_) => "a session over keys and values",
@@ -243,110 +243,111 @@ impl Session {
         }
     }
 
-    /// What a workload says of a session that it does not serve. It meets none: engines of a family that it does not list
-    /// are refused when the experiment is read.
+    /// The error of a workload that does not support this session. It should never occur, because engines of
+    /// unsupported families are refused when the experiment is read.
     pub fn unserved(&self, workload: &'static str) -> EngineError {
         EngineError::failed(workload, format!("{} is not served", self.told()))
     }
 }
 
-/// Among the settings in force: whether the build checks assertions, `true` or `false`. Such a build decides nothing about
-/// rates, times and CPU.
+/// An entry of the effective settings: whether the build checks assertions, `true` or `false`. Verdicts on rates, times
+/// and CPU ignore such a build.
 pub const WITH_ASSERTIONS: &str = "built_with_assertions";
 
-/// Whether a build checks assertions: it says so among its settings in force, or, as MariaDB and MySQL, by its version alone.
+/// Whether a build checks assertions. Its effective settings report that, or, for MariaDB and MySQL, only its version.
 pub fn checks_assertions(version: Option<&str>, in_force: &[(String, String)]) -> bool {
     let is_reported = in_force.iter().any(|(name, value)| name == WITH_ASSERTIONS && value == "true");
     is_reported || version.is_some_and(|version| version.ends_with("-debug"))
 }
 
-/// Among the settings in force: the names of those that the experiment or a profile sets to what is the engine's own
-/// default, separated by `, `. An engine that leaves them out has them too.
+/// An entry of the effective settings: the names of those that the experiment or a profile sets to the engine's own
+/// default, separated by `, `. They have the same value in an engine that leaves them out.
 pub const AT_DEFAULT: &str = "set_to_the_default";
 
-/// The directory below an instance's own whose files are kept beside the results.
+/// The directory inside an instance's own whose files are stored with the results.
 pub const KEPT: &str = "kept";
 
-/// Where an instance does its work, and so which meters see it.
+/// The process in which an instance works, which decides the meters that observe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessLocation {
-    /// In this process: its CPU is told from the clients' by thread.
+    /// In this process: threads separate its CPU from that of the clients.
     Embedded,
-    /// In a server, whose processes and data are metered apart if they are on this host.
+    /// In a server, whose processes and data are metered separately if they are on this host.
     Server {
-        /// The server's process, if it runs on this host and can be told.
+        /// The server's process, if it runs on this host and its id is known.
         pid: Option<u32>,
-        /// The directory of its data, if it is on this host and may be read.
+        /// The directory of its data, if it is on this host and readable.
         data_dir: Option<PathBuf>,
     },
 }
 
-/// A storage engine: what it is, what it can be told, how it is opened.
+/// A storage engine: its properties, its settings, and how to open it.
 pub trait Engine: Send + Sync {
-    /// What it is and can be told, the same for every configuration.
+    /// Its properties, the same for every configuration.
     fn info(&self) -> &EngineInfo;
 
-    /// What the build that is asked for was measured to need of memory; `None`
-    /// where that is not known, or the memory is another host's.
+    /// The measured memory need of the selected build; `None` if it is not known, or if the server runs in another
+    /// host's memory.
     fn memory_need(&self, config: &EngineConfig) -> Option<MemoryNeed> {
         let _ = config;
         None
     }
 
-    /// The cache that suits the engine under a limit of memory that it shares with the page cache. `None`: as much as fits,
-    /// which is right for engines that read past the page cache.
+    /// The recommended cache of the engine under a memory limit that it shares with the page cache. `None` means as
+    /// much as fits, which is right for engines that bypass the page cache.
     fn advised_cache(&self, config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
         let _ = (config, memory_bytes);
         None
     }
 
-    /// What the data is compressed with under these settings, `none` if it is not; `None` where that is not known.
+    /// The compression of the data under these settings, or `none`; `None` if it is not known.
     fn compression(&self, config: &EngineConfig) -> Option<String> {
         let never = self.info().compressions == ["none"];
         config.compression.clone().or_else(|| never.then(|| "none".to_owned()))
     }
 
-    /// Bytes of the device that it allocates before anything is in them, as servers do for a log of fixed size.
+    /// Bytes that it allocates on the device in advance, as servers do for a log of fixed size.
     fn allocates_bytes(&self, config: &EngineConfig) -> u64 {
         let _ = config;
         0
     }
 
-    /// How it works, with these settings, in what its figures depend on and `[common]` does not decide.
+    /// Traits of the engine, with these settings, that affect its figures and are not decided by `[common]`.
     fn nature(&self, _config: &EngineConfig) -> Nature {
         Nature::default()
     }
 
-    /// Adds settings that follow from the sizes of data and memory, where `config` has none of its own; what and why.
+    /// Adds settings that follow from the sizes of data and memory, unless `config` sets them. Returns what was added
+    /// and why.
     fn fit_to_data(&self, _config: &mut EngineConfig, _data_bytes: u64, _memory_bytes: u64) -> Option<String> {
         None
     }
 
-    /// Whether it has transactions ([`EngineInfo::has_transactions`]) with these settings: a server of several storage engines
-    /// has them in some.
+    /// Whether it has transactions ([`EngineInfo::has_transactions`]) with these settings; a server of several storage
+    /// engines has them in some.
     fn has_transactions(&self, _config: &EngineConfig) -> bool {
         self.info().has_transactions
     }
 
-    /// Whether it has a cache of its own ([`EngineInfo::has_cache`]) with these settings: of a server's storage engines one
-    /// may have none.
+    /// Whether it has its own cache ([`EngineInfo::has_cache`]) with these settings; some storage engines of a server
+    /// have none.
     fn has_cache(&self, _config: &EngineConfig) -> bool {
         self.info().has_cache
     }
 
-    /// Whether its clients ask for `durability` with each write: an existing server then promises that too. Otherwise a
-    /// server is told it as it is started, and of an existing one it is not known.
+    /// Whether clients request `durability` with each write, so that it is known for an existing server too. Otherwise
+    /// a server receives it at startup, and an existing server's durability is unknown.
     fn clients_ask_durability(&self) -> bool {
         false
     }
 
-    /// The common settings in whose place these settings of its own are in force, so that what is told and compared is what
-    /// they ask for.
+    /// The common settings that the engine's own settings override, so that rumba reports and compares the values in
+    /// force.
     fn overruled(&self, _config: &EngineConfig) -> Overruled {
         Overruled::default()
     }
 
-    /// What of it goes into a record, with these settings.
+    /// The facts that a record stores about it, with these settings.
     fn facts(&self, config: &EngineConfig) -> EngineFacts {
         let EngineInfo { family, form, keeps_data, .. } = *self.info();
         let (has_cache, clients_ask_durability) = (self.has_cache(config), self.clients_ask_durability());
@@ -366,7 +367,7 @@ pub trait Engine: Send + Sync {
         }
     }
 
-    /// What is here of the build that is asked for.
+    /// Whether the selected build is available on this machine.
     fn availability(&self, asked: BuildSelector<'_>) -> Availability;
 
     /// Refuses a configuration that cannot run, before anything is created.
@@ -375,9 +376,9 @@ pub trait Engine: Send + Sync {
     /// The offending setting, and what would be accepted.
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError>;
 
-    /// The settings that it will start with, by the engine's names, as far as they are known before; [`AT_DEFAULT`] among them
-    /// names those that have the engine's own default. By these a run finds engines that differ in their names alone. Asked
-    /// after [`Engine::check`] has accepted the configuration.
+    /// The settings that the engine will start with, by the engine's names, as far as they are known in advance.
+    /// [`AT_DEFAULT`] lists those that have the engine's own default. A run uses them to find engines that differ only
+    /// in name. Called after [`Engine::check`] has accepted the configuration.
     fn planned_settings(&self, config: &EngineConfig) -> Vec<(String, String)> {
         let default = |name: &str| self.info().settings.iter().find(|info| info.name == name).map(|info| info.default);
         let settings = config.settings.0.iter().map(|(name, value)| (name.clone(), value.to_string()));
@@ -388,8 +389,8 @@ pub trait Engine: Send + Sync {
         settings
     }
 
-    /// How many clients an instance of this configuration could have, as far as it can be told before it is opened;
-    /// `None` where nothing bounds them. Asked after [`Engine::check`] has accepted the configuration.
+    /// The most clients that an instance of this configuration supports, as far as it is known before opening; `None`
+    /// for no limit. Called after [`Engine::check`] has accepted the configuration.
     ///
     /// # Errors
     /// As [`Engine::check`].
@@ -397,17 +398,15 @@ pub trait Engine: Send + Sync {
         Ok(None)
     }
 
-    /// Creates a new instance in an existing, empty directory. What it puts into
-    /// a directory [`KEPT`] inside (a server's configuration and log, never a
-    /// password) is copied beside the results at the end, whatever that is.
+    /// Creates a new instance in an existing, empty directory. At the end, the files in its directory [`KEPT`] are
+    /// copied to the results even if the trial failed. These are a server's configuration and log, never a password.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError>;
 
-    /// Whether the directory of an instance of this configuration that was closed
-    /// cleanly can be copied and opened with [`Engine::reopen`]. Without it every
-    /// trial loads its own data.
+    /// Whether the directory of a cleanly closed instance of this configuration can be copied and opened with
+    /// [`Engine::reopen`]. Otherwise every trial loads its own data.
     fn reopens(&self, _config: &EngineConfig) -> bool {
         false
     }
@@ -417,7 +416,7 @@ pub trait Engine: Send + Sync {
     /// a new database where it finds none.
     ///
     /// # Errors
-    /// Whatever the engine said; that there is no database.
+    /// Any error from the engine; that there is no database.
     fn reopen(
         &self,
         dir: &Path,
@@ -429,10 +428,10 @@ pub trait Engine: Send + Sync {
     }
 }
 
-/// Refuses to open again what is not there: of a database that exists, `file` does.
+/// Refuses to reopen a missing database; `file` exists in every database.
 ///
 /// # Errors
-/// When it does not.
+/// The file does not exist.
 pub fn require_database(dir: &Path, file: &str) -> Result<(), EngineError> {
     if dir.join(file).exists() {
         return Ok(());
@@ -447,10 +446,10 @@ pub trait Instance: Send + Sync {
     /// A new session.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn session(&self) -> Result<Session, EngineError>;
 
-    /// How many sessions clients can have now; `None` where nothing bounds them.
+    /// The most sessions that clients can have now; `None` for no limit.
     fn most_clients(&self) -> Option<MostClients> {
         None
     }
@@ -460,23 +459,23 @@ pub trait Instance: Send + Sync {
     /// checkpoint written, statistics gathered). May take minutes, and may do more than [`Instance::drain`].
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn settle(&self) -> Result<(), EngineError>;
 
-    /// Does the work that the engine owes, and no more: writes what is dirty, and finishes what the engine's own triggers
-    /// demand. [`Instance::debt`] has what is left below them, [`DEFERRED_BYTES`] an estimate of it.
+    /// Completes the engine's deferred work and no more: it writes dirty pages and finishes what the engine's own
+    /// triggers demand. [`Instance::debt`] reports the rest below the triggers, and [`DEFERRED_BYTES`] estimates it.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn drain(&self) -> Result<(), EngineError>;
 
-    /// Work put off so far, as gauges; an empty list says that the engine puts nothing off, or that it does not count it
-    /// ([`Instance::unpaid`]). Like [`Instance::counters`] it
-    /// is asked at the ends of phases, and about once a second while clients work, by a thread that is none of theirs.
+    /// Deferred work so far, as gauges. An empty list means that the engine defers nothing or does not count it
+    /// ([`Instance::unpaid`]). Like [`Instance::counters`], a thread that serves no client calls it at the ends of
+    /// phases, and about once a second while clients work.
     fn debt(&self) -> Vec<Gauge>;
 
-    /// What the engine puts off and does not pay when it is drained, in words that go on from "after the drain"; `None` if
-    /// there is nothing of the kind. Bytes written, debt charged, then lack it.
+    /// Deferred work that the drain does not complete, in words that continue "after the drain"; `None` if there is
+    /// none. Bytes written including deferred work then lack it.
     fn unpaid(&self) -> Option<String> {
         None
     }
@@ -484,35 +483,34 @@ pub trait Instance: Send + Sync {
     /// The engine's own counters (cumulative) and gauges, by its own names.
     fn counters(&self) -> Vec<Gauge>;
 
-    /// The version that the running engine says it is, where it says so;
-    /// otherwise that of [`Engine::availability`] holds.
+    /// The version that the running engine reports, if it does; otherwise use that of [`Engine::availability`].
     fn version(&self) -> Option<String> {
         None
     }
 
-    /// The settings in force as the engine reports them, by its own names.
-    /// [`WITH_ASSERTIONS`] = `true` among them causes a warning.
+    /// The effective settings as the engine reports them, by its own names. [`WITH_ASSERTIONS`] = `true` among them
+    /// causes a warning.
     fn effective_settings(&self) -> Vec<(String, String)>;
 
-    /// Whether a file of the data directory is a log (reported apart from data).
+    /// Whether a file of the data directory is a log, which is reported separately.
     fn is_log(&self, file: &Path) -> bool;
 
-    /// Where it does its work.
+    /// The process in which it works.
     fn place(&self) -> ProcessLocation {
         ProcessLocation::Embedded
     }
 
-    /// How a person comes to its server, with a client of the server's own; `None` where there is none that rumba runs.
-    /// Whatever file is named is in the instance's directory and goes with it.
+    /// How a person connects to its server with the server's own client; `None` if rumba runs no server. Any file named
+    /// there is in the instance's directory and is deleted with it.
     fn access(&self) -> Option<Access> {
         None
     }
 
-    /// Kills its server without warning, all of its processes: nothing is flushed or told. What is embedded dies with
-    /// its process, which is the caller's to kill. Asked only where [`Engine::reopens`] says that it opens again.
+    /// Kills all processes of its server without warning, so that nothing is flushed. An embedded engine dies when the
+    /// caller kills its process. Called only if [`Engine::reopens`] returns true.
     ///
     /// # Errors
-    /// That it is not rumba's to kill.
+    /// The server is not managed by rumba.
     fn kill(&self) -> Result<(), EngineError> {
         Ok(())
     }
@@ -520,12 +518,13 @@ pub trait Instance: Send + Sync {
     /// Closes it cleanly.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn close(self: Box<Self>) -> Result<(), EngineError>;
 }
 
-/// The debt by which an engine estimates the bytes that it will write for work below its own triggers, in proportion to how
-/// near each trigger is: half of a compaction for two files where four start one. No drain does that work.
+/// The gauge with the engine's estimate of bytes that it will write for work below its own triggers. The estimate is in
+/// proportion to how near each trigger is: half of a compaction for two files where four start one. No drain does that
+/// work.
 pub const DEFERRED_BYTES: &str = "deferred_bytes";
 
 /// A number that an engine reports about itself.
@@ -533,12 +532,12 @@ pub const DEFERRED_BYTES: &str = "deferred_bytes";
 pub struct Gauge {
     /// The engine's own name for it, with the unit last: `pending_compaction_bytes`.
     pub name: String,
-    /// Its value when it was asked, in the unit that ends its name.
+    /// Its value when it was read, in the unit that ends its name.
     pub value: f64,
 }
 
 impl Gauge {
-    /// A gauge of this name and value.
+    /// A gauge with this name and value.
     pub fn new(name: impl Into<String>, value: f64) -> Self {
         Self { name: name.into(), value }
     }

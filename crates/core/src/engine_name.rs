@@ -1,12 +1,12 @@
-//! What an engine is called that a list of an experiment has made: `innodb[compression=zstd,page_size=4k]`, by what it
-//! differs in from the others of its list. For short, where a person writes the name: `innodb.zstd.4k`.
+//! Names of engines that an experiment's lists expand to: `innodb[compression=zstd,page_size=4k]`, with the settings
+//! that vary in the list. Users may write the short form `innodb.zstd.4k`.
 
 use std::borrow::Cow;
 
-/// What separates parts of a name, and so is in no value of one; a `/` stands before the test of a suite.
+/// Separators of a name's parts, which no value contains; `/` precedes the test of a suite.
 const PARTS: [char; 5] = ['[', ']', ',', '=', '/'];
 
-/// The name of one engine of a list: the name that all of them have, and each setting in which it differs with its value.
+/// The name of one engine of a list: the common name, and each differing setting with its value.
 pub fn of_list(base: &str, differs: &[(String, String)]) -> String {
     if differs.is_empty() {
         return base.to_owned();
@@ -16,8 +16,8 @@ pub fn of_list(base: &str, differs: &[(String, String)]) -> String {
     format!("{base}[{}]", differs.join(","))
 }
 
-/// The name without the settings' names: letters, digits, `-`, `_` and `.` of each value. So records of older versions
-/// call the engines of lists, and so directories are called.
+/// The name without the settings' names: letters, digits, `-`, `_` and `.` of each value. Records of older versions and
+/// directories use it for engines of lists.
 pub fn short(name: &str) -> Cow<'_, str> {
     let Some((base, rest)) = name.split_once('[') else { return Cow::Borrowed(name) };
     let Some((differs, behind)) = rest.split_once(']') else { return Cow::Borrowed(name) };
@@ -31,24 +31,24 @@ pub fn short(name: &str) -> Cow<'_, str> {
     Cow::Owned(short)
 }
 
-/// Whether an engine of this name is meant by what a person has written, its whole name or the short one.
+/// Whether a user's text names this engine, by its full or short name.
 pub fn is_called(name: &str, written: &str) -> bool {
     name == written || short(name) == written
 }
 
-/// The one of some names that is meant by what a person has written; of a short name that is several engines', none.
+/// The name that a user's text means; `None` for a short name that several engines share.
 pub fn meant<'a>(names: impl Iterator<Item = &'a str> + Clone, written: &str) -> Option<&'a str> {
     let mut called = names.clone().filter(|name| is_called(name, written));
     let (first, second) = (called.next(), called.next());
     names.clone().find(|name| *name == written).or(first.filter(|_| second.is_none()))
 }
 
-/// Whether an engine of this name is one of a list of the entry with this name.
+/// Whether an engine of this name comes from the list of the entry with this name.
 pub fn is_of_list(name: &str, base: &str) -> bool {
     name.strip_prefix(base).is_some_and(|rest| rest.starts_with(['.', '[']))
 }
 
-/// What stands before and after the first `separator` that is not in a name's brackets.
+/// Splits at the first `separator` outside of a name's brackets.
 pub fn split_once(text: &str, separator: char) -> Option<(&str, &str)> {
     let mut depth = 0usize;
     let at = text.char_indices().find(|(_, c)| {
@@ -62,7 +62,7 @@ pub fn split_once(text: &str, separator: char) -> Option<(&str, &str)> {
     at.map(|(at, c)| (&text[..at], &text[at + c.len_utf8()..]))
 }
 
-/// The names of a list that is written with commas.
+/// The names of a comma-separated list.
 pub fn split_list(mut text: &str) -> Vec<String> {
     let mut names = Vec::new();
     while let Some((name, rest)) = split_once(text, ',') {

@@ -1,19 +1,19 @@
-//! What an engine says of itself, and takes on disk, while its clients work: seen about once a second.
+//! Samples of an engine's own counters and size on disk, taken about once a second while its clients work.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One look at an engine. In a trial's file it has what is not as it was at the look before.
+/// One sample of an engine. A trial's file stores only the values that changed since the sample before.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineSample {
-    /// When the answer was there, seconds since the trial's start.
+    /// The time of the answer, seconds since the trial's start.
     pub at_s: f64,
-    /// Bytes allocated on disk, logs included; absent where it was not asked for.
+    /// Bytes allocated on disk, logs included; absent if the size was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<f64>,
-    /// Work put off, by the engine's own names.
+    /// Deferred work, by the engine's own names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub debt: BTreeMap<String, f64>,
     /// The engine's own counters, by its own names.
@@ -22,12 +22,12 @@ pub struct EngineSample {
 }
 
 impl EngineSample {
-    /// Whether nothing was seen.
+    /// Whether the sample is empty.
     pub fn is_empty(&self) -> bool {
         self.size_bytes.is_none() && self.debt.is_empty() && self.counters.is_empty()
     }
 
-    /// What of it is not as it was at the looks before, which it then is among.
+    /// The values that changed since the earlier samples; `before` is updated with this one.
     #[must_use]
     pub fn since(self, before: &mut EngineSample) -> EngineSample {
         let changed = |mut seen: BTreeMap<String, f64>, known: &mut BTreeMap<String, f64>| {
@@ -45,45 +45,45 @@ impl EngineSample {
     }
 }
 
-/// What a column of a course is of.
+/// The kind of a column in a time series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Of {
     /// The size on disk.
     Size,
-    /// Work put off.
+    /// Deferred work.
     Debt,
-    /// A counter or a gauge of the engine's own.
+    /// The engine's own counter or gauge.
     Counter,
 }
 
-/// One number at each look.
+/// One number for each sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Column {
-    /// What it is of.
+    /// The kind of the numbers.
     pub of: Of,
     /// Its name.
     pub name: String,
-    /// How many looks came before the first that has it.
+    /// The number of samples before the first that has it.
     pub before: usize,
-    /// From then on.
+    /// The values from then on.
     pub values: Vec<f64>,
 }
 
-/// What a size on disk is called among an engine's own names.
+/// The name under which the size on disk appears among an engine's own names.
 pub const SIZE: &str = "size_bytes";
 
-/// All looks of a trial, by what was seen.
+/// All samples of a trial, by column.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineTimeSeries {
-    /// When they were, seconds since the trial's start.
+    /// The times of the samples, seconds since the trial's start.
     pub at_s: Vec<f64>,
-    /// The numbers, in the order of what they are of and of their names.
+    /// The columns, ordered by kind and name.
     pub columns: Vec<Column>,
 }
 
 impl EngineTimeSeries {
-    /// Takes in the next look; what it does not have is as it was.
+    /// Adds the next sample; values that it lacks are unchanged.
     pub fn add(&mut self, look: EngineSample) {
         let looks = self.at_s.len();
         self.at_s.push(look.at_s);
@@ -104,7 +104,7 @@ impl EngineTimeSeries {
         }
     }
 
-    /// Whether nobody looked.
+    /// Whether there is no sample.
     pub fn is_empty(&self) -> bool {
         self.at_s.is_empty()
     }

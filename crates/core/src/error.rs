@@ -1,9 +1,9 @@
-//! What goes wrong inside an engine, as everybody who drives one needs to know it.
+//! Errors inside an engine, in the terms that all its callers need.
 
 use std::any::Any;
 use std::fmt;
 
-/// The SQL standard's code of five characters for what went wrong: `23505`.
+/// The SQL standard's five-character error code: `23505`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SqlState(pub [u8; 5]);
 
@@ -19,12 +19,12 @@ impl fmt::Debug for SqlState {
     }
 }
 
-/// By what an engine's error is known to programs, as far as the engine gives it one.
+/// The codes by which programs identify an engine's error, as far as the engine gives them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ErrorCode {
-    /// The engine's own number: 1213 of MySQL, 2067 of SQLite; 0 if it has none, as PostgreSQL's have.
+    /// The engine's own number: 1213 in MySQL, 2067 in SQLite; 0 if it has none, as in PostgreSQL.
     pub vendor: u32,
-    /// The SQLSTATE, where the engine tells one.
+    /// The SQLSTATE, if the engine reports one.
     pub sqlstate: Option<SqlState>,
 }
 
@@ -32,18 +32,18 @@ impl ErrorCode {
     /// The engine has no code for it.
     pub const NONE: ErrorCode = ErrorCode { vendor: 0, sqlstate: None };
 
-    /// A number of the engine's own, without an SQLSTATE.
+    /// The engine's own number, without an SQLSTATE.
     pub const fn of_vendor(vendor: u32) -> Self {
         Self { vendor, sqlstate: None }
     }
 
-    /// A number of the engine's own (0 if it has none) and an SQLSTATE.
+    /// The engine's own number (0 if it has none) and an SQLSTATE.
     pub const fn of_server(vendor: u32, sqlstate: [u8; 5]) -> Self {
         Self { vendor, sqlstate: Some(SqlState(sqlstate)) }
     }
 }
 
-/// As messages have it: `server error 1213 (40001)`, `server error 40P01`, `error 2067`; nothing where there is none.
+/// The form in messages: `server error 1213 (40001)`, `server error 40P01`, `error 2067`; empty without a code.
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.vendor, self.sqlstate) {
@@ -55,7 +55,7 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// A code behind other words, if there is one.
+/// A code after other words, if there is one.
 struct Behind(ErrorCode);
 
 impl fmt::Display for Behind {
@@ -64,20 +64,20 @@ impl fmt::Display for Behind {
     }
 }
 
-/// What an engine refused, with its own code and words.
+/// An engine's refusal, with its own code and words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call}: {code}: {words}")]
 pub struct Refusal {
-    /// The engine's function that failed, or what was being done.
+    /// The engine's function that failed, or the task.
     pub call: &'static str,
-    /// The code that statistics and scripts know it by; [`ErrorCode::NONE`] where the engine gives none.
+    /// The code used by statistics and scripts; [`ErrorCode::NONE`] if the engine gives none.
     pub code: ErrorCode,
-    /// Its words, with a remedy where one is known, and the statement where there is one.
+    /// Its message, with a remedy if one is known, and with the statement if there is one.
     pub words: String,
 }
 
-/// An error's words, and behind them those of what it came from: some tell which call failed and leave why to their
-/// source.
+/// An error's message followed by the messages of its sources, because some errors name the failed call and leave the
+/// reason to their source.
 pub fn with_sources(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut source = error.source();
@@ -88,7 +88,7 @@ pub fn with_sources(error: &dyn std::error::Error) -> String {
     words
 }
 
-/// What stood in a transaction's way, as its engine tells it: what it is counted by when it is tried again.
+/// The reason for a conflict as its engine reports it. Retries are counted by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// In words: `deadlock`.
@@ -98,7 +98,7 @@ pub struct Conflict {
 }
 
 impl Conflict {
-    /// That of an error. A script may begin again after others than conflicts.
+    /// The reason of an error. Scripts may retry after errors other than conflicts.
     pub fn of(error: &EngineError) -> Self {
         let why = match error {
             EngineError::Conflict { why, .. } => *why,
@@ -112,46 +112,45 @@ impl Conflict {
     }
 }
 
-/// As messages have it: `deadlock: server error 1213 (40001)`.
+/// The form in messages: `deadlock: server error 1213 (40001)`.
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.why, Behind(self.code))
     }
 }
 
-/// What went wrong inside an engine.
+/// An error inside an engine.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
-    /// Another transaction stood in the way; rolling back and trying again may succeed.
-    /// Carries no allocation: it happens on the load path.
+    /// Another transaction was in the way; rolling back and retrying may succeed. Carries no allocation: it happens on
+    /// the load path.
     #[error("conflict: {why}{}", Behind(*code))]
     Conflict {
-        /// What stood in the way.
+        /// The reason.
         why: &'static str,
         /// The engine's code for it.
         code: ErrorCode,
     },
-    /// A row with this key is there already, and the statement did nothing. Whether its transaction goes on is told by
-    /// [`crate::sql::SqlSession::survives_errors`]. Carries no allocation: it happens on the load path.
+    /// A row with this key exists already, and the statement did nothing. [`crate::sql::SqlSession::survives_errors`]
+    /// reports whether the transaction goes on. Carries no allocation: it happens on the load path.
     #[error("a row with this key is there already{}", Behind(*.0))]
     Duplicate(ErrorCode),
-    /// The connection was lost, the session has made a new one. Whether the
-    /// operation at hand took effect is not known, so it is not tried again.
-    /// Carries no allocation: what a server's end costs a thousand clients is counted.
+    /// The connection was lost, and the session has opened a new one. It is not known whether the current operation
+    /// took effect, so it is not retried. Carries no allocation, because a server's end can affect a thousand clients
+    /// at once.
     #[error("the connection was lost and made anew: {0}")]
     CutOff(&'static str),
-    /// The connection is lost, and the session makes no other: why, in words.
+    /// The connection is lost, and the session does not reconnect: the reason, in words.
     #[error("connection: {0}")]
     Lost(String),
-    /// There is no room on the device of the data: the trial fails with this cause, and not with that of whatever broke
-    /// next.
+    /// The device of the data is full. The trial fails with this cause, and not with the cause of a later error.
     #[error("the device is full: {0}")]
     DiskFull(String),
     /// The engine refused something, and has a code for it.
     // Boxed, for every answer's result is as large as the largest error.
     #[error(transparent)]
     Refused(Box<Refusal>),
-    /// Anything else: the engine's call and its own words.
+    /// Any other error: the engine's call and its own words.
     #[error("{call}: {message}")]
     Failed {
         /// The engine's function that failed.
@@ -162,12 +161,12 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// A conflict that the engine has no code for.
+    /// A conflict without an engine's code.
     pub const fn conflict(why: &'static str) -> Self {
         EngineError::Conflict { why, code: ErrorCode::NONE }
     }
 
-    /// A failure of `call`, told apart from a full device by the engine's words.
+    /// A failure of `call`; the engine's message decides whether it means a full device.
     pub fn failed(call: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
         if tells_of_full_device(&message) {
@@ -176,7 +175,7 @@ impl EngineError {
         EngineError::Failed { call, message }
     }
 
-    /// What the engine refused with a code of its own, told apart from a full device by its words.
+    /// A refusal with the engine's own code; its message decides whether it means a full device.
     pub fn refused(call: &'static str, code: ErrorCode, words: impl Into<String>) -> Self {
         let refusal = Refusal { call, code, words: words.into() };
         if tells_of_full_device(&refusal.words) {
@@ -185,12 +184,12 @@ impl EngineError {
         EngineError::Refused(Box::new(refusal))
     }
 
-    /// Whether trying the whole transaction again may succeed.
+    /// Whether a retry of the whole transaction may succeed.
     pub fn is_conflict(&self) -> bool {
         matches!(self, EngineError::Conflict { .. })
     }
 
-    /// The engine's code; [`ErrorCode::NONE`] where it told none.
+    /// The engine's code; [`ErrorCode::NONE`] if it reported none.
     pub fn code(&self) -> ErrorCode {
         match self {
             EngineError::Conflict { code, .. } | EngineError::Duplicate(code) => *code,
@@ -201,7 +200,7 @@ impl EngineError {
         }
     }
 
-    /// The same with `more` behind its words, such as a remedy; what has no words of its own stays as it is.
+    /// The same error with `more`, such as a remedy, after its message; an error that has no message is unchanged.
     #[must_use]
     pub fn followed_by(mut self, more: &str) -> Self {
         match &mut self {
@@ -220,7 +219,7 @@ fn tells_of_full_device(words: &str) -> bool {
     ["no space left", "disk is full", "disk full"].iter().any(|full| lower.contains(full))
 }
 
-/// What a panic that was caught says.
+/// The message of a caught panic.
 pub fn of_panic(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("without a message")

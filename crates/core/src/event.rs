@@ -1,8 +1,7 @@
-//! What a trial tells while it runs: a stream of events, one JSON line each.
+//! Events that a trial reports while it runs, one JSON line each.
 //!
-//! The trial runs in a process of its own, so that a crash of an engine ends
-//! that trial alone and the process meters see the engine alone. Whoever
-//! started it folds the events into a [`crate::record::Record`] and files.
+//! The trial runs in a separate process, so that a crash of an engine ends that trial alone and the process meters see
+//! the engine alone. The parent process folds the events into a [`crate::record::Record`] and files.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,28 +10,28 @@ use crate::record::{Interval, PhaseKind, PhaseRecord};
 use crate::warning::Warning;
 use crate::workload::State;
 
-/// One line of a trial's standard output: what the process that started it folds into a record.
+/// One line of a trial's standard output, which the parent process folds into a record.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// The instance is open: what it is.
+    /// The instance is open, with these properties.
     Provisioned {
         /// The engine's version.
         version: String,
-        /// Where it was loaded from.
+        /// The origin of the engine.
         source: String,
-        /// The settings in force, by the engine's names.
+        /// The effective settings, by the engine's names.
         effective_settings: Vec<(String, String)>,
-        /// Conditions known only now, by name.
+        /// Conditions that become known only now, by name.
         conditions: Vec<(String, String)>,
     },
-    /// A phase begins: what is told until its end belongs to it.
+    /// A phase begins; the events until its end belong to it.
     PhaseStarted {
-        /// The phase, of loops with its number.
+        /// The phase; loops have their number.
         phase: PhaseKind,
-        /// How long it will last in seconds, where that is known.
+        /// The planned duration in seconds, if it is known.
         seconds: Option<f64>,
-        /// How many rows it will write, where that is known.
+        /// The expected number of rows, if it is known.
         rows: Option<u64>,
     },
     /// A second of a phase has passed.
@@ -47,26 +46,26 @@ pub enum Event {
         /// Tag, largest value in nanoseconds, and encoded histogram.
         histograms: Vec<(String, u64, String)>,
     },
-    /// The engine was looked at while clients work.
+    /// A sample of the engine while clients work.
     Looked(Box<EngineSample>),
-    /// A phase has ended, as planned or cut off: [`PhaseRecord::complete`] says which.
+    /// A phase has ended, as planned or cut off; see [`PhaseRecord::complete`].
     PhaseEnded(Box<PhaseRecord>),
-    /// The data is left for another process: what the workload knows of it.
+    /// The data is handed to another process, with the workload's knowledge of it.
     Loaded {
         /// See [`crate::workload::Bound::state`].
         state: State,
     },
-    /// Something that makes the numbers less trustworthy.
+    /// An observation that reduces the trust in the numbers.
     Warning(Warning),
     /// The trial has ended as planned.
     Finished,
-    /// The trial was asked to stop and did.
+    /// The trial stopped on request.
     Interrupted,
-    /// The trial has failed; what was measured stands.
+    /// The trial has failed; the values measured so far are kept.
     Failed {
-        /// The phase that it was in, begun or about to begin.
+        /// The phase in progress, or the next one.
         phase: PhaseKind,
-        /// Why, in the engine's or the system's words, with a remedy where there is one.
+        /// The reason, in the engine's or the system's words, with a remedy if one is known.
         cause: String,
     },
 }

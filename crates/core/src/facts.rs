@@ -1,4 +1,4 @@
-//! What records say of an engine.
+//! Facts about an engine that records store.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub enum Family {
     Document,
 }
 
-/// As an error says it: `SQL of SQLite`.
+/// The form in error messages: `SQL of SQLite`.
 impl std::fmt::Display for Family {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -30,7 +30,7 @@ impl std::fmt::Display for Family {
     }
 }
 
-/// How an engine is had.
+/// How an engine is deployed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
@@ -38,42 +38,42 @@ pub enum Form {
     BuiltIn,
     /// A shared library, loaded at run time: `library` may name it.
     Library,
-    /// A server with processes of its own: `server` may name it.
+    /// A server with its own processes; `server` may name it.
     Server,
 }
 
-/// What a reader of an engine's figures needs to know of it beside its name and
-/// settings; each is told in `EngineInfo`.
+/// The facts about an engine that a reader of its figures needs in addition to its name and settings. `EngineInfo`
+/// documents each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineFacts {
-    /// What its sessions speak: a workload without an adapter for it is refused.
+    /// The family of its sessions; a workload without an adapter for it is refused.
     pub family: Family,
-    /// Whether it is in this program, in a library or in a server: `library` and `server` are for those.
+    /// Whether it is part of this program, a library or a server; `library` and `server` apply to the latter two.
     pub form: Form,
     /// Whether written data can be read back.
     pub keeps_data: bool,
-    /// Whether it has a cache of its own.
+    /// Whether it has its own cache.
     pub has_cache: bool,
-    /// Whether its clients ask for the durability with each write, so that an existing server keeps it too.
+    /// Whether its clients request the durability with each write, so that an existing server provides it too.
     #[serde(default)]
     pub clients_ask_durability: bool,
-    /// Whether `buffered` is a durability of its own. Absent in older results, whose `no-sync` may be either.
+    /// Whether `buffered` is a separate durability level. Absent in older results, whose `no-sync` may be either.
     #[serde(default)]
     pub has_buffered_level: bool,
-    /// The common settings that its own overrule.
+    /// The common settings that its own settings override.
     #[serde(default, skip_serializing_if = "Overruled::is_none")]
     pub overruled: Overruled,
-    /// How it reads its files; absent where that is not known, and in records of older versions.
+    /// How it reads its files; absent if it is not known, and in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<Reads>,
-    /// What its data is compressed with, `none` if it is not; the engine's default where the experiment names none. Absent
-    /// where that is not known, and in records of older versions.
+    /// The compression of its data, or `none`; the engine's default if the experiment names none. Absent if it is not
+    /// known, and in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<String>,
 }
 
 impl EngineFacts {
-    /// Of an engine that keeps its data and has a cache, and of which nothing else is known.
+    /// The facts of an engine that keeps its data and has a cache, with everything else unknown.
     pub fn new(family: Family, form: Form) -> Self {
         Self {
             family,

@@ -1,37 +1,37 @@
-//! What a gate of a comparison found: `ops_per_s < 0.95` is so, is not so, or is undecided.
+//! Results of a comparison's gates: the condition `ops_per_s < 0.95` holds, does not hold, or is undecided.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::starts::Scope;
 
-/// What a gate found of one engine.
+/// The verdict of a gate for one engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Found {
-    /// It is so, beyond the noise and beyond what the host is allowed to have moved: the gate closes.
+    /// The condition holds, beyond the noise and the allowed drift of the host: the gate closes.
     Holds,
-    /// It is not so, beyond both; of `worse`, that no headline is said to be.
+    /// The condition does not hold, beyond both. For `worse`, no headline was found to be worse.
     Fails,
-    /// The repeats cannot tell, or it lies within what the host is allowed to have moved.
+    /// The repeats do not decide, or the change is within the allowed drift of the host.
     Undecided,
     /// One side has one repeat.
     SeenOnce,
-    /// The base has figures of it and the other has none, or a repeat's data failed its
-    /// verification: what the gate guards is not shown, so it closes.
+    /// The base has figures and the other has none, or a repeat's data failed its verification. The gate closes because
+    /// the absence of a regression is not shown.
     NotJudged,
-    /// Both sides are the same engine with the same settings: the gate guards nothing, so it closes.
+    /// Both sides are the same engine with the same settings: the gate tests nothing, so it closes.
     Void,
 }
 
 impl Found {
-    /// Whether the comparison must not pass.
+    /// Whether the comparison fails.
     pub fn closes(self) -> bool {
         matches!(self, Found::Holds | Found::NotJudged | Found::Void)
     }
 }
 
-/// What came of a gate for one engine.
+/// The result of a gate for one engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gated {
     /// The gate as written.
@@ -40,22 +40,24 @@ pub struct Gated {
     pub engine: String,
     /// Its number of clients.
     pub clients: u32,
-    /// `holds`: it is so, beyond the noise and what the host is allowed; `fails`: it is not; `not-judged`: the other does
-    /// not show it.
+    /// - `holds`: the condition holds, beyond the noise and the allowed drift of the host.
+    /// - `fails`: it does not hold.
+    /// - `not-judged`: the other run does not show it.
     pub verdict: Found,
-    /// What it holds for: other loads too, or this load only. A gate closes on both, because a regression may be there.
+    /// The scope of the verdict: other loads too, or this load only. A gate closes on both, because a regression is
+    /// possible.
     #[serde(default)]
     pub scope: Scope,
-    /// The figures and the test, or why there is no verdict.
+    /// The figures and the test, or the reason why there is no verdict.
     pub reason: String,
-    /// By how many percent the host alone is allowed to have moved the ratio, where the verdict rests on that; absent
-    /// elsewhere, as of sizes and where the runs took turns.
+    /// The allowed drift of the host alone in the ratio, percent, if the verdict depends on it. Absent otherwise, for
+    /// example for sizes and for runs that took turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_drift_percent: Option<f64>,
 }
 
 impl Gated {
-    /// The gate and what came of it, on a line.
+    /// The gate and its result, on a line.
     pub fn line(&self) -> String {
         let Gated { gate, engine, clients, reason, .. } = self;
         let verdict = match self.verdict {

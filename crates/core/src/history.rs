@@ -1,4 +1,4 @@
-//! The same experiment run again and again: what became of each figure from one version or commit to the next.
+//! A history: the same experiment run repeatedly, and the change of each figure from one version or commit to the next.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use crate::comparison::Part;
 use crate::metric::Metric;
 use crate::ratio::Ratio;
 
-/// What the runs of a history are ordered by.
+/// The order of the runs of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Axis {
-    /// The version of the engine, piece by piece: 9.2 before 10.1.
+    /// The version of the engine, by its numbers: 9.2 before 10.1.
     Version,
     /// The time of rumba's commit.
     Commit,
@@ -22,49 +22,50 @@ pub enum Axis {
 /// One run of a history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
-    /// The directory of its results, as it was given.
+    /// The directory of its results, as given by the user.
     pub directory: String,
     /// The experiment's name.
     pub name: String,
     /// When it began, RFC 3339.
     pub started: String,
-    /// The commit of rumba that ran it, short; `null` where it is not known.
+    /// The commit of rumba that ran it, short; `null` if it is not known.
     pub commit: Option<String>,
-    /// When that commit was made, RFC 3339.
+    /// The time of that commit, RFC 3339.
     pub committed: Option<String>,
 }
 
 /// One figure of an engine in one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
-    /// Which run, by its place in `points`, from 0.
+    /// The run, by its position in `points`, from 0.
     pub point: usize,
-    /// What the run is called on the axis: a version, a commit, a time.
+    /// The run's label on the axis: a version, a commit, a time.
     pub label: String,
     /// The engine's version.
     pub version: Option<String>,
-    /// How many repeats have the figure.
+    /// The number of repeats with the figure.
     pub repeats: u32,
-    /// The median of the repeats; absent, with the reason, where none has it.
+    /// The median of the repeats; absent, with the reason, if none has it.
     pub median: Metric,
-    /// This over the last run before it that has the figure, with its interval and verdict; `null` of the first.
+    /// The ratio to the last run before it that has the figure, with its interval and verdict; `null` for the first.
     pub against: Option<Ratio>,
-    /// Why nothing is decided though there are figures: a repeat's data failed its verification, or did not come through it.
+    /// The reason why figures exist without a verdict: a repeat's data failed its verification, or the verification did
+    /// not end.
     pub unsound: Option<String>,
 }
 
-/// Where a figure's level became another, over all repeats of all runs.
+/// A change of a figure's level, over all repeats of all runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelChange {
-    /// The last run of the level before, by its label.
+    /// The last run of the previous level, by its label.
     pub after: String,
-    /// The first run of the level that follows, by its label.
+    /// The first run of the new level, by its label.
     pub at: String,
-    /// The mean of the repeats before it, from the change before or the first run, in the metric's unit.
+    /// The mean of the repeats before it, since the previous change or the first run, in the metric's unit.
     pub from: f64,
     /// The mean of the repeats from here to the next change or the last run.
     pub to: f64,
-    /// How often repeats that are dealt to the runs anew have a change as large, wherever in the history.
+    /// How often repeats that are dealt to the runs at random have a change as large, anywhere in the history.
     pub p: f64,
 }
 
@@ -81,11 +82,11 @@ pub struct Line {
     pub metric: String,
     /// The unit of the medians.
     pub unit: String,
-    /// What the runs of this engine are ordered by.
+    /// The order of the runs of this engine.
     pub by: Axis,
     /// The runs that have the engine, in the order of the axis.
     pub steps: Vec<Step>,
-    /// Where the level changed, in the same order.
+    /// The level changes, in the same order.
     pub changes: Vec<LevelChange>,
 }
 
@@ -96,10 +97,10 @@ pub struct History {
     pub points: Vec<Point>,
     /// The figures.
     pub lines: Vec<Line>,
-    /// Names of conditions that are not the same in all runs: the first suspects of a change.
+    /// Names of conditions that differ between runs, the first suspects for a change.
     pub differ: Vec<String>,
     /// The confidence level of the intervals: 0.95.
     pub level: f64,
-    /// A whole interval within this of 1 is called the same: 0.01.
+    /// The margin within which a whole interval around 1 counts as the same: 0.01.
     pub margin: f64,
 }

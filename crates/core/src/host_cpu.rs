@@ -1,19 +1,19 @@
-//! The host's CPU that a trial used: what its processes are charged with, and what the kernel did for it.
+//! The host's CPU that a trial used: the CPU of its processes, and the kernel's work for them.
 
 use crate::metric::Metric;
 use crate::spent::Spent;
 
-/// Idle, waiting and stolen time are counted in ticks of 10 ms, and each of them is cut off: so much is nothing.
+/// The rounding error: idle, waiting and stolen time are each counted in truncated ticks of 10 ms.
 pub const HOST_CPU_ROUNDING_S: f64 = 0.03;
-/// By how much the host's CPU may seem less than that of processes though it is not: ticks that are cut off, the host's
-/// and those of other processes, in seconds; and a share, because what a hypervisor takes from a CPU that is about to wake
-/// up is counted as stolen and as idle.
+/// The measurement error by which the host's CPU may seem less than that of processes. It has a constant part in
+/// seconds for truncated ticks of the host and of other processes. It has a relative part because a hypervisor's delay
+/// of a waking CPU is counted both as stolen and as idle.
 const HOST_ERROR_S: f64 = HOST_CPU_ROUNDING_S + 0.02;
 const HOST_ERROR_SHARE: f64 = 0.01;
 
-/// CPU seconds of the host that are neither rumba's own nor other processes', and so never less than what the trial's
-/// processes are charged with. What the kernel did for other processes is in no account of theirs: where they worked more
-/// than the trial, most of the rest may be theirs.
+/// CPU seconds of the host that belong neither to rumba itself nor to other processes, and at least the trial's own
+/// CPU. The kernel's work for other processes is not in their accounts. If other processes used more CPU than the
+/// trial, the metric is absent, because most of the rest may be theirs.
 pub fn host_cpu_s(spent: &Spent) -> Metric {
     if let (Some(strangers), Some(charged)) = (spent.strangers_cpu_s.value(), spent.cpu_s.value())
         && strangers > charged
@@ -31,8 +31,8 @@ pub fn host_cpu_s(spent: &Spent) -> Metric {
     }
 }
 
-/// The host's CPU for a trial that is charged with so much: no less than that, and none at all where the meters differ
-/// by more than they round.
+/// The host's CPU for a trial with this CPU: at least that much, and absent if the meters differ by more than their
+/// rounding.
 fn at_least(charged_s: f64, host_s: f64) -> Metric {
     if host_s >= charged_s {
         Metric::Value(host_s)
@@ -46,7 +46,7 @@ fn at_least(charged_s: f64, host_s: f64) -> Metric {
     }
 }
 
-/// CPU seconds that the host spent for a trial and that no process of it is charged with.
+/// CPU seconds that the host spent for a trial without charging any of its processes.
 pub fn uncharged_cpu_s(spent: &Spent) -> Metric {
     match spent.cpu_s.value() {
         Some(charged) => host_cpu_s(spent).map(|host| host - charged),

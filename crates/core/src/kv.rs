@@ -4,17 +4,16 @@
 use crate::delta::Delta;
 use crate::error::EngineError;
 
-/// A table or index of a workload, as an engine sees it: a column family, a
-/// table, a named database. Sessions address it by its position in the list
-/// that the engine was opened with.
+/// A table or index of a workload: a column family, a table, or a named database in the engine. Sessions address it by
+/// its position in the list that the engine was opened with.
 #[derive(Clone, Copy, Debug)]
 pub struct KeySpace {
     /// The name of the table or index.
     pub name: &'static str,
     /// Length in bytes of the key prefix that every scan shares; 0 when it is never scanned.
     pub scan_prefix: usize,
-    /// Whether its entries follow from rows of another space that a transaction
-    /// has locked before it writes them, as an index's do: they need no locks of their own.
+    /// Whether its entries follow from rows of another space that a transaction locks before it writes them. An index
+    /// is an example; such entries need no separate locks.
     pub derived: bool,
 }
 
@@ -24,9 +23,9 @@ pub type SpaceId = usize;
 /// A forward range over keys, `from` inclusive, `to` exclusive.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan<'a> {
-    /// The first key that may be visited.
+    /// The first key of the range.
     pub from: &'a [u8],
-    /// The first key that may not be visited any more.
+    /// The first key after the range.
     pub to: &'a [u8],
     /// At most this many entries.
     pub limit: usize,
@@ -66,7 +65,7 @@ impl Batch {
         self.entries.is_empty()
     }
 
-    /// Forgets the entries and keeps the memory.
+    /// Removes the entries and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.entries.clear();
@@ -75,23 +74,21 @@ impl Batch {
 
 /// One client's session.
 ///
-/// Outside a transaction, reads see the latest committed state. Between
-/// [`KvSession::begin`] and [`KvSession::commit`] or [`KvSession::rollback`],
-/// writes and locked reads belong to one atomic transaction, which sees its
-/// own writes. A call that returns [`EngineError::Conflict`] leaves the
-/// transaction to be rolled back by the caller. Nothing here allocates per
-/// call once buffers have grown.
+/// Outside a transaction, reads see the latest committed state. Between [`KvSession::begin`] and [`KvSession::commit`]
+/// or [`KvSession::rollback`], writes and locked reads belong to one atomic transaction, which sees its own writes.
+/// After [`EngineError::Conflict`] the caller must roll back the transaction. The session allocates nothing per call
+/// once its buffers have grown.
 pub trait KvSession: Send {
     /// Reads one value into `value` (cleared first); false when the key is absent.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError>;
 
     /// Reads many keys; `visit` is called with the position of each key that exists, in order.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn multi_get(
         &mut self,
         space: SpaceId,
@@ -110,7 +107,7 @@ pub trait KvSession: Send {
     /// Visits the entries of a range in key order; returns how many were visited.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn scan(
         &mut self,
         space: SpaceId,
@@ -122,34 +119,34 @@ pub trait KvSession: Send {
     /// may wait here until the transaction of another session has ended.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] when it waited for too long; whatever else the engine said.
+    /// [`EngineError::Conflict`] when it waited for too long; any other error from the engine.
     fn begin(&mut self) -> Result<(), EngineError>;
 
-    /// Within a transaction, reads one value that this transaction goes on to write, and keeps others
-    /// from changing it until the end: by a row lock, or by a conflict at the latest at commit.
+    /// Within a transaction, reads one value that this transaction will write. No other transaction can change it until
+    /// the end: a row lock prevents that, or a conflict, at the latest at commit.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] when another transaction stands in the way.
+    /// [`EngineError::Conflict`] when another transaction is in the way.
     fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError>;
 
     /// Within a transaction, inserts or replaces.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] when another transaction stands in the way.
+    /// [`EngineError::Conflict`] when another transaction is in the way.
     fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError>;
 
     /// Within a transaction, removes a key that may be absent.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] when another transaction stands in the way.
+    /// [`EngineError::Conflict`] when another transaction is in the way.
     fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError>;
 
-    /// Within a transaction, changes a value without reading it: a write that an engine may put off until somebody
-    /// reads. False if the engine does not put writes off, and nothing was done: the caller reads and writes then, and
-    /// need not ask again, for a session always says the same.
+    /// Within a transaction, changes a value without reading it, so that an engine may defer the write until the next
+    /// read. Returns false if the engine does not support this, and does nothing then. The caller then reads and writes
+    /// instead, and need not try again, because a session always gives the same answer.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] when another transaction stands in the way.
+    /// [`EngineError::Conflict`] when another transaction is in the way.
     fn update(&mut self, _space: SpaceId, _key: &[u8], _delta: &Delta) -> Result<bool, EngineError> {
         Ok(false)
     }
@@ -157,21 +154,20 @@ pub trait KvSession: Send {
     /// Commits with the instance's durability.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] when another transaction stood in the way; the
-    /// transaction is then rolled back already, and another rollback does nothing.
+    /// [`EngineError::Conflict`] when another transaction was in the way. The transaction is then already rolled back,
+    /// and another rollback does nothing.
     fn commit(&mut self) -> Result<(), EngineError>;
 
     /// Undoes the transaction; does nothing when there is none.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn rollback(&mut self) -> Result<(), EngineError>;
 
-    /// Loads new rows that nobody else touches, the fastest way that keeps the
-    /// instance's durability.
+    /// Loads new rows that no other session touches, the fastest way that keeps the instance's durability.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
         self.begin()?;
         for (space, key, value) in batch.iter() {

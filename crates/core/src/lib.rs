@@ -1,8 +1,7 @@
-//! rumba's words as types and traits: what an engine is, what a workload is,
-//! how a client's stream of operations runs, and what a record holds.
+//! rumba's terms as types and traits: engines, workloads, clients' streams of operations, and records.
 //!
-//! Nothing here does I/O. Engines and workloads depend on this crate alone;
-//! the lab drives them through these traits; the report reads these records.
+//! This crate does no I/O. Engines and workloads depend on this crate alone; the lab drives them through these traits;
+//! the report reads these records.
 #![deny(missing_docs)]
 
 pub mod access;
@@ -75,10 +74,10 @@ fn closest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<
     known.into_iter().map(|name| (strsim::jaro_winkler(wrong, name), name)).max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// So many names are read at a glance.
+/// The most names that are listed in full.
 const FEW: usize = 16;
 
-/// What to write instead of a name that is not known: the nearest; where none is near all, or of many the nearest still.
+/// Suggestions for an unknown name: the nearest name. If none is near, all names, or the nearest one if there are many.
 pub fn instead<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
     if let Some(name) = nearest(wrong, known.clone()) {
         return format!("did you mean `{name}`?");

@@ -10,19 +10,18 @@ use serde::{Deserialize, Serialize};
 use crate::setting::{Kind, SettingError, SettingInfo, Settings, Value};
 use crate::units::{parse_bytes, show_bytes};
 
-/// The smallest memory limit that is accepted: below it a trial's process is
-/// killed before it has opened an engine.
+/// The smallest accepted memory limit; with less, a trial's process is killed before it has opened an engine.
 pub const SMALLEST_MEMORY_BYTES: u64 = 16 << 20;
-/// The smallest storage that is accepted: an ext4 with its journal and some data.
+/// The smallest accepted storage: an ext4 with its journal and some data.
 pub const SMALLEST_STORAGE_BYTES: u64 = 64 << 20;
-/// The size of storage whose experiment names none.
+/// The size of storage if the experiment sets none.
 pub const DEFAULT_STORAGE_BYTES: u64 = 8 << 30;
-/// What is read ahead on storage whose experiment says nothing: the kernel's own default for a disk.
+/// Read-ahead on storage whose experiment sets none: the kernel's own default for a disk.
 pub const DEFAULT_READ_AHEAD_BYTES: u64 = 128 << 10;
-/// The smallest rate in bytes per second that is accepted: one page.
+/// The smallest accepted rate in bytes per second: one page.
 const SMALLEST_RATE_BPS: i64 = 4096;
 
-/// The limits of an experiment; what is `None` is as the host has it.
+/// The limits of an experiment; `None` means as the host has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// Bytes for the engine's processes together, page cache included.
@@ -31,10 +30,10 @@ pub struct Limits {
     pub storage: Option<StorageLimit>,
 }
 
-/// Storage of a known kind: a filesystem of its own, with its operations and bytes throttled.
+/// Storage of a known kind: a separate filesystem with throttled operations and bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageLimit {
-    /// The named kind that the figures come from, if one was named.
+    /// The named kind with these figures, if one was named.
     pub tier: Option<String>,
     /// Reads and writes together per second, as a device serves them; `None` is no limit.
     #[serde(default)]
@@ -47,20 +46,20 @@ pub struct StorageLimit {
     pub read_bps: Option<u64>,
     /// Bytes written per second; `None` is no limit.
     pub write_bps: Option<u64>,
-    /// How large the filesystem's device is, in bytes.
+    /// The size of the filesystem's device, in bytes.
     pub size_bytes: u64,
-    /// What holds the device's blocks.
+    /// The medium of the device's blocks.
     pub backing: Backing,
-    /// How many bytes the kernel reads ahead of a sequential reader, and around a page that a mapping lacks; `None`, in
-    /// older records, leaves it to the kernel, which takes 2.5 MB over a disk that it believes to turn.
+    /// Bytes that the kernel reads ahead of a sequential reader, and around a missing page of a mapping. `None`, in
+    /// older records, leaves it to the kernel, which takes 2.5 MB for a rotational disk.
     #[serde(default)]
     pub read_ahead_bytes: Option<u64>,
-    /// Whether the device says that it turns, which changes what the kernel and some engines do; `None`, in older
-    /// records, is what the disk below says.
+    /// Whether the device reports itself as rotational, which changes the behaviour of the kernel and of some engines.
+    /// `None`, in older records, means the value of the underlying disk.
     #[serde(default)]
     pub rotational: Option<bool>,
-    /// Whether a load that is kept for others is throttled as they are. Where it is not, engines that differ in their
-    /// storage's rates alone start from one load.
+    /// Whether a load that is kept for other trials is throttled too. If not, engines that differ only in their
+    /// storage's rates start from one load.
     #[serde(default = "throttled")]
     pub throttle_load: bool,
 }
@@ -69,11 +68,11 @@ fn throttled() -> bool {
     true
 }
 
-/// What holds the blocks of throttled storage.
+/// The medium of throttled storage's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Backing {
-    /// A file on the host's disk, read and written past the host's page cache.
+    /// A file on the host's disk, accessed without the host's page cache.
     File,
     /// A file in memory, for rates that the host's disk cannot serve.
     Tmpfs,
@@ -83,8 +82,8 @@ pub enum Backing {
 struct Tier {
     name: &'static str,
     iops: u32,
-    /// A shared disk of a virtual machine serves 8,000 reads per second at depth
-    /// 1, so that the faster kinds are kept in memory unless told otherwise.
+    /// A shared disk of a virtual machine serves 8,000 reads per second at depth 1. The faster kinds are therefore kept
+    /// in memory by default.
     backing: Backing,
 }
 
@@ -125,7 +124,7 @@ const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'sta
 }
 
 impl Limits {
-    /// Whether nothing is limited.
+    /// Whether there is no limit.
     pub fn is_none(&self) -> bool {
         self.memory_bytes.is_none() && self.storage.is_none()
     }
@@ -134,7 +133,7 @@ impl Limits {
 /// Reads the value of `limits.memory`: `"1GiB"`, or a number of bytes.
 ///
 /// # Errors
-/// What was expected instead.
+/// The expected form.
 pub fn parse_memory(value: &Value) -> Result<u64, SettingError> {
     const KEY: &str = "limits.memory";
     let bytes = match value {
@@ -150,7 +149,7 @@ impl StorageLimit {
     /// A named kind of storage: `disk-array`, `slow-ssd` or `fast-ssd`.
     ///
     /// # Errors
-    /// The names there are.
+    /// The known names.
     pub fn tier(name: &str) -> Result<Self, SettingError> {
         let tier = TIERS.iter().find(|tier| tier.name == name).ok_or_else(|| {
             let likely = crate::nearest(name, TIER_NAMES.iter().copied());
@@ -169,8 +168,7 @@ impl StorageLimit {
         })
     }
 
-    /// Storage as a table describes it; [`STORAGE_SETTINGS`] has its keys. What
-    /// a table says beside a `tier` goes before what the tier says.
+    /// Storage as a table describes it; [`STORAGE_SETTINGS`] has its keys. A table's other keys override its `tier`.
     ///
     /// # Errors
     /// The first key that cannot be accepted.
@@ -220,7 +218,7 @@ impl StorageLimit {
         }
     }
 
-    /// What a kept load sees of it.
+    /// The limits that apply during a kept load.
     #[must_use]
     pub fn while_loading(&self) -> Self {
         if self.throttle_load {
@@ -273,7 +271,7 @@ impl fmt::Display for Backing {
     }
 }
 
-/// As a person would say it: `slow-ssd: 10000 operations/s, 8.00 GiB over tmpfs`.
+/// The form for people: `slow-ssd: 10000 operations/s, 8.00 GiB over tmpfs`.
 impl fmt::Display for StorageLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(tier) = &self.tier {
@@ -301,10 +299,10 @@ impl fmt::Display for StorageLimit {
     }
 }
 
-/// What throttled storage was measured to do before the trial, at one queue depth.
+/// The measured performance of throttled storage before the trial, at one queue depth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationPoint {
-    /// Reads under way at once.
+    /// Concurrent reads.
     pub depth: u32,
     /// Random direct reads of 4 KiB per second.
     pub read_iops: f64,
@@ -312,10 +310,10 @@ pub struct CalibrationPoint {
     pub mean_us: f64,
     /// The median time in microseconds.
     pub p50_us: f64,
-    /// The 99th percentile in microseconds. On a throttled device it is made by
-    /// the throttle's bursts and says nothing of real storage.
+    /// The 99th percentile in microseconds. On a throttled device it comes from the throttle's bursts and is not that
+    /// of real storage.
     pub p99_us: f64,
-    /// How many reads these figures are of.
+    /// The number of reads behind these figures.
     pub reads: u64,
 }
 

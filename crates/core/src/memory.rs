@@ -1,19 +1,19 @@
-//! What an engine needs of memory, its cache among it: measured, build by build.
+//! Memory needs of engines, including the cache, as measured for each build.
 
 const MIB: f64 = (1 << 20) as f64;
-/// Bytes of data with which the table was measured: what grows with the data counts from there.
+/// Bytes of data with which the table was measured; growth with the data counts from there.
 const MEASURED_DATA_BYTES: u64 = 40 << 20;
 
-/// What a build of an engine was measured to need of a memory group.
+/// The measured memory need of an engine's build.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryNeed {
-    /// The build that was measured, as the table names it: `innodb/mariadb-10.11`.
+    /// The measured build, as the table names it: `innodb/mariadb-10.11`.
     pub measured_on: String,
-    /// What its processes, and the trial's own, need with no client and no cache.
+    /// The need of its processes and of the trial's own process, with no client and no cache.
     pub base_bytes: u64,
-    /// Bytes for each byte of `cache`, the cache itself among them; 0 for an engine that has none.
+    /// Bytes for each byte of `cache`, including the cache itself; 0 for an engine without a cache.
     pub per_cache: f64,
-    /// The most that `per_cache` adds to the cache: what is beside it may have a bound of its own.
+    /// The most that `per_cache` adds to the cache, because the memory next to the cache may have a separate bound.
     pub beside_cache_most_bytes: u64,
     /// Bytes for each byte of the workload's data.
     pub per_data: f64,
@@ -23,29 +23,29 @@ pub struct MemoryNeed {
     pub per_client_bytes: u64,
 }
 
-/// A cache that an engine's makers advise where it shares the memory with the page cache.
+/// A cache size that an engine's makers recommend if the memory is shared with the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdvisedCache {
     /// Its size.
     pub bytes: u64,
-    /// The rule, with whose it is: `a third of it, as RocksDB's makers advise`.
+    /// The rule and its authors: `a third of it, as RocksDB's makers advise`.
     pub rule: &'static str,
 }
 
-/// For how much work memory is needed.
+/// The amount of work for which memory is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryUse {
     /// Bytes of the workload's data.
     pub data_bytes: u64,
     /// Clients of the load.
     pub loaders: u32,
-    /// The largest number of clients of the loops: each has a session of its own.
+    /// The largest number of clients of the loops; each has its own session.
     pub clients: u32,
 }
 
 impl MemoryNeed {
-    /// The builds of a table as `xtask memory-needs` writes it: a line each, the
-    /// name, then MiB or bytes for each byte, what was measured last.
+    /// The builds of a table as `xtask memory-needs` writes it. Each line has the name, then MiB or bytes per byte,
+    /// then details of the measurement.
     pub fn builds(table: &str) -> impl Iterator<Item = Self> {
         table.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
             let mut words = line.split_whitespace();
@@ -63,19 +63,20 @@ impl MemoryNeed {
         })
     }
 
-    /// A build of a table by its name.
+    /// The build with this name in a table.
     pub fn of(table: &str, build: &str) -> Option<Self> {
         Self::builds(table).find(|need| need.measured_on == build)
     }
 
-    /// What a cache takes.
+    /// The memory that a cache needs.
     pub fn cache_bytes(&self, cache: u64) -> u64 {
         let held = (cache as f64 * self.per_cache.min(1.0)) as u64;
         let beside = (cache as f64 * (self.per_cache - 1.0).max(0.0)) as u64;
         held.saturating_add(beside.min(self.beside_cache_most_bytes))
     }
 
-    /// What the work takes beside base and cache: the larger of load and loops, and what grows with the data.
+    /// The memory for the work in addition to base and cache: the larger of load and loops, and the part that grows
+    /// with the data.
     pub fn work_bytes(&self, work: MemoryUse) -> u64 {
         let grown = work.data_bytes.saturating_sub(MEASURED_DATA_BYTES) as f64 * self.per_data;
         let loaders = u64::from(work.loaders).saturating_mul(self.per_loader_bytes);
@@ -83,12 +84,12 @@ impl MemoryNeed {
         loaders.max(clients).saturating_add(grown as u64)
     }
 
-    /// The smallest memory group that is enough for a cache and some work.
+    /// The smallest memory group that is enough for a cache and this work.
     pub fn bytes(&self, cache: u64, work: MemoryUse) -> u64 {
         self.base_bytes.saturating_add(self.cache_bytes(cache)).saturating_add(self.work_bytes(work))
     }
 
-    /// The largest cache, in whole MiB, that fits with some work into so much memory; 0 when none does.
+    /// The largest cache, in whole MiB, that fits into this memory together with the work; 0 if none fits.
     pub fn largest_cache(&self, memory: u64, work: MemoryUse) -> u64 {
         let (mut fits, mut too_large) = (0, memory / (1 << 20) + 1);
         while fits + 1 < too_large {

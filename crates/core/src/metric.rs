@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Metric {
-    /// The figure, in the unit that its name ends with.
+    /// The number, in the unit at the end of its name.
     Value(f64),
-    /// Why nothing was.
+    /// The reason.
     Absent {
-        /// The reason, for a person.
+        /// The reason, for people.
         absent: String,
     },
 }
@@ -22,11 +22,11 @@ impl Default for Metric {
     }
 }
 
-/// What is said of a percentile beyond which too few operations lie: neither side's engine has done anything to it.
+/// The reason for an absent percentile when too few operations lie beyond it, which is no fault of either engine.
 pub const TOO_FEW_SAMPLES: &str = "samples are too few";
 
 impl Metric {
-    /// Why there is no value, if there is none.
+    /// The reason for a missing value.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Metric::Value(_) => None,
@@ -55,7 +55,7 @@ impl Metric {
         }
     }
 
-    /// The sum; absent, with the reason, as soon as one part is: it would understate.
+    /// The sum; absent, with the reason, if one part is, because it would be too low.
     pub fn plus(&self, other: &Metric) -> Self {
         match (self.value(), other.value()) {
             (Some(a), Some(b)) => Metric::from(a + b),
@@ -64,7 +64,7 @@ impl Metric {
         }
     }
 
-    /// This per that; absent when the divisor is zero.
+    /// This divided by that; absent when the divisor is zero.
     pub fn per(&self, divisor: f64, divisor_name: &str) -> Self {
         if divisor > 0.0 { self.map(|value| value / divisor) } else { Metric::absent(format!("no {divisor_name}")) }
     }
@@ -82,26 +82,26 @@ impl From<Result<f64, String>> for Metric {
     }
 }
 
-/// The metrics that are sizes on disk: they do not depend on the host's speed, nor on how much memory an engine has.
+/// The metrics that are sizes on disk; they depend neither on the host's speed nor on the engine's memory.
 pub const SIZES: &[&str] = &["data_bytes", "size_bytes", "log_bytes", "logical_bytes", "space_amp"];
 
-/// Which direction of a metric is cheaper or faster.
+/// The better direction of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// More is better: operations per second.
     More,
-    /// Less is better: everything that is spent.
+    /// Less is better: all resources spent.
     Less,
     /// Neither: a fact, which gets no verdict.
     Neither,
 }
 
-/// What a metric measures, and so what can disturb it.
+/// The kind of a metric, which decides what can disturb it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Work per unit of time: throughput, device rates.
     Rate,
-    /// How long something took: response times, waits.
+    /// Durations: response times, waits.
     Time,
     /// CPU time and scheduling: CPU per operation, context switches.
     Cpu,
@@ -111,30 +111,30 @@ pub enum Class {
     Size,
     /// Resident memory.
     Memory,
-    /// Counts of what the workload did: statements, retries.
+    /// Counts of the workload's work: statements, retries.
     Count,
 }
 
 impl Class {
-    /// Whether CPU that others take, or a slow build, changes such a figure: rates, times and CPU. Bytes, reads, sizes and
-    /// memory per operation stay the same when the same operations merely take longer.
+    /// Whether CPU used by other processes, or a slow build, changes such a figure: rates, times and CPU. Bytes, reads,
+    /// sizes and memory per operation do not change if the same operations merely take longer.
     pub fn depends_on_cpu(self) -> bool {
         matches!(self, Class::Rate | Class::Time | Class::Cpu)
     }
 }
 
-/// What a metric is called, which direction of it is better, and how it is measured.
+/// A metric's name, its better direction, and how it is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricInfo {
     /// The stable name in JSON, claims and documents.
     pub name: &'static str,
     /// The unit: `KB/op`.
     pub unit: &'static str,
-    /// Which direction is better: verdicts say *better* and *worse* by it.
+    /// The better direction, which verdicts use.
     pub better: Better,
-    /// What it measures, and so what can disturb it.
+    /// Its kind, which decides what can disturb it.
     pub class: Class,
-    /// What it is and how it is measured.
+    /// The metric's meaning and how it is measured.
     pub help: &'static str,
 }
 
@@ -265,7 +265,7 @@ metrics! {
 }
 
 impl Metrics {
-    /// Fills in what records of older versions lack: `data_bytes`, and `space_amp`, which counted logs.
+    /// Adds metrics that records of older versions lack: `data_bytes`, and `space_amp`, which counted logs.
     pub fn complete(&mut self) {
         if self.data_bytes != Metric::default() || self.size_bytes == Metric::default() {
             return;
@@ -277,7 +277,7 @@ impl Metrics {
     }
 }
 
-/// A size on disk without the logs that are in it; absent as soon as one of both is.
+/// A size on disk without its logs; absent if one of both is.
 pub fn without_logs(size_bytes: &Metric, log_bytes: &Metric) -> Metric {
     size_bytes.plus(&log_bytes.map(|logs| -logs))
 }

@@ -1,18 +1,18 @@
-//! How many clients an engine has room for.
+//! The most clients that an engine supports.
 
-/// How many clients can be at work at once, beside the sessions that an instance has for itself.
+/// The most clients that can work at once, in addition to the instance's own sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MostClients {
-    /// The most that can be connected.
+    /// The most clients that can be connected.
     pub clients: u32,
-    /// What bounds them.
+    /// The reason for the limit.
     pub why: String,
-    /// What would make room for more.
+    /// How to allow more clients.
     pub remedy: String,
 }
 
 impl MostClients {
-    /// Why so many clients are too many, and what to do; `None` if they are not.
+    /// The reason why this number of clients is too large, and the remedy; `None` if it is not.
     pub fn refusal(&self, clients: u32) -> Option<(String, String)> {
         if clients <= self.clients {
             return None;

@@ -1,18 +1,18 @@
-//! What engines do differently by their nature, whatever an experiment has in common for them.
+//! Differences between engines that follow from their design and that no setting of an experiment removes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How an engine, with its settings, works in what its figures depend on; `None` where it does not say.
+/// Traits of an engine, with its settings, that affect its figures; `None` if it does not report them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nature {
-    /// The isolation of its transactions as SQL names it, `SNAPSHOT` added: `READ COMMITTED`.
+    /// The isolation level of its transactions in SQL's terms, including `SNAPSHOT`: `READ COMMITTED`.
     pub isolation: Option<String>,
-    /// Whether there is a log from which the data is recovered after a crash of the host: one that reaches the device
-    /// before the pages that it describes.
+    /// Whether it has a log that reaches the device before the pages that it describes, so that the data can be
+    /// recovered after a crash of the host.
     pub has_log: Option<bool>,
-    /// How it reads its files: by the page cache, by direct I/O or by a mapping; engines that differ in it are not at
-    /// par in memory.
+    /// How it reads its files: through the page cache, by direct I/O or by a mapping. Engines that differ here do not
+    /// have comparable memory.
     pub reads: Option<Reads>,
 }
 
@@ -20,16 +20,16 @@ pub struct Nature {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reads {
-    /// Past the page cache (O_DIRECT): its own cache is all it has.
+    /// Bypassing the page cache (O_DIRECT): the engine's own cache is its only one.
     Direct,
-    /// Through the page cache, which holds beside its own cache as much as memory allows.
+    /// Through the page cache, which holds as much as memory allows in addition to the engine's own cache.
     Buffered,
-    /// By a memory map: the page cache is its cache.
+    /// Through a memory map: the page cache is its cache.
     Mapped,
 }
 
 impl Nature {
-    /// An engine with these; the isolation as SQL names it.
+    /// An engine with these traits; the isolation in SQL's terms.
     pub fn new(isolation: &str, has_log: bool, reads: Reads) -> Self {
         Self { isolation: Some(isolation.to_owned()), has_log: Some(has_log), reads: Some(reads) }
     }

@@ -1,4 +1,4 @@
-//! The phases of a trial, and what they are called.
+//! The phases of a trial, and their names.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,31 +8,31 @@ use serde::{Deserialize, Serialize};
 pub enum PhaseKind {
     /// The instance is created and opened.
     Provision,
-    /// Rows are written, indexes built.
+    /// Writes rows and builds indexes.
     Load,
     /// The engine is brought to a state in which reads are representative.
     Settle,
-    /// What the load has left is proven consistent, before the first client works on it.
+    /// Verifies the loaded data before the first client uses it.
     VerifyLoad,
-    /// The mix runs until the data is as in a database that has been in use; then it is settled again.
+    /// The mix runs until the data resembles that of a database in use; then it is settled again.
     Age,
-    /// Operations that are not counted.
+    /// Operations that are not measured.
     Warmup,
-    /// Operations that are; numbered from 1.
+    /// Measured operations; numbered from 1.
     Loop(u32),
-    /// All loops together: not a span of its own but the sum of the loops, histograms merged.
+    /// All loops together, with histograms merged; their sum, not a separate span.
     Loops,
-    /// What was begun or due in the last loop is served to its end.
+    /// Operations that began or were due in the last loop are served to their end.
     Backlog,
-    /// The debt is paid.
+    /// Deferred work is completed.
     Drain,
-    /// The data is proven consistent.
+    /// The data is verified.
     Verify,
-    /// Transactions are made to meet: are they whole, and apart?
+    /// Conflicting transactions test atomicity and isolation.
     Isolation,
     /// Clients work until the database is killed.
     Crash,
-    /// It is opened again, and what was acknowledged is looked for.
+    /// The database is reopened, and acknowledged transactions are searched for.
     Recovery,
 }
 
@@ -84,9 +84,9 @@ impl std::str::FromStr for PhaseKind {
 }
 
 impl PhaseKind {
-    /// Whether its figures rest on time that passes while operations run: an interruption of the measurement spoils them.
-    /// Those of ageing are in no table: it ends by what has been written and where the trend is, not by the clock, and what
-    /// an interruption takes from its longest time is told as `not-aged`.
+    /// Whether its figures rest on time that passes while operations run, so that an interruption of the measurement
+    /// spoils them. Ageing is excluded because its figures are in no table. It ends by bytes written and the trend, not
+    /// by the clock; if an interruption shortens it, the warning `not-aged` reports that.
     pub fn is_timed(self) -> bool {
         matches!(self, PhaseKind::Load | PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Backlog)
     }

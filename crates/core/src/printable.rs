@@ -1,27 +1,26 @@
-//! Text of others on its way to a terminal. What an experiment, a server or
-//! somebody's results say may hold characters that a terminal obeys: to clear a
-//! line, to answer as if typed, to show the rest backwards.
+//! Makes untrusted text safe to print on a terminal. Text of an experiment, a server or other people's results may
+//! contain control characters. These can clear a line, send input as if typed, or reverse the rest of the text.
 
 use std::borrow::Cow;
 use std::path::Path;
 
-/// A text with every character that a terminal would obey written as in JSON, `\u001b`; line ends and tabs stay. JSON
-/// means the same before and after.
+/// Escapes every character that a terminal would interpret as in JSON, `\u001b`; line ends and tabs stay. The meaning
+/// of JSON text does not change.
 pub fn printable(text: &str) -> Cow<'_, str> {
     spelt_out(text, is_obeyed)
 }
 
-/// The same for a name that stands in a line: one that ends the line would begin another in rumba's name.
+/// The same for a name in a line of text; a newline in it could forge a further line of rumba's output.
 pub fn on_a_line(text: &str) -> Cow<'_, str> {
     spelt_out(text, ends_or_is_obeyed)
 }
 
-/// A path as it stands in a line.
+/// A path as shown in a line of text.
 pub fn shown(path: &Path) -> String {
     on_a_line(&path.to_string_lossy()).into_owned()
 }
 
-/// Whether a name stands in a line as it is.
+/// Whether a name can be shown unchanged in a line of text.
 pub fn fits_on_a_line(text: &str) -> bool {
     !text.contains(ends_or_is_obeyed)
 }
@@ -45,8 +44,7 @@ fn spelt_out(text: &str, is_spelt_out: fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The same for a text in which places are known by their bytes: it keeps its length, with question marks for such
-/// characters.
+/// The same for a text with byte offsets: it keeps its length, with question marks in place of such characters.
 pub fn printable_in_place(text: &str) -> Cow<'_, str> {
     if !text.contains(is_obeyed) {
         return Cow::Borrowed(text);
@@ -62,7 +60,7 @@ pub fn printable_in_place(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a terminal does something else with a character than show it where it stands.
+/// Whether a terminal interprets a character instead of showing it.
 pub fn is_obeyed(character: char) -> bool {
     match character {
         '\n' | '\t' => false,

@@ -1,10 +1,10 @@
-//! Metrics by rule: the rate that a workload's specification reports, under its own name, and by how much the database
-//! grows with it.
+//! Metrics by rule: the rate that a workload's specification reports, under its own name, and the growth of the
+//! database at that rate.
 //!
-//! A type of operation that has a [`Rate`] makes the metric of that name, operations per minute; where the workload's
-//! own pace allows no more than so many, a second one beside it, `…_percent`, tells how much of that was reached. Two more
-//! tell what such operations leave on disk: `…_growth_bytes_per_op`, and `…_growth_bytes_per_8h`, which is what eight hours
-//! at that rate would add. Their names begin with `tpm`, as such rates have been called since TPC-C's.
+//! A type of operation that has a [`Rate`] makes the metric of that name, in operations per minute. If the workload's
+//! own pace limits the rate, a second metric `…_percent` reports the share of that limit. Two more report the growth on
+//! disk: `…_growth_bytes_per_op`, and `…_growth_bytes_per_8h`, which is the growth in eight hours at that rate. Their
+//! names begin with `tpm`, as such rates are called in TPC-C and later benchmarks.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::{Better, Class, MetricInfo};
 
-/// What any metric of this kind means.
+/// The description that all such rates share.
 pub const RATE: MetricInfo = MetricInfo {
     name: "tpmX",
     unit: "1/min",
@@ -22,7 +22,7 @@ pub const RATE: MetricInfo = MetricInfo {
     help: "Operations of one type per minute over all loops: the rate that the workload's specification reports.",
 };
 
-/// What any share of the most that a workload's pace allows means.
+/// The description that all shares of a paced workload's limit share.
 pub const RATE_PERCENT: MetricInfo = MetricInfo {
     name: "tpmX_percent",
     unit: "%",
@@ -31,7 +31,7 @@ pub const RATE_PERCENT: MetricInfo = MetricInfo {
     help: "The rate tpmX in percent of the most that the workload's own pace, its think times, allows.",
 };
 
-/// What any growth of the data for each operation of a rate means.
+/// The description that all growths per operation share.
 pub const RATE_GROWTH: MetricInfo = MetricInfo {
     name: "tpmX_growth_bytes_per_op",
     unit: "B/op",
@@ -40,7 +40,7 @@ pub const RATE_GROWTH: MetricInfo = MetricInfo {
     help: "Bytes by which the data grew on disk, logs not counted, from the end of the settle to that of the drain, per operation of the rate tpmX in warmup, loops and backlog; below zero where more was freed. Files grow in pieces, so that short runs tell little.",
 };
 
-/// What any growth of the data in eight hours means.
+/// The description that all growths in eight hours share.
 pub const RATE_GROWTH_8H: MetricInfo = MetricInfo {
     name: "tpmX_growth_bytes_per_8h",
     unit: "B",
@@ -49,10 +49,10 @@ pub const RATE_GROWTH_8H: MetricInfo = MetricInfo {
     help: "Bytes that eight hours at the rate tpmX would add to the data: tpmX_growth_bytes_per_op times tpmX times 480 minutes.",
 };
 
-/// What may stand beside a rate.
+/// The metrics derived from a rate.
 const BESIDE: [&MetricInfo; 3] = [&RATE_PERCENT, &RATE_GROWTH, &RATE_GROWTH_8H];
 
-/// What stands behind the rate's name in the name of a metric beside it.
+/// The suffix that a derived metric adds to the rate's name.
 fn suffix(beside: &'static MetricInfo) -> &'static str {
     beside.name.strip_prefix(RATE.name).unwrap_or_default()
 }
@@ -62,23 +62,23 @@ fn suffix(beside: &'static MetricInfo) -> &'static str {
 pub struct Rate {
     /// The metric's name: `tpm` and what follows it.
     pub name: Cow<'static, str>,
-    /// The most that the workload's own pace allows, where it sets one.
+    /// The most that the workload's own pace allows, if it sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
 }
 
 impl Rate {
-    /// The name of the metric that tells how much of the most was reached.
+    /// The name of the metric with the reached share of the limit.
     pub fn percent(&self) -> String {
         self.beside(&RATE_PERCENT)
     }
 
-    /// The name of the metric that tells by how much the data grew for each of its operations.
+    /// The name of the metric with the growth of the data per operation.
     pub fn growth_per_op(&self) -> String {
         self.beside(&RATE_GROWTH)
     }
 
-    /// The name of the metric that tells how much eight hours at this rate would add.
+    /// The name of the metric with the growth of the data in eight hours at this rate.
     pub fn growth_per_8h(&self) -> String {
         self.beside(&RATE_GROWTH_8H)
     }

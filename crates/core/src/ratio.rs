@@ -1,4 +1,4 @@
-//! One figure against another: the ratio, how sure it is, and what it says.
+//! Ratios of figures, with their certainty and verdict.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,118 +6,117 @@ use serde::{Deserialize, Serialize};
 use crate::metric::Metric;
 use crate::starts::Scope;
 
-/// A ratio nearer to one than this is no change that anybody needs to act on:
-/// when the whole interval lies so near, the two are the same.
+/// The margin around 1 within which a ratio needs no action: if the whole interval lies in it, the two are the same.
 pub const SAME_MARGIN: f64 = 0.01;
 
 /// The confidence level of a ratio's two-sided interval.
 pub const LEVEL: f64 = 0.95;
 
-/// An operation is one of the main ones, whose 99th percentiles carry verdicts,
-/// when at least this share of all operations is of its type.
+/// The smallest share of all operations for a main type of operation, whose 99th percentile carries a verdict.
 pub const MAIN_SHARE: f64 = 0.05;
 
 /// The metrics of the load that carry verdicts.
 pub const HEADLINE_LOAD: &[&str] = &["ops_per_s", "wkb_per_row_with_settle", "cpu_us_per_row_with_settle"];
 
-/// The CPU metrics of which one carries the verdict about CPU ([`crate::headline::CpuHeadline`]): the host's, and that of
-/// clients and engine alone.
+/// The two CPU metrics, of which one carries the verdict about CPU ([`crate::headline::CpuHeadline`]): the host's, and
+/// that of clients and engine alone.
 pub const HEADLINE_CPU: [&str; 2] = ["host_cpu_us_per_op_with_drain", "cpu_us_per_op_with_drain"];
 
-/// The metrics of the loops that carry verdicts, next to the 99th percentiles of the main operations; of the two of
-/// [`HEADLINE_CPU`], one.
+/// The metrics of the loops that carry verdicts, in addition to the 99th percentiles of the main operations; only one
+/// of [`HEADLINE_CPU`] does.
 pub const HEADLINE_RUN: &[&str] =
     &["ops_per_s", "wkb_per_op_with_drain", "reads_per_op", HEADLINE_CPU[0], HEADLINE_CPU[1], "data_bytes"];
 
-/// What a ratio says, noise considered.
+/// The verdict on a ratio, with its noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// Better: the whole interval lies on the better side of 1.
+    /// Better: the whole interval is on the better side of 1.
     Better,
-    /// Worse: the whole interval lies on the worse side of 1.
+    /// Worse: the whole interval is on the worse side of 1.
     Worse,
-    /// A positive finding: the whole interval lies within [`SAME_MARGIN`] of 1.
+    /// A positive finding: the whole interval is within [`SAME_MARGIN`] of 1.
     Same,
-    /// The interval leaves 1 out, and the metric has no better direction.
+    /// The interval excludes 1, and the metric has no better direction.
     Differs,
-    /// The repeats cannot tell; `more_repeats` says how many more probably could.
+    /// The repeats do not decide; `more_repeats` estimates how many more probably would.
     Undecided,
-    /// One side has one repeat: it was seen, and nothing tells how far the next would lie from it.
+    /// A single run on one side, so that its noise is not known.
     SeenOnce,
-    /// Both are the same engine with the same settings, so there is nothing to compare; the reason is `lacking`.
+    /// Both are the same engine with the same settings, so a comparison is void; the reason is in `lacking`.
     Void,
 }
 
 impl Change {
-    /// Each, in the order in which a reader wants to know of them.
+    /// All verdicts, in the order of their importance for readers.
     pub const ALL: [Self; 7] =
         [Self::Worse, Self::Better, Self::Differs, Self::Same, Self::Undecided, Self::SeenOnce, Self::Void];
 }
 
-/// A figure over another with its exact interval and verdict.
+/// A ratio of two figures with its exact interval and verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
     /// The metric's stable name, or `OP.p99_ms` for a type of operation.
     pub metric: String,
-    /// The unit of both figures, which the ratio itself has not: `KB/op`.
+    /// The unit of both figures: `KB/op`; the ratio itself has none.
     pub unit: String,
-    /// Whether it is one of the few metrics that carry a verdict of their own, at
-    /// the level of the interval. The verdicts of all others bear a false
-    /// discovery rate of 5% together.
+    /// Whether it is one of the few metrics with a separate verdict at the level of the interval. The verdicts of all
+    /// others together have a false discovery rate of 5%.
     pub headline: bool,
-    /// The other's median over the base's.
+    /// The other's median divided by the base's.
     pub ratio: Metric,
-    /// Lower end of the two-sided 95% interval: the smallest ratio that the permutation and Welch tests do not both reject.
+    /// Lower end of the two-sided 95% interval: the smallest ratio that the permutation and Welch tests do not both
+    /// reject.
     pub low: Metric,
     /// Upper end of it: the largest ratio that they do not both reject.
     pub high: Metric,
-    /// What the ratio says.
+    /// The verdict on the ratio.
     pub change: Change,
-    /// What that holds for: other loads too, or this load only.
+    /// The scope of the verdict: other loads too, or this load only.
     #[serde(default)]
     pub scope: Scope,
-    /// The two-sided p-value of the test that both are alike: the larger of those of the permutation test and of Welch's.
+    /// The two-sided p-value of the test that both are equal: the larger one of the permutation test's and Welch's.
     /// Absent with one repeat.
     pub p: Option<f64>,
-    /// How many more repeats of each side would probably decide it, at the noise seen. `None` when it is decided, when the
-    /// noise is unknown, and when it would take more than [`MOST_MORE_REPEATS`]: the figures are then too noisy.
+    /// How many more repeats of each side would probably decide it, at the observed noise. `None` if it is decided, if
+    /// the noise is unknown, or if more than [`MOST_MORE_REPEATS`] would be needed because the figures are too noisy.
     pub more_repeats: Option<u32>,
-    /// Why no verdict is given although both sides have the figure: some repeats lack it, the host was disturbed, a build
-    /// checks assertions, the drain is most of the figure, or both sides are the same engine.
+    /// The reason why there is no verdict although both sides have the figure. Some repeats lack it, the host was
+    /// disturbed, a build checks assertions, the drain is most of the figure, or both sides are the same engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacking: Option<String>,
 }
 
-/// An estimate above this is not worth following: nobody repeats a benchmark so often, and it rests on few repeats itself.
+/// The largest estimate that is reported. Larger numbers of repeats are not practical, and the estimate itself rests on
+/// few repeats.
 pub const MOST_MORE_REPEATS: u32 = 20;
 
-/// `3 more repeats of each would probably decide`; `None` where the noise is too large for that.
+/// `3 more repeats of each would probably decide`; `None` if the noise is too large for that.
 pub fn more_repeats(more: Option<u32>) -> Option<String> {
     let more = more?;
     Some(format!("{more} more {} of each would probably decide", if more == 1 { "repeat" } else { "repeats" }))
 }
 
-/// Several verdicts, each of which is wrong in at most 5% of cases.
+/// A number of verdicts, each of which is wrong in at most 5% of cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerdictCount {
-    /// How many verdicts there are.
+    /// The number of verdicts.
     pub verdicts: u32,
-    /// The share of such runs in which at least one of them is wrong, at most: `1 - 0.95^verdicts`.
+    /// The largest share of such runs in which at least one of them is wrong: `1 - 0.95^verdicts`.
     pub any_wrong: f64,
 }
 
 impl VerdictCount {
-    /// So many verdicts.
+    /// Counts this number of verdicts.
     pub fn of(verdicts: usize) -> Self {
         let verdicts = u32::try_from(verdicts).unwrap_or(u32::MAX);
         Self { verdicts, any_wrong: 1.0 - LEVEL.powf(f64::from(verdicts)) }
     }
 
-    /// `At least one of these 24 verdicts is wrong in up to 71% of such runs.` Nothing for a single verdict.
+    /// `At least one of these 24 verdicts is wrong in up to 71% of such runs.` `None` for a single verdict.
     pub fn sentence(&self) -> Option<String> {
         let percent = 100.0 * self.any_wrong;
-        // Rounded it would be all runs.
+        // Rounding would give 100%.
         let share = if percent > 99.0 { "almost all".to_owned() } else { format!("up to {percent:.0}% of") };
         let verdicts = self.verdicts;
         (verdicts > 1).then(|| format!("At least one of these {verdicts} verdicts is wrong in {share} such runs."))
@@ -125,13 +124,13 @@ impl VerdictCount {
 }
 
 /// The largest of these p-values that is rejected when all of them are tested together at a false discovery rate of 5%
-/// (Benjamini and Hochberg); 0 where none is. Where nothing differs one is in at most 5% of cases. Metrics of one trial rise
-/// and fall together, under which the procedure keeps its rate.
+/// (Benjamini and Hochberg); 0 if none is. If nothing differs, at least one is rejected in at most 5% of cases. Metrics
+/// of one trial are positively correlated, under which the procedure keeps its rate.
 ///
-/// Source: Benjamini and Yekutieli, The control of the false discovery rate in multiple testing under dependency, Annals of
-/// Statistics 29 (2001).
+/// Source: Benjamini and Yekutieli, The control of the false discovery rate in multiple testing under dependency,
+/// Annals of Statistics 29 (2001).
 pub fn discoveries(of: impl Iterator<Item = f64>) -> f64 {
-    /// Sums of the same figures in another order differ by no more.
+    /// The largest rounding difference between sums of the same figures in another order.
     const ROUNDING: f64 = 1e-9;
     let mut ordered: Vec<f64> = of.collect();
     ordered.sort_unstable_by(f64::total_cmp);

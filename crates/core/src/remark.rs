@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::warning::Warning;
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialName {
     /// Its number in the order of running.
@@ -18,21 +18,21 @@ pub struct TrialName {
     pub repeat: u32,
 }
 
-/// What a remark is about: a trial, or all repeats of an engine with a number of clients together.
+/// The subject of a remark: a trial, or all repeats of an engine with a number of clients.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct About {
-    /// The trial's number in the order of running; `null` where it is about all repeats together.
+    /// The trial's number in the order of running; `null` if it is about all repeats together.
     pub trial: Option<u32>,
     /// The engine's name in the experiment.
     pub engine: String,
     /// Clients of the operation mix.
     pub clients: u32,
-    /// Which repeat of its engine and clients the trial is, from 1; `null` where it is about all of them together.
+    /// Which repeat of its engine and clients the trial is, from 1; `null` if it is about all of them together.
     pub repeat: Option<u32>,
 }
 
 impl About {
-    /// All repeats of this engine with so many clients together.
+    /// All repeats of this engine with this number of clients.
     pub fn repeats(engine: &str, clients: u32) -> Self {
         Self { trial: None, engine: engine.to_owned(), clients, repeat: None }
     }
@@ -47,7 +47,7 @@ impl From<TrialName> for About {
 /// A warning about one trial, or about all repeats of an engine together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Remark {
-    /// What it is about; of its fields each is one of the JSON's.
+    /// The subject; each of its fields is a field of the JSON.
     #[serde(flatten)]
     pub about: About,
     /// Its code and its text, with the remedy.

@@ -1,5 +1,5 @@
-//! The results of an experiment as read back from disk: what a report and a
-//! comparison work on. It may be partial; what is missing is said.
+//! The results of an experiment as read back from disk, for reports and comparisons. They may be partial; missing parts
+//! are named.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::warning::Warning;
 pub struct Results {
     /// The experiment's name.
     pub name: String,
-    /// Where it was published, if the experiment reproduces something.
+    /// The publication, if the experiment reproduces one.
     pub source: Option<String>,
     /// The experiment as run, TOML.
     pub experiment: String,
@@ -25,19 +25,19 @@ pub struct Results {
     pub started: String,
     /// The version of rumba that ran it.
     pub rumba: String,
-    /// The build of it; absent in results of versions that did not say it.
+    /// The build of it; absent in results of versions that did not store it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<Build>,
-    /// The host and what is common to all trials, by name.
+    /// The host and everything that is common to all trials, by name.
     pub conditions: BTreeMap<String, String>,
     /// Warnings about the host and about parity between the engines.
     pub warnings: Vec<Warning>,
-    /// What the experiment asserts.
+    /// The experiment's claims.
     #[serde(default)]
     pub claims: Vec<Claim>,
     /// The trials in the order of running.
     pub trials: Vec<Trial>,
-    /// What could not be read: trials not run, files cut off.
+    /// Missing parts: trials not run, truncated files.
     pub missing: Vec<String>,
 }
 
@@ -46,11 +46,11 @@ pub struct Results {
 pub struct Trial {
     /// Its directory below the results directory.
     pub directory: String,
-    /// Its record as it was last written: of a trial that runs, without its last phases.
+    /// Its record as last written; for a running trial, without its last phases.
     pub record: Record,
-    /// Its intervals in order, as far as the file is whole.
+    /// Its intervals in order, as far as the file is complete.
     pub intervals: Vec<Interval>,
-    /// What its engine was seen at while clients worked; nothing in results of versions that did not look.
+    /// Samples of its engine while clients worked; empty in results of versions that took none.
     #[serde(default, skip_serializing_if = "EngineTimeSeries::is_empty")]
     pub course: EngineTimeSeries,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
 
-/// The percentile that a search looks at.
+/// The percentile of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Percentile {
@@ -32,12 +32,12 @@ impl Percentile {
     }
 }
 
-/// What is searched for: the highest rate at which a percentile of the response time stays below a limit.
+/// The goal of a search: the highest rate at which a percentile of the response time stays below a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Search {
-    /// Of the response times of every type of operation that is at least 5% of all.
+    /// The percentile of the response time; it counts for every type of operation with at least 5% of all operations.
     pub percentile: Percentile,
-    /// What it is to stay below, milliseconds.
+    /// The limit, milliseconds.
     pub limit_ms: f64,
 }
 
@@ -47,29 +47,30 @@ impl fmt::Display for Search {
     }
 }
 
-/// What one probe found.
+/// The result of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Found {
-    /// As many operations as the clients serve, a closed loop: where the search begins.
+    /// The throughput of a closed loop, with which the search begins.
     Reference,
     /// The rate was served, within the limit.
     Kept,
-    /// It was not.
+    /// The rate was missed, or the limit exceeded.
     Missed,
-    /// It was not, and was seen to be disturbed: that counts for nothing, and the rate is asked for once more.
+    /// The rate was not served within the limit, and the probe was disturbed: its result is ignored, and the rate is
+    /// probed again.
     Disturbed,
-    /// It cannot be told, and the search ends there.
+    /// The result is unknown, and the search ends there.
     Unknown,
 }
 
-/// What a probe was made for.
+/// The reason for a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// Its rate was not asked for before.
+    /// A new rate.
     Step,
-    /// Whether what was found at its rate is found there again.
+    /// A second probe of a rate, to confirm the first.
     Confirmation,
     /// The probe before it was disturbed.
     Repetition,
@@ -80,19 +81,19 @@ pub enum Purpose {
 pub struct Probe {
     /// Its number.
     pub trial: u32,
-    /// The rate that was asked for, operations per second; `null` of the first, a closed loop.
+    /// The requested rate, operations per second; `null` for the first, a closed loop.
     pub rate: Option<f64>,
     /// The rate that was served.
     pub ops_per_s: Metric,
     /// The searched percentile of the response time, milliseconds: the largest of all types that count.
     pub percentile_ms: Metric,
-    /// What it was made for.
+    /// The reason for the probe.
     pub purpose: Purpose,
-    /// What it found.
+    /// The result.
     pub found: Found,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
-    /// What was seen to disturb it: others that took the CPU, or a suspension.
+    /// The observed disturbance: other processes that used the CPU, or a suspension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbed: Option<String>,
 }
@@ -106,18 +107,18 @@ pub struct Searched {
     pub clients: u32,
     /// Which repeat it is, from 1.
     pub repeat: u32,
-    /// What was searched for.
+    /// The goal of the search.
     pub search: Search,
     /// In the order in which they ran.
     pub probes: Vec<Probe>,
-    /// The highest rate that was kept, operations per second; absent, with the reason, where none was.
+    /// The highest rate that was kept, operations per second; absent, with the reason, if none was.
     pub highest: Metric,
-    /// Whether it was kept by two probes at least, and by more than missed it.
+    /// Whether at least two probes kept it, and more than missed it.
     pub confirmed: bool,
-    /// The lowest rate that was missed by two probes at least, and by more than kept it: the limit lies between the two.
+    /// The lowest rate that at least two probes missed, and more than kept it: the limit lies between the two.
     pub lowest_missed: Metric,
     /// The last trial that kept the highest rate, whose figures are the row's.
     pub trial: Option<u32>,
-    /// Whether the search came to its end.
+    /// Whether the search ended.
     pub ended: bool,
 }

@@ -1,4 +1,4 @@
-//! Servers that rumba can have and run: what is here, and how the rest is installed.
+//! Servers that rumba can install and run: the available ones, and how to install the others.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,20 +11,20 @@ use crate::error::EngineError;
 pub struct ServerInfo {
     /// Its name in experiments: `mariadb@10.11`.
     pub name: String,
-    /// The engines of rumba's that it has.
+    /// The engines of rumba that it contains.
     pub engines: Vec<String>,
-    /// The version that was found, or what is missing and the command that installs it.
+    /// The version found, or the missing part and the command that installs it.
     pub availability: Availability,
 }
 
-/// The servers of a family that rumba can have: it lists and installs them.
+/// The servers of a family that rumba can list and install.
 pub trait Catalogue: Send + Sync {
-    /// Every release that it knows, the usual one first.
+    /// Every release in the catalogue, the usual one first.
     fn list(&self) -> Vec<ServerInfo>;
 
-    /// Installs a release into rumba's own cache; `say` is told what is being done.
+    /// Installs a release into rumba's own cache; `say` receives progress messages.
     ///
     /// # Errors
-    /// A name that is not in the catalogue; whatever kept it from being had or verified.
+    /// A name that is not in the catalogue, or a failure to download or verify the release.
     fn install(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Availability, EngineError>;
 }

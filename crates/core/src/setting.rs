@@ -1,4 +1,4 @@
-//! Settings: what an engine or a workload can be told, by name.
+//! Settings of engines and workloads, by name.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,9 +16,9 @@ pub enum Value {
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// A number with a fraction.
+    /// A floating-point number.
     Float(f64),
-    /// Anything else: sizes, durations, names.
+    /// Any other value: sizes, durations, names.
     Text(String),
 }
 
@@ -33,7 +33,7 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// What a setting may hold.
+/// The type of a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// `true` or `false`.
@@ -52,29 +52,29 @@ pub enum Kind {
     Text,
 }
 
-/// The description of one setting, shown by `rumba engines` and `rumba workloads`. Its texts are the program's, or a
-/// `String` each where they are known at run time alone, as those of the options that a script declares.
+/// The description of one setting, shown by `rumba engines` and `rumba workloads`. Its texts are static, or each a
+/// `String` if they are known only at run time, as for the options that a script declares.
 #[derive(Clone, Copy, Debug)]
 pub struct SettingInfo<Text = &'static str> {
-    /// Its name, as the engine's or the workload's own documents spell it.
+    /// Its name, as spelt in the engine's or the workload's own documentation.
     pub name: Text,
-    /// What it may hold.
+    /// Its type.
     pub kind: Kind,
-    /// Its default as a person would write it; a description where it depends on others.
+    /// Its default as a person would write it; a description if it depends on other settings.
     pub default: Text,
     /// One line of help, with the unit.
     pub help: Text,
 }
 
-/// A setting that cannot be accepted: which, why, and what to write instead.
+/// A setting that cannot be accepted: its name, the reason, and the remedy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct SettingError {
     /// The setting's name as written.
     pub key: String,
-    /// What is wrong, without the name and without a full stop: `` `65` does not fit ``.
+    /// The fault, without the name and without a full stop: `` `65` does not fit ``.
     pub problem: String,
-    /// What to do instead.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -84,7 +84,7 @@ impl SettingError {
         Self { key: key.into(), problem: problem.into(), remedy: remedy.into() }
     }
 
-    /// The error for a name that nothing answers to, with the nearest that does.
+    /// The error for an unknown name, with the nearest known one.
     pub fn unknown<'a>(key: &str, whose: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Self {
         let remedy = match known.clone().into_iter().next() {
             Some(_) => crate::instead(key, known),
@@ -128,8 +128,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Turns numbers into text where the setting is a text or a word, so that
-    /// `profile = 2017` means what it says.
+    /// Turns numbers into text if the setting is a text or a word, so that `profile = 2017` works as expected.
     #[must_use]
     pub fn as_described<T: AsRef<str>>(mut self, infos: &[SettingInfo<T>]) -> Self {
         for info in infos.iter().filter(|info| matches!(info.kind, Kind::Text | Kind::Choice(_))) {
@@ -140,8 +139,8 @@ impl Settings {
         self
     }
 
-    /// These, and what was not given at its default, where that is a value and no description. A default then
-    /// stands once: in the list.
+    /// These settings, with the defaults of all others, unless a default is only a description. The defaults are
+    /// therefore defined only in the list.
     #[must_use]
     pub fn with_defaults(&self, infos: &[SettingInfo]) -> Self {
         let mut whole = self.clone();
@@ -208,13 +207,13 @@ impl Settings {
 }
 
 impl<Text: AsRef<str>> SettingInfo<Text> {
-    /// The same, its texts borrowed.
+    /// The same with borrowed texts.
     pub fn borrowed(&self) -> SettingInfo<&str> {
         let Self { name, kind, default, help } = self;
         SettingInfo { name: name.as_ref(), kind: *kind, default: default.as_ref(), help: help.as_ref() }
     }
 
-    /// The default as a value; `None` where it is a description, and of a text, which could be either.
+    /// The default as a value; `None` if it is a description, and for a text, which could be either.
     pub fn default_value(&self) -> Option<Value> {
         let default = self.default.as_ref();
         let text = || Value::Text(default.to_owned());
@@ -231,7 +230,7 @@ impl<Text: AsRef<str>> SettingInfo<Text> {
     /// Checks one value against this setting's kind.
     ///
     /// # Errors
-    /// What was expected instead.
+    /// The expected form.
     pub fn check(&self, value: &Value) -> Result<(), SettingError> {
         let name = self.name.as_ref();
         let wrong = |expected: String| {

@@ -1,8 +1,7 @@
 //! The SQL session family: prepared statements with parameters.
 //!
-//! The calls are in poll form so that one trait serves embedded engines, which
-//! answer at once, and servers over a wire, which make the client wait; and so
-//! that it needs no allocation per statement.
+//! The calls are in poll form so that one trait serves embedded engines, which answer at once, and servers over a wire,
+//! which make the client wait. This form also needs no allocation per statement.
 
 use std::future::{Future, poll_fn};
 use std::task::{Context, Poll};
@@ -13,20 +12,20 @@ use serde::{Deserialize, Serialize};
 use crate::error::EngineError;
 use crate::value::SqlValue;
 
-/// Whose SQL a session speaks.
+/// The SQL dialect of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Dialect {
     /// SQLite 3.
     Sqlite,
-    /// MySQL, MariaDB and what speaks like them.
+    /// MySQL, MariaDB and compatible servers.
     MySql,
-    /// PostgreSQL and what speaks like it.
+    /// PostgreSQL and compatible servers.
     PostgreSql,
 }
 
-/// As it is written by those whose it is: `PostgreSQL`.
+/// Its name as its makers write it: `PostgreSQL`.
 impl std::fmt::Display for Dialect {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -40,12 +39,12 @@ impl std::fmt::Display for Dialect {
 /// A statement's parameter.
 pub type Param<'a> = SqlValue<'a>;
 
-/// What a parameter takes, said by a client before it has a value.
+/// The type of a parameter, which a client declares before it has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamType {
-    /// Whole numbers of 64 bits.
+    /// 64-bit whole numbers.
     Int,
-    /// Floating-point numbers of 64 bits.
+    /// 64-bit floating-point numbers.
     Double,
     /// Characters.
     Text,
@@ -53,20 +52,20 @@ pub enum ParamType {
 
 /// One row of an answer, borrowed from the session.
 pub trait Row {
-    /// How many columns it has; they are asked for from 0 on.
+    /// The number of columns; their indexes start at 0.
     fn columns(&self) -> usize;
-    /// What column `column` holds; NULL beyond the last.
+    /// The value of column `column`; NULL beyond the last.
     fn value(&self, column: usize) -> SqlValue<'_>;
     /// Column `column` as an integer; 0 for NULL.
     fn int(&self, column: usize) -> i64 {
         self.value(column).int()
     }
-    /// Column `column` as bytes, numbers and times in the form in which they came (`value` reads
-    /// them); empty for NULL.
+    /// Column `column` as bytes, with numbers and times in the form in which they came (`value` parses them); empty for
+    /// NULL.
     fn bytes(&self, column: usize) -> &[u8] {
         self.value(column).bytes()
     }
-    /// The whole row as it came, where [`SqlSession::rereads`] says that it can be read once more; else nothing.
+    /// The raw row, if [`SqlSession::rereads`] reports that it can be read again; otherwise empty.
     fn raw(&self) -> &[u8] {
         &[]
     }
@@ -76,7 +75,7 @@ pub trait Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement(pub usize);
 
-/// What a session keeps of its prepared statements, each by its number. That of one that was closed is given again.
+/// A session's prepared statements, each by its number. The number of a closed statement is reused.
 #[derive(Debug)]
 pub struct Statements<P>(Vec<Option<P>>);
 
@@ -87,12 +86,12 @@ impl<P> Default for Statements<P> {
 }
 
 impl<P> Statements<P> {
-    /// The number of the next that is kept.
+    /// The number of the next statement.
     pub fn next_number(&self) -> usize {
         self.0.iter().position(Option::is_none).unwrap_or(self.0.len())
     }
 
-    /// Keeps one, and gives its number.
+    /// Stores one, and returns its number.
     pub fn keep(&mut self, prepared: P) -> usize {
         let number = self.next_number();
         match self.0.get_mut(number) {
@@ -102,54 +101,54 @@ impl<P> Statements<P> {
         number
     }
 
-    /// One that is kept.
+    /// A stored statement.
     #[inline]
     pub fn get(&self, number: usize) -> Option<&P> {
         self.0.get(number)?.as_ref()
     }
 
-    /// One that is kept.
+    /// A stored statement.
     #[inline]
     pub fn get_mut(&mut self, number: usize) -> Option<&mut P> {
         self.0.get_mut(number)?.as_mut()
     }
 
-    /// All that are kept.
+    /// All stored statements.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut P> {
         self.0.iter_mut().flatten()
     }
 
-    /// Keeps it no longer: from here on its number may be another's.
+    /// Removes it; its number may be reused.
     pub fn close(&mut self, number: usize) -> Option<P> {
         self.0.get_mut(number)?.take()
     }
 
-    /// Why none is kept under a number.
+    /// The reason why there is none with this number.
     pub fn why_none(&self, number: usize) -> &'static str {
         if number < self.0.len() { "the statement was closed" } else { "a statement of another session" }
     }
 }
 
-/// What a statement did, in numbers; its rows were visited as they came.
+/// The result of a statement, in numbers; its rows were visited as they came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// Rows that it returned and that were visited.
     pub rows: u64,
-    /// Rows inserted, updated or deleted. Where a row is written over with what
-    /// it holds already, MySQL does not count it; an upsert that changes a row counts two there.
+    /// Rows inserted, updated or deleted. MySQL does not count a row that is overwritten with its present content, and
+    /// counts two for an upsert that changes a row.
     pub affected: u64,
     /// Rows that an update found, changed or not.
     pub matched: u64,
     /// The last automatically assigned id, 0 if none.
     pub last_insert_id: i64,
-    /// How many columns the rows have, of a statement that answers with rows, if only with none.
+    /// The number of columns of a statement that returns rows, even if it returned none.
     pub columns: Option<u32>,
 }
 
-/// What is called with each row of an answer.
+/// A callback for each row of an answer.
 pub type Visit<'a> = &'a mut dyn FnMut(&dyn Row);
 
-/// A statement's text, for who takes only UTF-8.
+/// A statement's text, for sessions that accept only UTF-8.
 fn utf8<'a>(call: &'static str, sql: &'a [u8]) -> Result<&'a str, EngineError> {
     std::str::from_utf8(sql).map_err(|error| {
         let at = error.valid_up_to();
@@ -159,36 +158,36 @@ fn utf8<'a>(call: &'static str, sql: &'a [u8]) -> Result<&'a str, EngineError> {
 
 /// One client's session.
 pub trait SqlSession: Send {
-    /// Whose SQL it speaks: a workload chooses its texts by it.
+    /// Its SQL dialect, by which a workload chooses its statements.
     fn dialect(&self) -> Dialect;
 
-    /// What a table's definition ends with after its last parenthesis:
-    /// `ENGINE=InnoDB ROW_FORMAT=COMPRESSED DEFAULT CHARSET=latin1`.
+    /// The options after the last parenthesis of a table's definition: `ENGINE=InnoDB ROW_FORMAT=COMPRESSED DEFAULT
+    /// CHARSET=latin1`.
     fn table_options(&self) -> &str {
         ""
     }
 
-    /// How many statements may be submitted before the first answer is taken. What becomes of those behind one that
-    /// fails is told by [`SqlSession::survives_errors`].
+    /// The number of statements that may be submitted before the first answer is taken. [`SqlSession::survives_errors`]
+    /// reports what happens to the statements behind one that fails.
     fn pipeline(&self) -> usize {
         1
     }
 
-    /// Whether a transaction goes on after a statement of it has failed with anything but a conflict or a full device:
-    /// the statement did nothing, those that were submitted behind it are carried out, and what the transaction did
-    /// before can be committed. Where it does not, all that follows fails as well, what was submitted already among it, until
-    /// the transaction is rolled back; it cannot be committed any more.
+    /// Whether a transaction goes on after one of its statements has failed with anything but a conflict or a full
+    /// device. If true, the failed statement did nothing, the statements submitted behind it are executed, and the
+    /// transaction can be committed. If false, all later statements fail too, including those submitted already. The
+    /// transaction then can only be rolled back.
     ///
-    /// Without a transaction around them, statements that were submitted one behind the other stand each for itself.
-    /// A conflict may have ended the transaction whatever is said here: it is rolled back in any case.
+    /// Without a transaction around them, submitted statements are independent of each other. In both cases a conflict
+    /// may have ended the transaction, and the caller must roll it back.
     fn survives_errors(&self) -> bool;
 
-    /// Has statements travel in groups from here on, where the session can: whether it can. Those of a transaction that are
-    /// submitted before the first of their answers is taken are then one request, and the first that fails is the last that
-    /// is carried out. Those behind it are answered as well, by an error that says so.
+    /// Requests that the session sends statements in groups from here on, and returns whether it can. A transaction's
+    /// statements that are submitted before their first answer is taken are then one request. The first that fails is
+    /// the last that is executed; each of those behind it is answered with an error that says so.
     ///
-    /// Where it cannot, each statement of a transaction has to wait for the one before it: a conflict may have ended the
-    /// transaction, and what follows would stand for itself.
+    /// Without groups, each statement of a transaction must wait for the one before it. Otherwise a conflict could end
+    /// the transaction, and the next statement would run outside of it.
     fn group_statements(&mut self) -> bool {
         false
     }
@@ -196,19 +195,21 @@ pub trait SqlSession: Send {
     /// Prepares a statement for the life of the session.
     ///
     /// # Errors
-    /// The engine's words about the statement.
+    /// The engine's message about the statement.
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError>;
 
-    /// As [`SqlSession::prepare`], of a text that need not be UTF-8: servers take it in the connection's character set.
+    /// As [`SqlSession::prepare`], for a text that need not be UTF-8: servers read it in the connection's character
+    /// set.
     ///
     /// # Errors
-    /// The engine's words about the statement, or that this session takes only UTF-8: all do but those of servers.
+    /// The engine's message about the statement, or that this session takes only UTF-8, as all sessions except those of
+    /// servers do.
     fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
         self.prepare(utf8("prepare", sql)?)
     }
 
-    /// As [`SqlSession::prepare_bytes`], with its parameters declared to be of these types where the engine takes such a
-    /// declaration: else it makes of each what the place has in which it stands.
+    /// As [`SqlSession::prepare_bytes`], with these declared types of parameters if the engine supports such a
+    /// declaration. Otherwise the engine derives each type from the context.
     ///
     /// # Errors
     /// As of [`SqlSession::prepare_bytes`].
@@ -219,43 +220,43 @@ pub trait SqlSession: Send {
     /// Prepares the loading of rows into a table in the session's best way; for [`SqlSession::submit_rows`].
     ///
     /// # Errors
-    /// The engine's words about the statement.
+    /// The engine's message about the statement.
     fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError>;
 
     /// Starts a prepared statement. After [`EngineError::CutOff`], the answers that are still owed are void once
     /// something is submitted.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError>;
 
     /// Starts the loading of rows, whose values follow each other row by row.
     /// All or none are loaded, given a transaction around it.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError>;
 
-    /// Starts a statement without parameters that was not prepared. Its rows hold what the engine makes of their
-    /// values where it is asked for text: text, bytes and NULL, and of some truth values as whole numbers.
+    /// Starts a statement without parameters that was not prepared. Its rows hold the engine's text form of their
+    /// values: text, bytes and NULL. Some engines return truth values as whole numbers.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn submit_text(&mut self, sql: &str) -> Result<(), EngineError>;
 
     /// As [`SqlSession::submit_text`], of a text that need not be UTF-8.
     ///
     /// # Errors
-    /// Whatever the engine said, or that this session takes only UTF-8: all do but those of servers.
+    /// Any error from the engine, or that this session takes only UTF-8: all do but those of servers.
     fn submit_bytes(&mut self, sql: &[u8]) -> Result<(), EngineError> {
         self.submit_text(utf8("submit_text", sql)?)
     }
 
-    /// Forgets a prepared statement, here and in the engine; it is not used again, for its number may become another's.
-    /// Nothing is under way of it.
+    /// Closes a prepared statement, here and in the engine. Do not use it again, because another statement may get its
+    /// number. None of its executions may be in progress.
     ///
     /// # Errors
-    /// Whatever the engine said; that it was closed before, or is another session's.
+    /// Any error from the engine, or that it was closed before or belongs to another session.
     fn close(&mut self, statement: Statement) -> Result<(), EngineError>;
 
     /// Takes the answer to the first submitted statement, calling `visit` with each row.
@@ -266,14 +267,14 @@ pub trait SqlSession: Send {
         false
     }
 
-    /// Reads a row of the statement's last answer once more, from what [`Row::raw`] gave of it: for whom keeps rows that are
-    /// seldom looked at.
+    /// Reads a row of the statement's last answer again, from its [`Row::raw`], for callers that store rows and seldom
+    /// read them.
     fn reread(&mut self, _statement: Statement, _raw: &[u8], _visit: Visit<'_>) {}
 
     /// Runs statements without parameters or rows, such as the schema.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn run(&mut self, sql: &str) -> Result<(), EngineError>;
 }
 
@@ -288,7 +289,7 @@ impl dyn SqlSession + '_ {
         params: &[Param<'_>],
         visit: Visit<'_>,
     ) -> impl Future<Output = Result<Answer, EngineError>> {
-        // One future instead of three within each other: this runs once per statement.
+        // One future instead of three nested ones, because this runs once per statement.
         let mut submitted = false;
         poll_fn(move |context| {
             if !submitted {
@@ -311,7 +312,7 @@ impl dyn SqlSession + '_ {
     /// Waits for the answer to the first submitted statement.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     pub fn answer(&mut self, visit: Visit<'_>) -> impl Future<Output = Result<Answer, EngineError>> {
         poll_fn(|context| self.poll_answer(context, visit))
     }

@@ -1,4 +1,4 @@
-//! What repeats started from: what a verdict over them generalises over.
+//! The loads behind the repeats, which decide how far a verdict generalises.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 /// The repeats behind a figure, and the loads that they started from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Starts {
-    /// How many repeats the figures are of.
+    /// The number of repeats behind the figures.
     pub repeats: u32,
-    /// How many loads: one with many starts says nothing of how another would have come out. 0 where it is not known.
+    /// The number of loads; one load with many starts does not show how another load would differ. 0 if it is not
+    /// known.
     pub loads: u32,
-    /// The most repeats that a run could have had which ends once every headline is decided; 0 where their number was
-    /// fixed.
+    /// The most repeats that a run with early stopping could have had; 0 if their number was fixed.
     #[serde(default, skip_serializing_if = "is_fixed")]
     pub at_most: u32,
 }
@@ -20,27 +20,27 @@ fn is_fixed(at_most: &u32) -> bool {
     *at_most == 0
 }
 
-/// The first number of repeats after which a run that ends once everything is decided looks at its verdicts. Of four
-/// repeats only complete separation decides.
+/// The first number of repeats after which a run with early stopping checks its verdicts. With four repeats, only
+/// complete separation decides.
 pub const FIRST_LOOK: u32 = 5;
 
-/// How fast the correction grows with the logarithm of the number of looks; by simulation, see docs/method.md.
+/// The growth of the correction with the logarithm of the number of checks; by simulation, see docs/method.md.
 const PER_LOG_OF_LOOKS: f64 = 3.1;
 
-/// What a verdict holds for.
+/// The scope of a verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// For other loads of the same data too: every figure is of a load of its own.
+    /// Other loads of the same data too, because every figure is of a separate load.
     #[default]
     Loads,
-    /// For this load only: several figures of a side are starts of one load, which say nothing about how another load of
-    /// the same data would have come out.
+    /// This load only: several figures of a side are starts of one load, so that nothing is known about other loads of
+    /// the same data.
     ThisLoad,
 }
 
 impl Scope {
-    /// What stands behind a verdict: ` for this load`; empty where it holds for others.
+    /// The suffix of a verdict: ` for this load`; empty if it holds for other loads.
     pub fn words(self) -> &'static str {
         match self {
             Scope::Loads => "",
@@ -50,22 +50,22 @@ impl Scope {
 }
 
 impl Starts {
-    /// What a verdict over figures of these sides holds for.
+    /// The scope of a verdict over figures of these sides.
     pub fn scope(sides: &[Self]) -> Scope {
         let shares_load = |side: &Self| side.loads > 0 && side.loads < side.repeats;
         if sides.iter().any(shares_load) { Scope::ThisLoad } else { Scope::Loads }
     }
 
-    /// What a p-value over figures of these sides is multiplied by. A run that looks after every repeat and stops when it
-    /// likes what it sees would err far more often than in 5% of cases; with this factor it errs in at most 5%, whenever it
-    /// stops. 1 where the number of repeats was fixed.
+    /// The factor by which a p-value over figures of these sides is multiplied. A run that checks its verdicts after
+    /// every repeat, and stops once they are decided, would err in far more than 5% of cases. With this factor it errs
+    /// in at most 5%, at any stopping time. The factor is 1 if the number of repeats was fixed.
     pub fn looks_factor(sides: &[Self]) -> f64 {
         let at_most = sides.iter().map(|side| side.at_most).max().unwrap_or(0);
         1.0 + PER_LOG_OF_LOOKS * f64::from(at_most.max(FIRST_LOOK)).ln() - PER_LOG_OF_LOOKS * f64::from(FIRST_LOOK).ln()
     }
 
-    /// Behind the number of repeats of each side, what they started from: ` from one load`, `, each from its own load`.
-    /// Empty where no side has a second repeat, or where the loads are not known: nothing is generalised then.
+    /// The loads behind the repeats of each side, to follow their number: ` from one load`, `, each from its own load`.
+    /// Empty if no side has a second repeat, or if the loads are not known, because nothing is generalised then.
     pub fn words(sides: &[Self]) -> String {
         let known = sides.iter().all(|side| side.loads > 0);
         if !known || sides.iter().all(|side| side.repeats < 2) {

@@ -1,9 +1,9 @@
-//! What operations asked of an engine, added up.
+//! Totals of the statements that operations sent to an engine.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Statements by what they do. Over keys and values each call of a session's is one, of a batch each entry.
+/// Statements by kind. For keys and values, each call of a session counts as one, and each entry of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatementTotals {
     /// Those that read: they ask for rows.
@@ -15,7 +15,7 @@ pub struct StatementTotals {
 }
 
 impl StatementTotals {
-    /// Of those that read, that write, and all others; `None` where there are none: who does not count them has none.
+    /// Reads, writes and all others; `None` if all are zero, as for a workload that does not count them.
     pub fn counted([reads, writes, others]: [u64; 3]) -> Option<Self> {
         let is_counted = reads + writes + others > 0;
         is_counted.then_some(Self { reads, writes, others })

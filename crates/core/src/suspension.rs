@@ -1,14 +1,14 @@
-//! Time in which the measurement itself stood still.
+//! Time in which the measurement itself was stopped.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Time of a phase in which the measurement itself stood still: nothing of the trial's process could run, or its
-/// server was stopped. An engine that is slow by itself is none.
+/// Time in a phase during which the measurement itself was stopped: the trial's process could not run, or its server
+/// was paused. A slow engine does not count as suspended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Suspension {
-    /// How long, seconds; or, of a phase that was longer than planned with nothing else seen, by how much.
+    /// The duration in seconds. For a phase that was longer than planned without any other sign, the excess.
     pub seconds: f64,
-    /// What was seen, for a person.
+    /// The observed cause, for people.
     pub cause: String,
 }

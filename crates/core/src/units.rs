@@ -1,15 +1,15 @@
 //! Sizes and durations as people write them in an experiment: `64MiB`, `30s`.
 //!
-//! Sizes are powers of 1024 whatever the spelling (`4k`, `4K`, `4KiB`), as in
-//! every engine's own configuration; durations must carry their unit.
+//! Sizes are powers of 1024 in any spelling (`4k`, `4K`, `4KiB`), as in every engine's own configuration; durations
+//! must carry their unit.
 
 use std::time::Duration;
 
-/// Parses a size in bytes: a number, then nothing, `B`, or one of k, M, G, T
-/// (any case, optionally followed by `B` or `iB`), all powers of 1024.
+/// Parses a size in bytes: a number, optionally followed by `B`, or by one of k, M, G, T (any case, optionally followed
+/// by `B` or `iB`), all powers of 1024.
 ///
 /// # Errors
-/// A sentence that says what was expected.
+/// A sentence with the expected form.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
@@ -37,7 +37,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
 /// Parses a duration: a number and one of `us`, `ms`, `s`, `m`, `h`.
 ///
 /// # Errors
-/// A sentence that says what was expected.
+/// A sentence with the expected form.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());

@@ -1,19 +1,19 @@
-//! Values: what statements take as parameters, and what the columns of rows hold.
+//! Values: parameters of statements, and columns of rows.
 
 use std::fmt;
 use std::io::Write;
 
 pub use jiff::civil::DateTime;
 
-/// A value of SQL. Where a statement is sent as text, its rows hold text whatever the type
-/// of the column, and the conversions below read it.
+/// A value of SQL. If a statement is sent as text, its rows hold text regardless of the type of the column, and the
+/// conversions below parse it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SqlValue<'a> {
     /// SQL NULL.
     Null,
     /// A whole number of up to 64 bits.
     Int(i64),
-    /// A whole number that has no sign.
+    /// An unsigned whole number.
     Unsigned(u64),
     /// A floating-point number.
     Double(f64),
@@ -21,9 +21,9 @@ pub enum SqlValue<'a> {
     Decimal(Decimal),
     /// Characters, in the character set of the connection.
     Text(&'a [u8]),
-    /// Bytes that no character set touches.
+    /// Bytes without a character set.
     Bytes(&'a [u8]),
-    /// A date and time of day, of no time zone; what is finer than a microsecond is left out.
+    /// A date and time of day without a time zone, truncated to microseconds.
     Timestamp(DateTime),
 }
 
@@ -33,8 +33,8 @@ impl<'a> SqlValue<'a> {
         matches!(self, SqlValue::Null)
     }
 
-    /// As a whole number: what is behind a point is left out, 0 for NULL and what is no number.
-    /// One above `i64::MAX` keeps its bits and so becomes negative.
+    /// The value as a whole number: decimals are truncated, NULL and other values are 0. A number above `i64::MAX`
+    /// keeps its bits and so becomes negative.
     pub fn int(self) -> i64 {
         match self {
             SqlValue::Int(number) => number,
@@ -46,7 +46,7 @@ impl<'a> SqlValue<'a> {
         }
     }
 
-    /// As a floating-point number; `None` for NULL and what is no number.
+    /// The value as a floating-point number; `None` for NULL and values that are not numbers.
     pub fn double(self) -> Option<f64> {
         match self {
             SqlValue::Int(number) => Some(number as f64),
@@ -58,7 +58,8 @@ impl<'a> SqlValue<'a> {
         }
     }
 
-    /// As an exact number; `None` for NULL, what is no number, and floating-point numbers, which are not exact.
+    /// The value as an exact number; `None` for NULL, for values that are not numbers, and for floating-point numbers,
+    /// which are not exact.
     pub fn decimal(self) -> Option<Decimal> {
         match self {
             SqlValue::Int(number) => Some(Decimal::new(i128::from(number), 0)),
@@ -69,7 +70,7 @@ impl<'a> SqlValue<'a> {
         }
     }
 
-    /// As a date and time; of text, what SQL writes: `2026-11-23 06:40:46.5`.
+    /// The value as a date and time; text is parsed in SQL's form: `2026-11-23 06:40:46.5`.
     pub fn timestamp(self) -> Option<DateTime> {
         match self {
             SqlValue::Timestamp(time) => Some(time),
@@ -78,7 +79,7 @@ impl<'a> SqlValue<'a> {
         }
     }
 
-    /// The bytes of text and bytes; empty for everything else.
+    /// The bytes of text and bytes; empty for all other values.
     pub fn bytes(self) -> &'a [u8] {
         match self {
             SqlValue::Text(bytes) | SqlValue::Bytes(bytes) => bytes,
@@ -86,7 +87,7 @@ impl<'a> SqlValue<'a> {
         }
     }
 
-    /// Appends the value as SQL writes it, without quotes; nothing for NULL. Nothing is allocated but in `out`.
+    /// Appends the value in SQL's text form, without quotes; empty for NULL. It allocates only in `out`.
     pub fn write_text(self, out: &mut Vec<u8>) {
         let written = match self {
             SqlValue::Null => Ok(()),
@@ -95,7 +96,7 @@ impl<'a> SqlValue<'a> {
                 Ok(())
             }
             SqlValue::Unsigned(number) => write!(out, "{number}"),
-            // With an exponent it is a floating-point number to every SQL, and comes back bit by bit.
+            // With an exponent it is a floating-point number in every SQL dialect, and is read back bit by bit.
             SqlValue::Double(number) => write!(out, "{number:e}"),
             SqlValue::Decimal(number) => number.put(out),
             SqlValue::Text(bytes) | SqlValue::Bytes(bytes) => out.write_all(bytes),
@@ -110,7 +111,7 @@ impl<'a> SqlValue<'a> {
 pub struct SqlTime(pub DateTime);
 
 impl SqlTime {
-    /// As it is displayed, at a fraction of what formatting costs: a load writes millions of times.
+    /// Writes the displayed form at a fraction of the cost of formatting, because a load writes millions of values.
     fn put(self, out: &mut Vec<u8>) -> std::io::Result<()> {
         let time = self.0;
         let Ok(year) = u32::try_from(time.year()) else { return write!(out, "{self}") };
@@ -147,7 +148,7 @@ pub struct Decimal {
     scale: u8,
 }
 
-/// The most digits behind the point: 10 to this power fits 128 bits.
+/// The most decimals: 10 to this power fits 128 bits.
 const MOST_SCALE: u8 = 38;
 
 impl Decimal {
@@ -157,7 +158,7 @@ impl Decimal {
         Self { unscaled, scale }
     }
 
-    /// Reads a number without an exponent; `None` if it is none, or has more digits than 128 bits hold.
+    /// Parses a number without an exponent; `None` if it is not a number, or has more digits than 128 bits hold.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let (negative, digits) = match text.trim_ascii() {
             [b'-', digits @ ..] => (true, digits),
@@ -178,7 +179,7 @@ impl Decimal {
         any.then_some(Self { unscaled: if negative { -unscaled } else { unscaled }, scale })
     }
 
-    /// The number in units of 10 to the power of minus `scale`; `None` where that is not exact, or too large.
+    /// The number in units of 10 to the power of minus `scale`; `None` if that is not exact, or too large.
     pub fn in_units(self, scale: u8) -> Option<i128> {
         match scale.checked_sub(self.scale) {
             Some(more) => self.unscaled.checked_mul(10_i128.checked_pow(u32::from(more))?),
@@ -189,11 +190,11 @@ impl Decimal {
         }
     }
 
-    /// As it is displayed. What 64 bits hold is divided by machine instructions and not formatted: a load writes millions of
-    /// amounts.
+    /// Writes the displayed form. Values that fit in 64 bits are divided by machine instructions instead of being
+    /// formatted, because a load writes millions of amounts.
     fn put(self, out: &mut Vec<u8>) -> std::io::Result<()> {
         let Ok(mut left) = u64::try_from(self.unscaled.unsigned_abs()) else { return write!(out, "{self}") };
-        // The point, and as many digits as may be behind it with one before it, which are more than 64 bits have.
+        // The point, the most decimals and one digit before the point, which are more than 64 bits have.
         let mut text = [0_u8; MOST_SCALE as usize + 2];
         let (mut start, mut digits) = (text.len(), 0);
         while left > 0 || digits <= self.scale {
@@ -213,7 +214,7 @@ impl Decimal {
         Ok(())
     }
 
-    /// What is before the point.
+    /// The part before the decimal point.
     fn whole(self) -> i128 {
         self.unscaled / 10_i128.pow(u32::from(self.scale))
     }

@@ -1,9 +1,8 @@
-//! Waiting without holding the thread: what a client waits for is told to the
-//! driver that runs it.
+//! Waiting without blocking the thread: a client reports to its driver what it waits for.
 //!
-//! Where no driver listens (a schema being created, a check after the run), or the
-//! thread is this client's alone, the thread itself waits: [`wait_for`] says so, and its
-//! caller blocks, in one call with what it waits for where it can.
+//! Without a driver (when a schema is created, or in a check after the run), or if the thread serves this client alone,
+//! the thread itself waits. [`wait_for`] then returns false, and its caller blocks, in one call with the awaited
+//! operation if it can.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -13,27 +12,26 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// What a client waits for before it is polled again.
+/// The event that a client waits for before it is polled again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Something to read, or the end of the connection.
+    /// Readable, or the end of the connection.
     Readable(RawFd),
-    /// Room to write, or the end of the connection.
+    /// Writable, or the end of the connection.
     Writable(RawFd),
     /// A time.
     Until(Instant),
 }
 
-/// A driver: it runs clients on the current thread, and knows which of them it is polling.
+/// A driver runs clients on the current thread, and knows which of them it is polling.
 pub trait Driver {
-    /// The client being polled is to be polled again when this has come; a
-    /// later wait of the same poll replaces an earlier one. A client may be
-    /// polled too early and then waits again. False where the thread has nothing else to do
-    /// meanwhile: the client blocks by itself.
+    /// Registers the event after which the current client is polled again; a later wait of the same poll replaces an
+    /// earlier one. A client may be polled too early and then waits again. Returns false if the thread has no other
+    /// client to run: the client then blocks.
     #[must_use = "who is not polled again has to block"]
     fn wait(&self, wait: Wait) -> bool;
 
-    /// A connection is about to be closed; its number may come back as another's.
+    /// A connection is about to be closed; its number may be reused.
     fn forget(&self, fd: RawFd);
 }
 
@@ -47,14 +45,13 @@ pub fn drive_with(driver: Rc<dyn Driver>) -> Driven {
     Driven { before: DRIVER.replace(Some(driver)) }
 }
 
-/// Has everybody on the current thread wait by himself until the guard is
-/// dropped: for work that blocks by its nature, whoever runs it.
+/// Makes every client on the current thread wait by blocking until the guard is dropped, for work that always blocks.
 #[must_use = "the driver is back when this is dropped"]
 pub fn without_driver() -> Driven {
     Driven { before: DRIVER.replace(None) }
 }
 
-/// A thread that has a driver; what it had before comes back when this is dropped.
+/// A guard for a thread with a driver; dropping it restores the previous driver.
 pub struct Driven {
     before: Option<Rc<dyn Driver>>,
 }
@@ -65,14 +62,14 @@ impl Drop for Driven {
     }
 }
 
-/// Tells the thread's driver what the client being polled waits for; false when
-/// there is no driver, or none that waits for it, and the caller must block by itself.
+/// Registers with the thread's driver what the current client waits for. Returns false if there is no driver, or one
+/// that does not support it; the caller must then block.
 #[inline]
 pub fn wait_for(wait: Wait) -> bool {
     DRIVER.with_borrow(|driver| driver.as_ref().is_some_and(|driver| driver.wait(wait)))
 }
 
-/// Tells the thread's driver that a connection is about to be closed.
+/// Informs the thread's driver that a connection is about to be closed.
 pub fn forget(fd: RawFd) {
     DRIVER.with_borrow(|driver| {
         if let Some(driver) = driver {

@@ -1,4 +1,4 @@
-//! What makes a number less trustworthy than it looks, each with its remedy.
+//! Warnings that reduce the trust in a number, each with its remedy.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,63 +11,63 @@ use crate::rate::{RATE_GROWTH, RATE_GROWTH_8H, rate_info};
 pub struct Warning {
     /// A short stable name: `debt-at-end`.
     pub code: String,
-    /// What was seen, with figures.
+    /// The observation, with figures.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
 }
 
 impl Warning {
-    /// A warning of this code, with its text for a person: what was seen, with figures, and what to do.
+    /// A warning with this code and its text for people: the observation, with figures, and the remedy.
     pub fn new(code: &str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), remedy: remedy.into() }
     }
 
-    /// How much it changes what a figure means.
+    /// Its severity.
     pub fn rank(&self) -> Rank {
         kind(&self.code).map_or(Rank::Unsure, |kind| kind.rank)
     }
 
-    /// The metrics that it undermines, by their stable names, the most important first; none when it undermines all alike.
-    /// Those of rates stand there by the name of their rule ([`crate::rate`]).
+    /// The metrics that it undermines, by their stable names, the most important first; empty when it undermines all
+    /// alike. Rates are listed by the name of their rule ([`crate::rate`]).
     pub fn undermines(&self) -> &'static [&'static str] {
         kind(&self.code).map_or(&[], |kind| kind.undermines)
     }
 
-    /// Whether a metric is one of those that it undermines, by its name or by that of its rule.
+    /// Whether it undermines a metric, by its name or by that of its rule.
     pub fn undermines_metric(&self, metric: &str) -> bool {
         let rule = rate_info(metric).map(|info| info.name);
         self.undermines().iter().any(|name| *name == metric || Some(*name) == rule)
     }
 }
 
-/// How much a warning changes what a figure means, the worst first.
+/// The severity of a warning: its effect on the meaning of a figure, the worst first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rank {
-    /// The figures are worth nothing.
+    /// The figures are void.
     Void,
-    /// A figure does not mean what it seems to: read it together with the warning, or read another one.
+    /// A figure is easily misunderstood: read it together with the warning, or read another one.
     Misleading,
-    /// A figure is less exact or less certain than it looks.
+    /// A figure is less exact or less certain than it appears.
     #[default]
     Unsure,
-    /// Good to know; no figure is touched.
+    /// Information that affects no figure.
     Note,
 }
 
-/// What is known of a code.
+/// The properties of a warning code.
 #[derive(Clone, Copy, Debug)]
 pub struct WarningKind {
     /// The code.
     pub code: &'static str,
-    /// Its rank.
+    /// Its severity.
     pub rank: Rank,
     /// See [`Warning::undermines`].
     pub undermines: &'static [&'static str],
 }
 
-/// A code's row of [`WARNINGS`].
+/// The row of a code in [`WARNINGS`].
 pub fn kind(code: &str) -> Option<&'static WarningKind> {
     WARNINGS.iter().find(|kind| kind.code == code)
 }
@@ -104,7 +104,7 @@ const CPU: &[&str] = &[
     "server_cpu_us_per_op",
     "client_cpu_us_per_op",
 ];
-/// What compressed data takes less of.
+/// Metrics that compression reduces.
 const COMPRESSED: &[&str] =
     &["data_bytes", "size_bytes", "space_amp", "wkb_per_op_with_drain", "wkb_per_op", "reads_per_op", "rkb_per_op"];
 const SPEED: &[&str] = &["ops_per_s", "p99_ms"];
@@ -112,10 +112,10 @@ const SPEED: &[&str] = &["ops_per_s", "p99_ms"];
 const ASSERTING: &[&str] =
     &["cpu_us_per_op", "cpu_us_per_op_with_drain", "host_cpu_us_per_op", "host_cpu_us_per_op_with_drain", "ops_per_s"];
 
-/// What is not on disk when the drain has ended is in none of them.
+/// Metrics that lack deferred work left after the drain.
 const UNPAID: &[&str] = &["wkb_per_op_with_drain", "wkb_per_op", RATE_GROWTH.name, RATE_GROWTH_8H.name];
 
-/// What lies outside of the data directory is in none of them.
+/// Metrics that lack files outside the data directory.
 const ELSEWHERE: &[&str] = &[
     "wkb_per_op",
     "wkb_per_op_with_drain",
@@ -127,7 +127,7 @@ const ELSEWHERE: &[&str] = &[
     "log_bytes",
 ];
 
-/// Every code: the ranking of all warnings, in its order within a rank too. `p99_ms` stands for all response times.
+/// All codes in the order of their ranking, also within a severity. `p99_ms` means all response times.
 pub const WARNINGS: &[WarningKind] = &[
     row("verification-failed", Rank::Void, &[]),
     row("suspended", Rank::Void, &[]),
@@ -214,20 +214,22 @@ pub const WARNINGS: &[WarningKind] = &[
     row("warmup-undecided", Rank::Note, &[]),
 ];
 
-/// A warning as files and programs have it: with what [`WARNINGS`] says of its code, so that no reader needs the table.
+/// A warning in files and for programs, with the properties of its code from [`WARNINGS`], so that readers do not need
+/// the table.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Warning")]
 struct WarningJson {
     /// A short stable name: `debt-at-end`.
     code: String,
-    /// What was seen, with figures.
+    /// The observation, with figures.
     message: String,
-    /// What to do about it.
+    /// The remedy.
     remedy: String,
-    /// How much it changes what a figure means.
+    /// Its severity.
     #[serde(default)]
     rank: Rank,
-    /// The metrics that it undermines, the most important first; `p99_ms` is all response times; none when all alike.
+    /// The metrics that it undermines, the most important first; `p99_ms` means all response times; empty when it
+    /// undermines all alike.
     #[serde(default)]
     undermines: Vec<String>,
 }
@@ -241,7 +243,7 @@ impl From<Warning> for WarningJson {
 }
 
 impl From<WarningJson> for Warning {
-    /// Rank and metrics are those of the version that reads.
+    /// Severity and metrics are those of the version that reads the file.
     fn from(WarningJson { code, message, remedy, .. }: WarningJson) -> Self {
         Self { code, message, remedy }
     }

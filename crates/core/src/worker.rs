@@ -1,9 +1,8 @@
 //! A worker: one client's stream of operations, and the loop that runs it.
 //!
-//! A worker draws an operation (chooses ids, generates payloads; no I/O), then
-//! performs it. The loop around it belongs to core, so that every workload is
-//! timed in the same way: [`Pace`] says when the next operation is due and
-//! takes the times.
+//! A worker draws an operation (chooses ids, generates payloads; no I/O), then performs it. The loop around it belongs
+//! to core, so that every workload is timed in the same way. [`Pace`] decides when the next operation is due and
+//! records the times.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -19,19 +18,19 @@ use crate::wait::without_driver;
 /// [`crate::workload::LoadStage::ops`].
 pub type OpKind = usize;
 
-/// What an operation came to.
+/// The result of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Op {
     /// Rows read, or rows written by a load.
     pub rows: u64,
     /// Times it was rolled back and tried again.
     pub retries: u32,
-    /// Whether it was given up: after its retries, and then it did nothing; or
-    /// because its connection was lost, and then what it did is not known.
+    /// Whether it was given up: after its retries, without any effect; or because its connection was lost, and then its
+    /// effect is unknown.
     pub failed: bool,
 }
 
-/// StatementCounts by what they do. Over keys and values each call of a session's is one, of a batch each entry.
+/// Statements by kind. For keys and values, each call of a session counts as one, and each entry of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatementCounts {
     /// Those that read: they ask for rows.
@@ -43,40 +42,39 @@ pub struct StatementCounts {
 }
 
 impl StatementCounts {
-    /// No statements: of an operation that was given up before its first.
+    /// No statements, for an operation that was given up before its first one.
     pub const NONE: Self = Self { reads: 0, writes: 0, others: 0 };
 }
 
-/// Says when operations start, and takes their times. The lab implements it.
+/// Schedules operations and records their times. The lab implements it.
 pub trait Pace: Send {
-    /// Waits for the intended start of the next operation; false when there is none any more.
+    /// Waits for the intended start of the next operation; false when there are no more.
     fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<bool>;
 
-    /// The next operation of a closed loop is due so long after the client is free; asked before its turn is waited for.
-    /// An open loop's arrivals come when they come.
+    /// Sets the time after which the next operation of a closed loop is due, counted from when the client is free.
+    /// Called before the client waits for its turn. Open-loop arrivals do not depend on it.
     fn pause(&mut self, _pause: Duration) {}
 
-    /// The operation of this type is drawn and is about to be performed.
+    /// The operation of this type has been drawn and is about to be performed.
     fn start(&mut self, kind: OpKind);
 
-    /// The operation of this type that is about to end, with all its retries, took these statements.
+    /// The statements of the operation that is about to end, including those of its retries.
     fn statements(&mut self, _kind: OpKind, _statements: StatementCounts) {}
 
-    /// The operation has ended: how long it took, in nanoseconds from when it was due.
+    /// Ends the operation and returns its response time in nanoseconds, counted from when it was due.
     fn done(&mut self, kind: OpKind, op: Op) -> u64;
 
-    /// The operation at hand is given up, and is none.
+    /// Discards the current operation; it does not count.
     fn given_up(&mut self) {}
 }
 
-/// One client's stream of operations. It lives on the thread that made it, and need not be able to leave it.
+/// One client's stream of operations. It lives on the thread that made it, and need not be `Send`.
 pub trait Worker {
     /// Draws the next operation and keeps it; `None` when the stream has ended.
     /// No I/O, no allocation: it is outside the service time but on the load path.
     fn draw(&mut self) -> Option<OpKind>;
 
-    /// How long whom the client stands for would wait before the drawn operation: to think of what came before, to key in
-    /// what is next.
+    /// The simulated user's think time and keying time before the drawn operation.
     fn pause(&self) -> Duration {
         Duration::ZERO
     }
@@ -86,15 +84,13 @@ pub trait Worker {
     /// Errors are those that end the trial.
     fn perform(&mut self) -> impl Future<Output = Result<Op, EngineError>>;
 
-    /// The statements since this was last called, which is after each operation; none of a worker that does not
-    /// count them.
+    /// The statements since the last call, which follows each operation; none if the worker does not count them.
     fn statements(&mut self) -> StatementCounts {
         StatementCounts::NONE
     }
 }
 
-/// A worker behind a pointer: its whole run is one future, so that nothing is
-/// allocated per operation.
+/// A worker behind a pointer. Its whole run is one future, so that no operation allocates.
 pub trait Client {
     /// Runs operations until the pace or the worker has no more.
     fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>>;
@@ -124,17 +120,17 @@ impl<W: Worker> Client for W {
     }
 }
 
-/// Where a client is: every measurement carries it, and every measurement
-/// merges, so that clients can be spread over threads and hosts.
+/// The address of a client. Every measurement carries it and can be merged, so that clients can be spread over threads
+/// and hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress {
-    /// The host that runs it, from 0; clients of several have other seeds and ids.
+    /// Its host, from 0; clients of several hosts have different seeds and ids.
     pub host: u32,
     /// The driver thread of that host.
     pub driver: u32,
     /// The client among all clients of the phase, from 0.
     pub client: u32,
-    /// How many clients the phase has.
+    /// The phase's number of clients.
     pub clients: u32,
 }
 
@@ -151,8 +147,8 @@ pub fn unparker() -> Waker {
     Waker::from(Arc::new(Unpark(std::thread::current())))
 }
 
-/// Runs a future on this thread to its end. Over an embedded engine it never
-/// waits; over a wire its sessions block by themselves, even on a driver's thread.
+/// Runs a future to its end on this thread. With an embedded engine it never waits; over a wire its sessions block,
+/// even on a driver's thread.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let _alone = without_driver();
     let waker = unparker();

@@ -1,4 +1,4 @@
-//! What a workload is: settings, a loader, an operation mix, a check of the data.
+//! The interface of a workload: settings, a loader, an operation mix, a check of the data.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,49 +15,49 @@ use crate::rate::Rate;
 use crate::setting::{SettingError, SettingInfo, Settings};
 use crate::worker::{Client, ClientAddress};
 
-/// The condition by which the text of a user's script is known, whatever its file is called.
+/// The condition with a user's script text, which identifies it under any file name.
 pub const SCRIPT_TEXT: &str = "script text";
 
-/// One type of operation. Its name may exist only at run time: a script's.
+/// One type of operation. Its name may be known only at run time, as for a script's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpInfo {
     /// Its name in records: `get_links_list`.
     pub name: Cow<'static, str>,
-    /// What it is called in the tables, which show the 99th percentile of the main operations: those that have one.
+    /// The short name of a main operation in tables, which show its 99th percentile; absent for all others.
     pub short: Option<Short>,
-    /// What its rate is called, where the workload's specification reports one.
+    /// The name of its rate, if the workload's specification defines one.
     pub rate: Option<Rate>,
-    /// How long it may take, where the workload's specification says so.
+    /// Its time limit, if the workload's specification sets one.
     pub limit: Option<ResponseLimit>,
-    /// Whether it is undone on purpose, as the workload's specification wants some to be: it has times and a count of its
-    /// own, and is in no rate and no cost per operation.
+    /// Whether it is rolled back on purpose, as the workload's specification requires. It has its own times and count,
+    /// and counts in no rate and no cost per operation.
     pub is_undone: bool,
 }
 
 impl OpInfo {
-    /// An operation that is known by its name alone.
+    /// An operation with only a name.
     pub const fn new(name: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), short: None, rate: None, limit: None, is_undone: false }
     }
 
-    /// One that is known by its name alone, and undone on purpose.
+    /// An operation with only a name that is rolled back on purpose.
     pub const fn undone(name: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), short: None, rate: None, limit: None, is_undone: true }
     }
 
-    /// A main operation: its abbreviation, and its column's place among the others, from 1.
+    /// A main operation: its abbreviation, and the position of its column, from 1.
     pub const fn main(name: &'static str, short: &'static str, column: u32) -> Self {
         let short = Some(Short::new(short, column));
         Self { name: Cow::Borrowed(name), short, rate: None, limit: None, is_undone: false }
     }
 
-    /// The same, with the rate that is reported of it.
+    /// The same, with its reported rate.
     #[must_use]
     pub fn with_rate(self, rate: Rate) -> Self {
         Self { rate: Some(rate), ..self }
     }
 
-    /// The same, with the time that it may take.
+    /// The same, with its time limit.
     #[must_use]
     pub fn with_limit(self, limit: ResponseLimit) -> Self {
         Self { limit: Some(limit), ..self }
@@ -67,26 +67,26 @@ impl OpInfo {
 /// The types of operations of a mix, or of a stage of a load.
 pub type Ops = Arc<[OpInfo]>;
 
-/// How long a type of operation may take: so many percent are to succeed with a response time within so many seconds.
+/// The time limit of a type of operation: a percentage must succeed with a response time within this many seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponseLimit {
-    /// Of 100 operations, how many must be within it.
+    /// The required percent of operations within the limit.
     pub percent: f64,
-    /// The longest response time, seconds, that keeps it.
+    /// The longest response time within the limit, seconds.
     pub seconds: f64,
 }
 
-/// What tables call a type of operation.
+/// The short name of a type of operation in tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Short {
-    /// The abbreviation, that of the published tables where there are such: `gl`.
+    /// The abbreviation, as in the published tables if there is one: `gl`.
     pub name: Cow<'static, str>,
-    /// Its column's place among those of its kind, from 1.
+    /// The position of its column among those of its kind, from 1.
     pub column: u32,
 }
 
 impl Short {
-    /// The abbreviation `name`, shown in this place.
+    /// The abbreviation `name`, shown in this position.
     pub const fn new(name: &'static str, column: u32) -> Self {
         Self { name: Cow::Borrowed(name), column }
     }
@@ -99,12 +99,12 @@ pub struct Test {
     pub name: String,
     /// The workload's settings in it.
     pub settings: Settings,
-    /// Whether it needs data of its own, loaded by these settings; else tests run over what all of them share.
+    /// Whether it loads separate data with these settings; otherwise it runs over the data that all tests share.
     pub loads: bool,
 }
 
-/// What an engine is called in a test of a suite, in records, tables and claims: `innodb/point-query`; by its own name
-/// where there is no suite.
+/// The name of an engine in a test of a suite, in records, tables and claims: `innodb/point-query`. Without a suite it
+/// is the engine's own name.
 pub fn engine_in_test(engine: &str, test: Option<&str>) -> String {
     test.map_or_else(|| engine.to_owned(), |test| format!("{engine}/{test}"))
 }
@@ -117,31 +117,32 @@ pub trait Workload: Send + Sync {
     /// One line for `rumba workloads`.
     fn about(&self) -> &'static str;
 
-    /// The settings that it has whatever else is said, in the order of the help.
+    /// The settings that it always has, in the order of the help.
     fn settings(&self) -> &'static [SettingInfo];
 
-    /// Settings that these make known beside [`Workload::settings`], such as the options that a script declares. What is
-    /// given for them is among these too.
+    /// Additional settings that the given ones define, such as the options that a script declares. `_given` contains
+    /// their values too.
     ///
     /// # Errors
-    /// A setting that is neither of both, with the nearest that is; that those which make others known do not.
+    /// A setting that is in neither set, with the nearest known one; or a failure of the defining settings, for example
+    /// an unreadable script.
     fn declared(&self, _given: &Settings) -> Result<Vec<SettingInfo<String>>, SettingError> {
         Ok(Vec::new())
     }
 
-    /// The families it has an adapter for, of SQL each dialect. Engines of others are refused when the
-    /// experiment is read.
+    /// The families for which it has an adapter, with each SQL dialect listed. Engines of other families are refused
+    /// when the experiment is read.
     fn families(&self) -> &'static [Family];
 
-    /// Whether it writes more than one key, or reads and writes several, between begin and commit. One that does not also
-    /// serves engines that have no transactions. It may be otherwise with each family.
+    /// Whether it writes more than one key, or reads and writes several, between begin and commit. If not, it also runs
+    /// on engines without transactions. The answer may depend on the family.
     fn needs_transactions(&self, _of: Family) -> bool {
         true
     }
 
-    /// The tests of a suite that these settings ask for, in order; none where the workload is one by itself. They run
-    /// one after the other over what [`Workload::bind`] of the settings themselves loads, but those that load for
-    /// themselves, of about as many bytes.
+    /// The tests of a suite that these settings select, in order; empty if the workload is not a suite. They run one
+    /// after the other over the data that [`Workload::bind`] of the settings loads. Tests that load separate data load
+    /// about as many bytes.
     ///
     /// # Errors
     /// The offending setting, and what would be accepted.
@@ -149,7 +150,7 @@ pub trait Workload: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Takes the settings: all that follows is fixed by them and by the seed.
+    /// Binds the settings: together with the seed they determine everything that follows.
     ///
     /// # Errors
     /// The offending setting, and what would be accepted.
@@ -159,38 +160,38 @@ pub trait Workload: Send + Sync {
 /// One stage of the load; stages follow each other.
 #[derive(Clone, Debug)]
 pub struct LoadStage {
-    /// What it does: `rows`, `index`.
+    /// The stage's task: `rows`, `index`.
     pub name: Cow<'static, str>,
-    /// Whether several loaders share it; otherwise one does it.
+    /// Whether several loaders share it; otherwise one loader runs it.
     pub parallel: bool,
     /// Its types of operations; each operation is a batch of rows.
     pub ops: Ops,
 }
 
 impl LoadStage {
-    /// A stage that all loaders share, or that one does.
+    /// A stage shared by all loaders, or run by one.
     pub fn new(name: &'static str, parallel: bool, ops: impl Into<Ops>) -> Self {
         Self { name: Cow::Borrowed(name), parallel, ops: ops.into() }
     }
 }
 
-/// What a workload counts of its data, by name, in the workload's own units. It
-/// goes with the data from the process that loaded it to those that use it.
+/// Counts of a workload's data, by name, in the workload's own units. The loading process hands them with the data to
+/// the processes that use it.
 pub type State = BTreeMap<String, u64>;
 
-/// How many clients at work reach all of a workload's data.
+/// The fewest working clients that reach all of a workload's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeastClients {
-    /// The fewest that do.
+    /// The fewest working clients.
     pub clients: u32,
-    /// Why fewer do not.
+    /// The reason.
     pub why: String,
-    /// What would make fewer enough.
+    /// How to make fewer clients enough.
     pub remedy: String,
 }
 
 impl LeastClients {
-    /// Why so many clients at work are too few, and what to do; `None` if they are not.
+    /// The reason why this number of working clients is too small, and the remedy; `None` if it is not.
     pub fn refusal(&self, at_work: u32) -> Option<(String, String)> {
         if at_work >= self.clients {
             return None;
@@ -200,9 +201,9 @@ impl LeastClients {
     }
 }
 
-/// A workload with its settings taken.
+/// A workload with its settings.
 pub trait Bound: Send + Sync {
-    /// What an instance of a family is to hold; asked for those of [`Workload::families`] alone.
+    /// The schema of an instance of a family; called only for those of [`Workload::families`].
     fn schema(&self, family: Family) -> Schema<'_>;
 
     /// The types of operations of its mix.
@@ -211,27 +212,27 @@ pub trait Bound: Send + Sync {
     /// The stages of its load in order: one begins when all loaders of the one before have ended.
     fn load_stages(&self) -> Vec<LoadStage>;
 
-    /// About how many rows the load writes (its progress is shown against this).
+    /// The approximate number of rows that the load writes, for its progress.
     fn expected_rows(&self) -> u64;
 
-    /// About how many bytes of keys and payloads the load writes, index entries
-    /// included: what `space_amp` divides by until the loaders have counted them.
+    /// The approximate bytes of keys and payloads that the load writes, index entries included. `space_amp` uses it
+    /// until the loaders have counted them.
     fn expected_logical_bytes(&self) -> u64;
 
-    /// How many clients of the mix its data is enough for; `None` where nothing bounds them. Asked when the experiment is
-    /// read, so that nobody loads for hours to be refused.
+    /// The most clients of the mix that its data supports; `None` for no limit. Checked when the experiment is read, so
+    /// that a long load is not refused at its end.
     fn most_clients(&self) -> Option<MostClients> {
         None
     }
 
-    /// How many clients of the mix must be at work for all of its data to be worked on; `None` where one is enough. Asked when
-    /// the experiment is read: figures of data that nobody touches would be told as figures of all of it.
+    /// The fewest clients of the mix that work on all of its data; `None` if one is enough. Checked when the experiment
+    /// is read, because results would otherwise count data that no client touches.
     fn least_clients(&self) -> Option<LeastClients> {
         None
     }
 
-    /// The setting by which clients wait by themselves between operations, which an open loop's arrivals would overrule; `None`
-    /// where they do not.
+    /// The setting by which clients pause between operations, which is incompatible with an open loop's arrivals;
+    /// `None` if they do not pause.
     fn paces_itself(&self) -> Option<&'static str> {
         None
     }
@@ -242,14 +243,14 @@ pub trait Bound: Send + Sync {
     /// Creates what [`Schema::BySession`] stands for; nothing for other families.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn create_schema(&self, session: &mut Session) -> Result<(), EngineError>;
 
     /// A loader of a stage; it ends when the stage's work is used up. The
     /// stage's work is shared by all loaders made from this value.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn loader(
         &self,
         stage: usize,
@@ -258,46 +259,46 @@ pub trait Bound: Send + Sync {
         seed: u64,
     ) -> Result<Box<dyn Client>, EngineError>;
 
-    /// Bytes of keys and payloads in the database now, index entries included:
-    /// what loaders and clients have inserted less what they have removed, not
-    /// what the engine made of it.
+    /// Bytes of keys and payloads in the database now, index entries included: inserted bytes less removed bytes,
+    /// regardless of the engine's storage format.
     fn logical_bytes(&self) -> u64;
 
-    /// Why [`Bound::logical_bytes`] does not hold now, if it does not: the workload does not track what was written since.
+    /// The reason why [`Bound::logical_bytes`] is not valid now, if it is not: the workload does not track later
+    /// writes.
     fn logical_bytes_unknown(&self) -> Option<&'static str> {
         None
     }
 
-    /// What this process knows of the database beyond the settings: what loaders
-    /// have counted, by name. No loader or client is at work.
+    /// This process's knowledge of the database beyond the settings: counts from the loaders, by name. No loader or
+    /// client is at work.
     fn state(&self) -> State;
 
-    /// Takes over what another process's [`Bound::state`] has said, before the
-    /// first client: the database is a copy of the one that it was said of.
+    /// Takes over the [`Bound::state`] of another process before the first client starts. The database must be a copy
+    /// of that process's database.
     ///
     /// # Errors
-    /// What is missing in it.
+    /// The missing part.
     fn restore(&self, state: &State) -> Result<(), EngineError>;
 
     /// A client of the operation mix.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error from the engine.
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError>;
 
     /// Proves that the data is consistent after the run; and after the load, if [`Bound::verifies_load`].
     ///
     /// # Errors
-    /// Whatever the engine said; an inconsistency is not an error but a failed [`Check`].
+    /// Any error from the engine; an inconsistency is not an error but a failed [`Check`].
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError>;
 
-    /// Whether [`Bound::verify`] is to prove what a load has left too, before the first client works on it. A matter of
-    /// what it costs: it reads all data once more.
+    /// Whether [`Bound::verify`] also checks the loaded data before the first client uses it. It depends on the cost,
+    /// because all data is read again.
     fn verifies_load(&self) -> bool {
         false
     }
 
-    /// Its proof of what transactions are promised, if it has one.
+    /// Its test of transaction guarantees, if it has one.
     fn acid(&self) -> Option<&dyn Acid> {
         None
     }

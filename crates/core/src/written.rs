@@ -1,31 +1,31 @@
-//! What a change of the bytes written came from.
+//! Causes of a change in bytes written.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the KB written per operation, debt charged (`wkb_per_op_with_drain`), became others, by the engine's own counters of
-/// what it wrote for what ([`crate::counted`]).
+/// The causes of a change in KB written per operation including deferred work (`wkb_per_op_with_drain`), by the
+/// engine's own counters of bytes written per purpose ([`crate::counted`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WrittenChange {
     /// The base's median.
     pub base: f64,
     /// The other's median.
     pub other: f64,
-    /// The fewest kinds whose changes add up to it, what accounts for most of it first.
+    /// The fewest kinds whose changes add up to it, the largest share first.
     pub kinds: Vec<WrittenKind>,
-    /// The share of it that these leave: what no counter tells of; below 0 where they come to more than it.
+    /// The share that these kinds leave, for which there is no counter; below 0 if they add up to more than the change.
     pub rest: f64,
 }
 
-/// What was written for one thing.
+/// Bytes written for one purpose.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WrittenKind {
-    /// For what: `doublewrite`, of the metric `doublewrite_kb_per_op`.
+    /// The purpose: `doublewrite`, from the metric `doublewrite_kb_per_op`.
     pub kind: String,
     /// The base's median, KB per operation.
     pub base: f64,
     /// The other's median, KB per operation.
     pub other: f64,
-    /// Its change over that of all bytes; below 0 where it went the other way.
+    /// Its change divided by that of all bytes; below 0 if it went the other way.
     pub share: f64,
 }

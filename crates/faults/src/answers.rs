@@ -1,21 +1,21 @@
-//! The five questions, what the answers must be, and what a miss is.
+//! The five questions, the required answers, and the description of a miss.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// A question that is asked after each case.
+/// A question to answer after each case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Question {
-    /// What did the user see?
+    /// The user's view of the fault.
     Seen,
-    /// What was the exit code?
+    /// The exit code.
     Exit,
-    /// What was kept?
+    /// The results that were kept.
     Kept,
-    /// What was left?
+    /// The leftovers.
     Left,
-    /// Does the next run work?
+    /// Whether the next run works.
     Next,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Question {
 pub struct Miss {
     /// To which question.
     pub question: Question,
-    /// What it must be, and what it was.
+    /// The required answer and the actual one.
     pub what: String,
 }
 
@@ -78,63 +78,63 @@ impl fmt::Display for Exit {
     }
 }
 
-/// What must be kept.
+/// The results that must be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequiredResults {
-    /// All that was planned: every phase, and each loop as long as it was to be, or marked where it was not.
+    /// Everything planned: every phase, and each loop with its planned length or a mark if it deviates.
     All,
-    /// All that was planned, and the trial is marked as suspended.
+    /// Everything planned, and the trial is marked as suspended.
     Marked,
-    /// Every phase that was told to have ended, every second that was written, and of what was measured then at most
-    /// one interval is missing. The trial stands as one of these.
+    /// Every phase that was reported as ended, and every interval that was written; at most one later measured interval
+    /// is missing. The trial has one of these states.
     Until(&'static [&'static str]),
-    /// No phase of a trial: nothing was run.
+    /// No phase of a trial, because no trial ran.
     Nothing,
-    /// It went with the directory that held it.
+    /// The results were lost with their directory.
     Gone,
-    /// All where the run ended well, nothing where it was refused.
+    /// Everything if the run ended well, and no phase if it was refused.
     AllOrNothing,
 }
 
-/// What may be left when the run has ended.
+/// The leftovers that are allowed after the run has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllowedLeftovers {
-    /// Nothing: no process, data directory, mount, loop device, control group or entry of the ledger, and a server of
-    /// the user's is as it was.
+    /// None: no process, data directory, mount, loop device, control group or entry of the ledger, and a server of the
+    /// user's is unchanged.
     Nothing,
-    /// No process. Whatever else there is, `rumba doctor` finds; `doctor --clean` or the next run removes all of it.
+    /// No process. `rumba doctor` finds every other leftover; `doctor --clean` or the next run removes all of them.
     Listed,
-    /// The same, but nobody can tell any more whose it is: `rumba doctor` names it, and its user removes it.
+    /// The same, but the owner of a leftover is unknown: `rumba doctor` names it, and its user removes it.
     Named,
 }
 
-/// What the next run does.
+/// The behaviour of the next run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// It runs to its end, and leaves nothing.
     Runs,
-    /// It does so once its user has put right what was wrong: made room, started the server again.
+    /// It completes once its user has fixed the cause, for example by freeing space or restarting the server.
     RunsOnceMended,
 }
 
 /// The answers to the five questions.
 #[derive(Clone, Copy, Debug)]
 pub struct Answers {
-    /// What the user sees, in what rumba prints then, or in what `report` and `doctor` say later: of each group of
-    /// words one.
+    /// The words that the user sees, in rumba's output or later in that of `report` and `doctor`: at least one word of
+    /// each group.
     pub seen: &'static [&'static [&'static str]],
-    /// How rumba ends: in one of these ways.
+    /// The allowed exits of rumba.
     pub exit: &'static [Exit],
-    /// What is kept.
+    /// The results that are kept.
     pub kept: RequiredResults,
-    /// What is left.
+    /// The leftovers.
     pub left: AllowedLeftovers,
-    /// What the next run does.
+    /// The behaviour of the next run.
     pub next: Next,
 }
 
 impl Answers {
-    /// Whether the user saw what must be seen.
+    /// Whether the user saw the required words.
     pub fn judge_seen(&self, said: &str) -> Vec<Miss> {
         let lacking = self.seen.iter().filter(|group| !group.iter().any(|words| says(said, words)));
         let miss = |group: &&[&str]| {
@@ -155,7 +155,7 @@ impl Answers {
     }
 }
 
-/// Whether a text has these words, wherever a long line of it was broken and framed.
+/// Whether a text contains these words, even if a long line was broken and framed.
 pub fn says(text: &str, words: &str) -> bool {
     let squeezed = |text: &str| text.chars().filter(|c| !c.is_whitespace() && *c != '│').collect::<String>();
     squeezed(text).contains(&squeezed(words))
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn each_way_to_end_is_one_of_those_that_are_named() {
-        // As wait(2) has them: the code in the second byte, the signal in the first.
+        // As in wait(2): the code in the second byte, the signal in the first.
         let ended = |raw| ANSWERS.judge_exit(Some(ExitStatus::from_raw(raw)));
         assert!(ended(1 << 8).is_empty() && ended(9).is_empty());
         assert_eq!(ended(0)[0].what, "exit code 0 instead of exit code 1 or signal 9");

@@ -1,4 +1,4 @@
-//! What the machine can do: which engines are installed, which limits can be enforced.
+//! The capabilities of the machine: installed engines and enforceable limits.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use crate::existing;
 use crate::place::{Bench, CaseDirectory, text};
 use crate::trouble::{Doing, Trouble};
 
-/// What the machine can do.
+/// The capabilities of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Available {
     /// Engines that are installed.
     pub engines: Vec<Engine>,
     /// Limits that can be enforced.
     pub limits: Vec<Limit>,
-    /// Whether file systems can be mounted and files be another user's.
+    /// Whether it can mount file systems and change the owner of files.
     pub is_root: bool,
-    /// What is missing, for a person.
+    /// A description of each missing capability.
     pub missing: Vec<String>,
 }
 
@@ -28,16 +28,16 @@ impl Available {
 }
 
 impl Bench {
-    /// What this machine can do, found out by asking rumba and by trying.
+    /// Determines this machine's capabilities, through rumba and by trying.
     ///
     /// # Errors
-    /// When rumba cannot be asked.
+    /// rumba cannot be run.
     pub fn available(&self) -> Result<Available, Trouble> {
         let place = self.place("available")?;
         let is_root = rustix::process::geteuid().is_root();
         let mut here = Available { engines: Vec::new(), limits: Vec::new(), is_root, missing: Vec::new() };
         look_for_engines(&place, &mut here)?;
-        // Where the most can be enforced, each part can.
+        // If both limits can be enforced together, each one can.
         if refusal(&place, Limit::Both)?.is_none() {
             here.limits = Limit::ALL.into();
         } else {

@@ -1,4 +1,4 @@
-//! What a case is made of beside its fault: when it strikes, over which engine, within which limits.
+//! The parameters of a case besides its fault: the moment, the engine and the limits.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ pub enum Moment {
     Before,
     /// While rows are written.
     Load,
-    /// While the engine pays what the load has put off.
+    /// While the engine does the deferred work of the load.
     Settle,
     /// Before anything is counted.
     Warmup,
     /// While it is measured.
     Loops,
-    /// While the engine pays what the loops have put off.
+    /// While the engine does the deferred work of the loops.
     Drain,
-    /// While the data is proven consistent.
+    /// While the data is verified.
     Verify,
     /// When the run has ended.
     After,
@@ -28,7 +28,7 @@ impl Moment {
     pub const PHASES: &'static [Moment] =
         &[Moment::Load, Moment::Settle, Moment::Warmup, Moment::Loops, Moment::Drain, Moment::Verify];
 
-    /// The phase whose end is told right before this one begins.
+    /// The phase whose end is reported directly before this one begins.
     pub fn follows(self) -> Option<&'static str> {
         match self {
             Moment::Settle => Some("load"),
@@ -40,7 +40,7 @@ impl Moment {
         }
     }
 
-    /// Which moment it is when this phase was the last that was told to have ended.
+    /// The moment after this phase was the last one reported as ended.
     pub fn after(ended: Option<&str>) -> Self {
         match ended {
             None => Moment::Load,
@@ -69,10 +69,10 @@ impl fmt::Display for Moment {
     }
 }
 
-/// What is run.
+/// The engine that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Engine {
-    /// The engine that keeps nothing.
+    /// The engine that stores no data.
     Null,
     /// SQLite.
     Sqlite,
@@ -102,7 +102,7 @@ impl Engine {
         Engine::MyRocks,
         Engine::Existing,
     ];
-    /// Those whose data is where rumba wants it.
+    /// Engines whose data is in a directory chosen by rumba.
     pub const STORING: &'static [Engine] =
         &[Engine::Sqlite, Engine::RocksDb, Engine::Lmdb, Engine::WiredTiger, Engine::InnoDb, Engine::MyRocks];
     /// Those in a server that rumba starts.
@@ -123,7 +123,7 @@ impl Engine {
         }
     }
 
-    /// What keeps its files small.
+    /// The settings that keep its files small.
     pub fn asks(self) -> &'static [&'static str] {
         match self {
             // It makes three log files at once, 100 MB each by default.
@@ -149,7 +149,7 @@ pub enum Limit {
     None,
     /// A memory group.
     Memory,
-    /// A file system of its own on a loop device.
+    /// A separate file system on a loop device.
     Storage,
     /// The same, throttled, and a memory group.
     Both,
@@ -172,7 +172,7 @@ impl Limit {
         }
     }
 
-    /// Whether data is on a file system of its own.
+    /// Whether the data is on a separate file system.
     pub fn has_volume(self) -> bool {
         matches!(self, Limit::Storage | Limit::Both)
     }

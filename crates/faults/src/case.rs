@@ -20,15 +20,15 @@ use crate::stage::{Stage, needs_existing};
 use crate::table::Fault;
 use crate::trouble::{Doing, Trouble};
 
-/// How often a case is tried whose run had ended before it was struck, or was held up by others; and how often a run
-/// after it, that was.
+/// The maximum number of attempts at a case whose run ended too early, or was delayed by other processes. It also
+/// limits the attempts at the next run.
 const TRIES: u32 = 3;
-/// How long the processes of a run that was killed may take to end.
+/// The time in which the processes of a killed run must end.
 const ENDING: Duration = Duration::from_secs(10);
-/// How long a run after it may take.
+/// The time limit for the next run.
 const PATIENCE: Duration = Duration::from_secs(150);
 
-/// How the user goes on after a case.
+/// How the user continues after a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
     /// With another run.
@@ -44,17 +44,17 @@ pub enum Again {
 pub struct Case {
     /// Its number among those of its seed.
     pub number: u32,
-    /// What is done.
+    /// The fault.
     pub fault: &'static Fault,
-    /// When.
+    /// The moment of the fault.
     pub moment: Moment,
-    /// Over which engine.
+    /// The engine.
     pub engine: Engine,
-    /// Within which limits.
+    /// The limits.
     pub limit: Limit,
-    /// How long after the moment has begun.
+    /// The delay after the beginning of the moment.
     pub delay: Duration,
-    /// How the user goes on.
+    /// How the user continues.
     pub again: Again,
 }
 
@@ -65,22 +65,22 @@ impl fmt::Display for Case {
     }
 }
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The moment at which it was struck in fact; absent when the run had ended before, every time.
+    /// The actual moment of the fault; absent if the run ended before it in every attempt.
     pub struck: Option<Moment>,
-    /// Which answers were not as they must be.
+    /// The answers that were wrong.
     pub misses: Vec<Miss>,
     /// How long it took.
     pub took: Duration,
 }
 
 impl Bench {
-    /// Tries a case. Where an answer is not as it must be, what there is of it stays in its directory.
+    /// Runs a case. If an answer is wrong, the case's directory is kept.
     ///
     /// # Errors
-    /// What kept it from being tried; that says nothing of rumba.
+    /// The case could not be run; that is no finding about rumba.
     pub fn try_case(&mut self, case: &Case) -> Result<Outcome, Trouble> {
         let since = Instant::now();
         let mut last = Attempt::default();
@@ -110,19 +110,19 @@ impl Bench {
 /// An attempt at a case.
 #[derive(Debug, Default)]
 struct Attempt {
-    /// When it was struck in fact; absent when that came too late.
+    /// The actual moment of the fault; absent if it came too late.
     struck: Option<Moment>,
     misses: Vec<Miss>,
-    /// Whether the run was suspended though nobody had stopped it: the machine did something else.
+    /// Whether the run was suspended although no fault had stopped it, because the machine was busy.
     was_held_up: bool,
 }
 
 impl Stage<'_> {
-    /// Runs, strikes, and asks.
+    /// Runs, injects the fault, and answers the questions.
     fn play(&mut self) -> Result<Attempt, Trouble> {
         self.start()?;
         let Some(mut struck) = self.strike_in_time()? else {
-            // Left alone it undoes what it has made.
+            // A run without a fault cleans up after itself.
             self.run.take().map(Started::end).transpose()?;
             return Ok(Attempt::default());
         };
@@ -152,7 +152,7 @@ impl Stage<'_> {
         Ok(report.is_ok_and(|report| report["trials"][0]["status"] == "suspended"))
     }
 
-    /// Strikes at the case's moment; says at which it was in fact, or nothing if the run had ended by then.
+    /// Injects the fault at the case's moment. Returns the actual moment, or `None` if the run had ended by then.
     fn strike_in_time(&mut self) -> Result<Option<Moment>, Trouble> {
         let moment = self.case.moment;
         if matches!(moment, Moment::Before | Moment::After) {
@@ -171,7 +171,7 @@ impl Stage<'_> {
         }
     }
 
-    /// A run that ended before it was struck: too early by itself, or of its own failure, which is to be seen.
+    /// Handles a run that ended before the fault: it succeeded too early, or it failed, which is an error to report.
     fn was_meant_to_end(&mut self, moment: Moment) -> Result<Option<Moment>, Trouble> {
         let Some(run) = self.run.take() else { return Ok(None) };
         let Ended { status, said } = run.end()?;
@@ -227,13 +227,13 @@ impl Stage<'_> {
                 misses.push(miss(format!("doctor does not name {}: {leftovers:?}", dir.display())));
             }
             fs::remove_dir_all(&dir).doing("removing data whose marker is damaged")?;
-            // It was made for it, and nobody can tell any more.
+            // The directory was made for it; its owner is unknown now.
             let _ = fs::remove_dir(self.data_base());
         }
         Ok(misses)
     }
 
-    /// Goes on as a user would: nothing may be left then.
+    /// Continues as a user would; no leftovers are allowed then.
     fn ask_for_the_next(&mut self) -> Result<Vec<Miss>, Trouble> {
         let mut misses = Vec::new();
         let miss = |what: String| Miss::new(Question::Next, what);
@@ -248,7 +248,7 @@ impl Stage<'_> {
         }
         let (mut out, mut status, mut said) = self.go_on(1)?;
         for turn in 2..=TRIES {
-            // Its loop is short, and what it competes with may not be.
+            // The loop is short, and a competing process may delay it longer.
             if self.is_suspended(&out)? {
                 (out, status, said) = self.go_on(turn)?;
             }
@@ -269,7 +269,7 @@ impl Stage<'_> {
         Ok(misses)
     }
 
-    /// The next run: where its results are, how it ended, what it said.
+    /// The next run: the path of its results, its exit status and its output.
     fn go_on(&mut self, turn: u32) -> Result<(PathBuf, Option<ExitStatus>, String), Trouble> {
         let (out, command) = match self.case.again {
             Again::Resume => {
@@ -287,7 +287,7 @@ impl Stage<'_> {
         Ok((out, status, said))
     }
 
-    /// A run, how it ended and what it said; killed where it takes too long.
+    /// Runs to the end, or kills the run if it takes too long. Returns its exit status and output.
     fn run_to_its_end(&mut self, mut command: std::process::Command) -> Result<(Option<ExitStatus>, String), Trouble> {
         let log = self.place.path("next.txt");
         let file = fs::File::create(&log).doing("making a file for what the next run says")?;
@@ -320,7 +320,7 @@ fn warnings(report: &Result<Value, String>) -> String {
 }
 
 impl Case {
-    /// Whether `rumba run --resume` runs again what came of it: what was interrupted, killed or suspended.
+    /// Whether `rumba run --resume` runs this trial again: it was interrupted, killed or suspended.
     pub(crate) fn may_resume(fault: &Fault) -> bool {
         matches!(fault.deed, Deed::Signal(Who::Rumba, _) | Deed::Twice(_) | Deed::Pause(..))
     }

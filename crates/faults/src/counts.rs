@@ -1,4 +1,4 @@
-//! How many cases were tried and how many missed an answer, as `docs/reliability.json` has it for each seed.
+//! The number of cases and of misses for each seed, as stored in `docs/reliability.json`.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::case::{Case, Outcome};
 pub struct Tally {
     /// All.
     pub cases: u32,
-    /// Those with an answer that was not as it must be.
+    /// Cases with a wrong answer.
     pub misses: u32,
 }
 
@@ -23,18 +23,18 @@ impl Tally {
     }
 }
 
-/// What a seed came to.
+/// The results of a seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// By the fault's name.
     pub faults: BTreeMap<String, Tally>,
-    /// By the moment at which it struck in fact.
+    /// By the actual moment of the fault.
     pub moments: BTreeMap<String, Tally>,
     /// By the engine.
     pub engines: BTreeMap<String, Tally>,
     /// By the limits.
     pub limits: BTreeMap<String, Tally>,
-    /// Cases whose run had ended before they struck, every time: they say nothing.
+    /// Cases whose run ended before the fault in every attempt; they show no result.
     pub too_late: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What is done to a run.
+//! The faults that are injected into a run.
 
 use std::fs;
 use std::thread::sleep;
@@ -29,16 +29,16 @@ pub enum Who {
     Existing,
 }
 
-/// What is done.
+/// The fault to inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
-    /// What is asked for is the fault.
+    /// The requested options are the fault.
     Asked,
     /// A signal.
     Signal(Who, Signal),
     /// A signal, and again until rumba has ended.
     Twice(Signal),
-    /// Stopped, and let go on after so long.
+    /// A stop, and a continue after this time.
     Pause(Who, Duration),
     /// The existing server ends by this signal and is started again.
     Restart(Signal),
@@ -50,9 +50,9 @@ pub enum Deed {
     RemoveResults,
     /// The file system of the results is read-only.
     ReadOnlyResults,
-    /// So many descriptors at most.
+    /// A limit on the number of descriptors.
     Descriptors(u32),
-    /// Another user has planted something.
+    /// Another user has planted files.
     Plant(Planted),
     /// A second run writes to the same directory.
     SecondRun,
@@ -64,24 +64,24 @@ pub enum Deed {
     Damage,
     /// rumba is killed, and then the marker of its data directory is damaged.
     CorruptMarker,
-    /// Nobody reads what rumba prints.
+    /// The reader of rumba's output is gone.
     NoReader,
 }
 
-/// Whether a deed was done.
+/// Whether a fault was injected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Struck {
     /// It was.
     Done,
-    /// Whoever it was to be done to had gone.
+    /// The target of the fault had gone.
     TooLate,
 }
 
-/// What a second run is told that may not write where another writes.
+/// The messages that a second run must get if it may not write where another one writes.
 const REFUSED: [&str; 2] = ["is taken: another run", "is not empty"];
 
 impl Stage<'_> {
-    /// Does the deed of a case, now.
+    /// Injects the case's fault now.
     pub fn strike(&mut self) -> Result<Struck, Trouble> {
         match self.case.fault.deed {
             Deed::Signal(who, signal) => return self.signal(who, signal),
@@ -102,7 +102,7 @@ impl Stage<'_> {
             Deed::FillData => host::fill(&self.volume()).map(drop)?,
             Deed::FillResults => self.ballast = Some(host::fill(self.disk()?.point())?),
             Deed::RemoveResults => {
-                // What is renamed first is gone at once, whoever writes in it.
+                // The rename makes the directory disappear at once, even while files are written in it.
                 let gone = self.place.path("gone");
                 fs::rename(&self.out, &gone).and_then(|()| fs::remove_dir_all(&gone)).doing("removing the results")?;
             }
@@ -143,7 +143,7 @@ impl Stage<'_> {
         match who {
             Who::Group => host::signal_group(pid, signal)?,
             Who::Existing if signal == Signal::KILL => self.existing()?.end(signal)?,
-            // It may have ended since it was looked for.
+            // The process may have ended since it was found.
             _ => return Ok(host::signal(pid, signal).map_or(Struck::TooLate, |()| Struck::Done)),
         }
         Ok(Struck::Done)
@@ -151,7 +151,7 @@ impl Stage<'_> {
 
     fn signal_until_it_ends(&mut self, signal: Signal) -> Result<Struck, Trouble> {
         let first = self.signal(Who::Rumba, signal)?;
-        // Again and again, because two signals that are sent at once may arrive as one.
+        // Repeated, because two signals sent at once may arrive as one.
         for _ in 0..100 {
             sleep(Duration::from_millis(50));
             if self.signal(Who::Rumba, signal)? == Struck::TooLate {
@@ -167,7 +167,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// What a second run must be told.
+    /// The message that a second run must get.
     fn judge_refused(&mut self, code: Option<i32>, said: &str) {
         if code != Some(2) {
             self.misses.push(Miss::new(Question::Exit, format!("the second run ended with {code:?} instead of 2")));
@@ -177,7 +177,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Of two that were started at once, the first is to be the one that ran.
+    /// If two runs were started at once, the first must be the one that ran.
     pub fn judge_second(&mut self, first: Ended, second: Ended) -> Result<Ended, Trouble> {
         let succeeded = |ended: &Ended| ended.status.is_some_and(|status| status.success());
         match self.case.fault.deed {
@@ -198,7 +198,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Two results directories must be there, one of each run; that of the case's engine is looked at.
+    /// Each run must have its own results directory; the one of the case's engine is checked.
     fn find_unnamed(&mut self) -> Result<(), Trouble> {
         let trial = self.trial_name();
         let entries = fs::read_dir(self.place.path("results")).doing("looking for the results")?;
@@ -213,19 +213,19 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// One byte in the middle becomes one that no text has.
+    /// Replaces a byte in the middle with one that is invalid in text.
     fn damage(&self) -> Result<(), Trouble> {
         let file = self.trial_dir().join("intervals.ndjson");
         let mut bytes = fs::read(&file).doing("reading intervals.ndjson")?;
         let middle = bytes.len() / 2;
-        // Not the end of a line: that would be two.
+        // Not a line end, because that would damage two lines.
         if let Some(byte) = bytes[middle..].iter_mut().find(|byte| **byte != b'\n') {
             *byte = 0xFF;
         }
         fs::write(&file, bytes).doing("damaging intervals.ndjson")
     }
 
-    /// Puts right what its user can.
+    /// Fixes the causes that a user can fix.
     pub fn mend(&mut self) -> Result<(), Trouble> {
         if let Some(ballast) = self.ballast.take() {
             fs::remove_file(ballast).doing("making room")?;

@@ -1,4 +1,4 @@
-//! Which cases a seed draws: of every fault as many as its share, spread over its moments, engines and limits.
+//! The cases that a seed draws: as many of every fault as its share, spread over its moments, engines and limits.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::table::{FAULTS, Fault};
 /// The longest that a fault waits once its moment has begun, ms.
 const LONGEST_DELAY_MS: u64 = 80;
 
-/// Whether a fault is made with the rights of root.
+/// Whether injecting a fault requires root.
 fn needs_root(deed: Deed) -> bool {
     matches!(deed, Deed::FillData | Deed::FillResults | Deed::ReadOnlyResults | Deed::Plant(_))
 }
@@ -31,7 +31,7 @@ pub fn draw(seed: u64, available: &Available) -> (Vec<Case>, Vec<&'static str>) 
         }
         cases.extend(drawn);
     }
-    // In any order, so that a part of them is a sample of all.
+    // Shuffled, so that a part of them is a sample of all.
     cases.shuffle(&mut random);
     for (number, case) in (1..).zip(&mut cases) {
         case.number = number;
@@ -69,7 +69,7 @@ fn of(fault: &'static Fault, available: &Available, random: &mut Xoshiro256PlusP
         .collect()
 }
 
-/// The engine that keeps nothing has nothing to verify, and an existing server has limits of its own.
+/// The null engine has no data to verify, and an existing server has its own limits.
 fn fitting(case: Case) -> Case {
     let moment = match case {
         Case { engine: Engine::Null, moment: Moment::Verify, .. } => Moment::Loops,

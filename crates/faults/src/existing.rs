@@ -1,4 +1,4 @@
-//! An existing server: a MariaDB as a user would run it, that rumba comes to by a DSN.
+//! An existing server: a MariaDB as a user would run it, which rumba reaches by a DSN.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::trouble::{Doing, Trouble};
 
 /// Its program.
 pub const PROGRAM: &str = "/usr/sbin/mariadbd";
-/// The schema that rumba is sent to. It is not there before.
+/// The schema that rumba uses. It does not exist before.
 const SCHEMA: &str = "lab";
 /// How long it may take to start, and to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -46,7 +46,7 @@ impl Existing {
     fn common(&self) -> Vec<String> {
         let mut common = vec![
             format!("--datadir={}", self.dir.join("data").display()),
-            // Servers that start remove each other's files from a directory that they share.
+            // Starting servers remove each other's files from a shared directory.
             format!("--tmpdir={}", self.dir.display()),
         ];
         if rustix::process::geteuid().is_root() {
@@ -142,7 +142,7 @@ impl Existing {
 impl Drop for Existing {
     fn drop(&mut self) {
         if let Some(mut process) = self.process.take() {
-            // It may have ended; either way nothing of it is left.
+            // An error is fine if it has ended; it must not remain.
             let _ = process.kill();
             let _ = process.wait();
         }

@@ -1,4 +1,4 @@
-//! What a run has made on the host, looked for without asking rumba.
+//! The objects that a run has made on the host, found without rumba's help.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::trouble::{Doing, Trouble, run};
 
-/// In the environment of every process of a case.
+/// The name of the mark in the environment of every process of a case.
 pub const MARK: &str = "RUMBA_FAULTS_CASE";
-/// Where control groups are.
+/// The root of control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
 
 /// The processes that carry a mark. One that has ended and waits to be reaped has no environment.
@@ -51,7 +51,7 @@ pub fn children(pid: u32) -> Vec<u32> {
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()).collect()
 }
 
-/// The process of a run's trial: rumba again, with the word `trial`.
+/// The process of a run's trial: another rumba with the argument `trial`.
 pub fn trial_of(rumba: u32) -> Option<u32> {
     children(rumba).into_iter().find(|pid| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -74,7 +74,7 @@ fn number(pid: u32) -> Result<Pid, Trouble> {
     number.ok_or_else(|| Trouble::new("a signal", format!("{pid} is no process")))
 }
 
-/// Where something is mounted below a directory, the last one first.
+/// The mount points below a directory, the last mounted one first.
 pub fn mounts_below(dir: &Path) -> Vec<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let points = mounts.lines().filter_map(|line| line.split(' ').nth(1)).map(PathBuf::from);
@@ -83,7 +83,7 @@ pub fn mounts_below(dir: &Path) -> Vec<PathBuf> {
     below
 }
 
-/// Loop devices over a file below a directory. A file that was removed is shown with a word behind it.
+/// Loop devices over a file below a directory. A removed file is shown with a word after its path.
 pub fn devices_below(dir: &Path) -> Vec<String> {
     let blocks = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let backed = blocks.filter_map(|block| {
@@ -102,7 +102,7 @@ pub fn groups_of(rumba: u32) -> Vec<PathBuf> {
 
 fn look_for_groups(dir: &Path, prefix: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        // Links, by which version 1 names some controllers twice, are no directories here.
+        // Version 1 names some controllers twice through links, which do not count as directories here.
         if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
@@ -120,7 +120,7 @@ pub struct Tmpfs {
 }
 
 impl Tmpfs {
-    /// Mounts one of so many MiB on a directory that is made for it.
+    /// Mounts one with this many MiB on a directory that is made for it.
     pub fn mount(point: &Path, mebibytes: u32) -> Result<Self, Trouble> {
         fs::create_dir_all(point).doing("making a mount point")?;
         let options = format!("size={mebibytes}m,mode=755");
@@ -128,12 +128,12 @@ impl Tmpfs {
         Ok(Self { point: point.to_owned() })
     }
 
-    /// Where it is.
+    /// The mount point.
     pub fn point(&self) -> &Path {
         &self.point
     }
 
-    /// Lets nobody write it any more, or lets them again.
+    /// Makes it read-only, or writable again.
     pub fn set_read_only(&self, is_read_only: bool) -> Result<(), Trouble> {
         let option = if is_read_only { "remount,ro" } else { "remount,rw" };
         run("mount", &["-o", option, &self.point.to_string_lossy()])
@@ -142,12 +142,12 @@ impl Tmpfs {
 
 impl Drop for Tmpfs {
     fn drop(&mut self) {
-        // Of a case that ended badly something may still be open: then it goes with its last user.
+        // A failed case may still have open files; the lazy unmount takes effect with the last user.
         let _ = run("umount", &["-l", &self.point.to_string_lossy()]);
     }
 }
 
-/// Fills the file system of a directory to its last byte; what was written is to be removed again.
+/// Fills the file system of a directory to its last byte; the caller removes the file later.
 pub fn fill(dir: &Path) -> Result<PathBuf, Trouble> {
     use std::io::Write;
     let path = dir.join("ballast");
@@ -162,15 +162,15 @@ pub fn fill(dir: &Path) -> Result<PathBuf, Trouble> {
 /// Ends the processes of a case.
 pub fn end(mark: &str) {
     for pid in marked(mark) {
-        // It may have ended since it was looked for.
+        // The process may have ended since it was found.
         let _ = signal(pid, Signal::KILL);
     }
     marked_after(mark, Duration::from_secs(5));
 }
 
-/// Takes away what is mounted or attached below a directory.
+/// Removes all mounts and attached devices below a directory.
 pub fn sweep(dir: &Path) {
-    // What stays is seen by whoever looks there next.
+    // Remaining ones are found by the next check.
     for point in mounts_below(dir) {
         let _ = run("umount", &["-l", &point.to_string_lossy()]);
     }

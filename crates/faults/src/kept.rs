@@ -1,4 +1,4 @@
-//! What was kept: the report of a run's results, and the seconds that were written, against what must be there.
+//! Checks the kept results: the report of a run, and the written intervals, against the requirements.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,18 +10,18 @@ use serde_json::Value;
 use crate::answers::{Exit, Miss, Question, RequiredResults};
 use crate::run::Witness;
 
-/// What was measured and is in no interval, at most, in intervals: the one that could not be written, and the part of
-/// one that the failure cut off.
+/// The maximum measured time that is in no interval, in intervals: the interval that could not be written, plus the
+/// part that the failure cut off.
 const LOST_INTERVALS: f64 = 2.0;
-/// By this share of its length a loop may be longer than planned, unless it is marked, …
+/// The share of its length by which a loop may exceed the plan without a mark, …
 const LONGER: f64 = 0.05;
-/// … and one that was to be shorter than this by a second: see docs/method.md, "A suspension".
+/// … and for a loop planned shorter than this, the excess in seconds: see docs/method.md, "A suspension".
 const SHORT_S: f64 = 5.0;
 const LONGER_S: f64 = 1.0;
-/// How a trial and its phases are marked that were not measured as planned.
+/// The mark of a trial, or a phase, that was not measured as planned.
 const MARK: &str = "suspended";
 
-/// What a run was to do.
+/// The planned work of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Planned {
     /// Loops.
@@ -34,20 +34,20 @@ pub struct Planned {
     pub verifies: bool,
 }
 
-/// The results of a run, and what is known of it.
+/// The results of a run, and the facts to check them against.
 pub struct Results<'a> {
-    /// `rumba report --json`, or why there is none.
+    /// The output of `rumba report --json`, or why there is none.
     pub report: &'a Result<Value, String>,
     /// The trial's directory.
     pub trial: &'a Path,
-    /// How far it was when it was struck.
+    /// The progress at the time of the fault.
     pub witness: &'a Witness,
-    /// What it was to do.
+    /// The planned work.
     pub planned: Planned,
 }
 
 impl Results<'_> {
-    /// What is not kept that must be.
+    /// The missing results that are required.
     pub fn judge(&self, kept: RequiredResults, status: Option<ExitStatus>) -> Vec<Miss> {
         let wrong = match kept {
             RequiredResults::All => self.trial_of().map_or_else(|why| vec![why], |trial| self.all("done", trial)),
@@ -102,7 +102,7 @@ impl Results<'_> {
     fn until(&self, states: &[&str], trial: &Value) -> Vec<String> {
         let mut wrong = Vec::new();
         let status = trial["status"].as_str().unwrap_or_default();
-        // After the loops what is left may be over, in some ten milliseconds, before the fault is felt.
+        // After the loops the rest takes some ten milliseconds, so it may be over before the fault has an effect.
         let is_late = status == "done"
             && self.witness.phases.iter().any(|phase| phase == "loops")
             && self.all("done", trial).is_empty();
@@ -120,7 +120,7 @@ impl Results<'_> {
         wrong
     }
 
-    /// Seconds that a phase was measured and that are in no interval.
+    /// The measured seconds of each phase that are in no interval.
     fn lost(&self, trial: &Value) -> Vec<String> {
         let written = intervals(self.trial);
         let may_be_lost = LOST_INTERVALS * self.planned.interval_s;
@@ -154,7 +154,7 @@ fn lacking(wanted: &[String], trial: &Value) -> Vec<String> {
     lacking.map(|phase| format!("{phase} is not in the record; there are {}", there.join(", "))).collect()
 }
 
-/// The intervals of each phase: how many, and their seconds together. A line that cannot be read counts for nothing.
+/// The intervals of each phase: their number and total seconds. Unreadable lines are skipped.
 fn intervals(trial: &Path) -> BTreeMap<String, (usize, f64)> {
     let mut phases: BTreeMap<String, (usize, f64)> = BTreeMap::new();
     let text = fs::read(trial.join("intervals.ndjson")).unwrap_or_default();

@@ -1,10 +1,10 @@
-//! The fault suite. It harms real runs of rumba, over real engines and servers, in many ways, at many moments, and asks
-//! the same five questions after each: what did the user see, what was the exit code, what was kept, what was left,
-//! does the next run work?
+//! The fault suite. It injects many faults into real runs of rumba, over real engines and servers and at many moments.
+//! After each it answers the same five questions: what the user saw, the exit code, the kept results, the leftovers,
+//! and whether the next run works.
 //!
-//! What the answers must be is data beside each fault ([`FAULTS`]), so that a miss names its question. Cases are drawn
-//! from the table by a seed ([`draw`]). rumba is driven as a user drives it, through its program and what that prints;
-//! nothing here knows how it is built.
+//! The required answers are data next to each fault ([`FAULTS`]), so that a miss names its question. Cases are drawn
+//! from the table by a seed ([`draw`]). The suite drives rumba as a user does, through its program and its output; no
+//! code here depends on rumba's internals.
 #![deny(missing_docs)]
 
 mod answers;

@@ -1,4 +1,4 @@
-//! `faults`: tries the cases of a seed, and writes down how many there were and how many missed an answer.
+//! `faults`: runs the cases of a seed, and records how many there were and how many missed an answer.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use clap::Parser;
 use rumba_faults::{Bench, Case, Counts, PAGE, RECORD, Trouble, draw, page};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-/// Harms real runs of rumba in many ways, and asks five questions after each: what did the user see, what was the exit
-/// code, what was kept, what was left, does the next run work.
+/// Inject faults into real runs of rumba. Five questions are answered after each: what the user saw, the exit code, the
+/// kept results, the leftovers, and whether the next run works.
 #[derive(Parser)]
 #[command(
     name = "faults",
@@ -25,31 +25,31 @@ tried, or the suite was stopped.
   faults --fault 'kill -9 of rumba'      those of one fault"
 )]
 struct Args {
-    /// The program that is tried
+    /// The program under test
     #[arg(long, value_name = "FILE", default_value = "target/release/rumba")]
     rumba: PathBuf,
-    /// Draws the cases
+    /// The seed that draws the cases
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Only the case of this number
+    /// Only the case with this number
     #[arg(long, value_name = "N")]
     case: Option<u32>,
-    /// Only faults whose names hold this
+    /// Only faults whose names contain these words
     #[arg(long, value_name = "WORDS")]
     fault: Option<String>,
-    /// Where the directories of cases are made
+    /// Parent directory of the cases
     #[arg(long, value_name = "DIR", default_value = "target/faults")]
     base: PathBuf,
-    /// Begins no case later than this
+    /// Start no case later than this
     #[arg(long, value_name = "MINUTES", default_value_t = 29)]
     minutes: u64,
-    /// The project's directory: writes the counts there, of a seed of which no case was left out
+    /// The project's directory: write the counts there, if all cases of the seed were run
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
-    /// Tries nothing and writes the page of --write from its record
+    /// Run no case; write the page of --write from its record
     #[arg(long, requires = "write")]
     page_only: bool,
-    /// Prints the cases and tries none
+    /// Print the cases and run none
     #[arg(long)]
     dry_run: bool,
 }
@@ -100,7 +100,7 @@ fn run(args: &Args) -> Result<ExitCode, Trouble> {
     })
 }
 
-/// What was tried.
+/// The results of the tried cases.
 struct Tried {
     counts: Counts,
     /// Whether every case was.
@@ -137,7 +137,7 @@ fn try_all(bench: &mut Bench, cases: &[Case], most: Duration) -> Result<Tried, T
     Ok(tried)
 }
 
-/// The first signal lets the case at hand end, a second one ends the suite.
+/// The first signal lets the current case end; a second one ends the suite.
 fn stopped() -> Result<Arc<AtomicBool>, Trouble> {
     let stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -148,7 +148,7 @@ fn stopped() -> Result<Arc<AtomicBool>, Trouble> {
     Ok(stopped)
 }
 
-/// Writes the counts of a seed beside those of the others, and the page.
+/// Writes the counts of a seed next to those of the others, and the page.
 fn write(root: &Path, seed: Option<(u64, Counts)>) -> Result<(), Trouble> {
     let (record, told) = (root.join(RECORD), root.join(PAGE));
     let failed = |path: &Path, error: &dyn std::fmt::Display| Trouble::new(path.display().to_string(), error);

@@ -1,4 +1,4 @@
-//! The counts in `docs/reliability.md`, promise by promise.
+//! The counts in `docs/reliability.md`, by guarantee.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ pub const RECORD: &str = "docs/reliability.json";
 const BEGIN: &str = "<!-- counts: written by `make faults` -->\n";
 const END: &str = "<!-- end of counts -->\n";
 
-/// The page with the counts of these seeds between its marks; nothing where it has none.
+/// The page with the counts of these seeds between its marks; `None` if it has no marks.
 pub fn page(text: &str, seeds: &BTreeMap<u64, Counts>) -> Option<String> {
     let (head, rest) = text.split_once(BEGIN)?;
     let (_, tail) = rest.split_once(END)?;

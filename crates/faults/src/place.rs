@@ -1,4 +1,4 @@
-//! Where cases are tried: the program, a directory of its own for each case, the existing server.
+//! The environment of cases: the program, a separate directory for each case, and the existing server.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -11,7 +11,7 @@ use crate::existing::Existing;
 use crate::host::{self, MARK};
 use crate::trouble::{Doing, Trouble};
 
-/// What cases are tried with.
+/// The setup for running cases.
 pub struct Bench {
     rumba: PathBuf,
     base: PathBuf,
@@ -19,19 +19,19 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Cases of this program, in directories below `base`.
+    /// For cases of this program, in directories below `base`.
     ///
     /// # Errors
-    /// When there is no such program, or no such directory can be made.
+    /// There is no such program, or the directory cannot be made.
     pub fn new(rumba: &Path, base: &Path) -> Result<Self, Trouble> {
         let rumba = rumba.canonicalize().doing(&format!("looking for rumba at {}", rumba.display()))?;
         fs::create_dir_all(base).doing(&format!("making {}", base.display()))?;
-        // As the kernel writes it among its mounts and devices.
+        // The form in which the kernel lists it among its mounts and devices.
         let base = base.canonicalize().doing(&format!("looking at {}", base.display()))?;
         Ok(Self { rumba, base, existing: None })
     }
 
-    /// An existing server, made when it is first asked for; it runs.
+    /// An existing server, created on the first request; it is running.
     pub(crate) fn existing(&mut self) -> Result<&mut Existing, Trouble> {
         let existing = match self.existing.take() {
             Some(existing) => existing,
@@ -68,20 +68,20 @@ impl CaseDirectory {
         &self.dir
     }
 
-    /// What its processes carry in their environment.
+    /// The mark in the environment of its processes.
     pub fn mark(&self) -> String {
         self.dir.display().to_string()
     }
 
-    /// rumba, with its ledger and its temporary files here. A signal of the terminal's is not for it; and that
-    /// whoever has started the suite ignores some, as a shell's `&` does, is not passed on.
+    /// rumba, with its ledger and its temporary files here. Signals of the terminal do not reach it. Signals that the
+    /// suite's parent ignores, as with a shell's `&`, are not ignored in it.
     pub fn rumba(&self) -> Command {
         let mut command = Command::new("env");
         command.arg("--default-signal=INT,QUIT,HUP,TERM").arg(&self.rumba);
         self.dressed(command)
     }
 
-    /// rumba with so many descriptors at most; arguments follow.
+    /// rumba with a limit on its descriptors; arguments follow.
     pub fn rumba_with_descriptors(&self, descriptors: u32) -> Command {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"")]).arg(&self.rumba);
@@ -94,12 +94,12 @@ impl CaseDirectory {
         command
     }
 
-    /// What rumba comes to with these arguments.
+    /// The output of rumba with these arguments.
     pub fn ask(&self, args: &[&str]) -> Result<Output, Trouble> {
         self.rumba().args(args).output().doing("starting rumba")
     }
 
-    /// What it prints as JSON; its own words where it does not.
+    /// Its output as JSON, or as text if it is not JSON.
     pub fn ask_json(&self, args: &[&str]) -> Result<Result<Value, String>, Trouble> {
         let output = self.ask(args)?;
         let value = serde_json::from_slice(&output.stdout);
@@ -119,15 +119,15 @@ impl CaseDirectory {
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
-    /// Removes it, whatever still works, is mounted or listed in it.
+    /// Removes the directory, with processes that still run in it, its mounts and its entries in the ledger.
     pub fn remove(&self) {
         host::end(&self.mark());
         if !self.entries().is_empty() {
-            // Of a case that ended badly; what it cannot do is swept.
+            // Cleans up after a failed case; the sweep removes the rest.
             let _ = self.ask(&["doctor", "--clean"]);
         }
         host::sweep(&self.dir);
-        // What cannot be removed is seen by whoever looks there next.
+        // Remaining files are found by the next check.
         let _ = fs::remove_dir_all(&self.dir);
     }
 }

@@ -1,5 +1,5 @@
-//! What another user of the host puts into a directory that everybody may write, for root to trip over. The other user
-//! is the one that owns nothing; the victim is a directory of root's.
+//! Files that another user of the host plants in a world-writable directory, to trick rumba when it runs as root. The
+//! other user is the unprivileged `nobody`; the victim is a directory of root's.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
@@ -12,18 +12,18 @@ use crate::trouble::{Doing, Trouble};
 
 /// The user and the group `nobody`.
 const NOBODY: u32 = 65534;
-/// A file of a group of version 1 that throttles, by its name; here it is the victim's.
+/// The name of a throttling file of a version 1 group; here it is in the victim's directory.
 const THROTTLE: &str = "blkio.throttle.read_iops_device";
 const UNTOUCHED: &str = "untouched\n";
 
-/// What is planted.
+/// The planted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planted {
     /// Files in the place of a trial's data.
     Files,
-    /// A data directory whose marker names, as made for it, a directory of the victim's.
+    /// A data directory whose marker claims a directory of the victim's as its own.
     Marker,
-    /// A volume whose device file names a directory of the victim's as the group that throttles it.
+    /// A volume whose device file names a directory of the victim's as its throttling group.
     Volume,
     /// A link in the place of a trial's data that leads to a directory of the victim's.
     Link,
@@ -31,10 +31,10 @@ pub enum Planted {
     Ledger,
 }
 
-/// What was planted, where.
+/// A planted object, and its position.
 pub struct Plot {
     planted: Planted,
-    /// What lies in rumba's way.
+    /// The path that rumba will use.
     trap: PathBuf,
     victim: PathBuf,
     is_uprooted: bool,
@@ -92,7 +92,7 @@ impl Plot {
         }
     }
 
-    /// A marker as of a process of an earlier boot.
+    /// A marker like that of a process from an earlier boot.
     fn mark(&self, made: &[&Path]) -> std::io::Result<()> {
         let marker = json!({
             "format": 1, "path": self.trap, "pid": 4_000_000, "start_ticks": 1, "boot_id": "an earlier one",
@@ -102,7 +102,7 @@ impl Plot {
         fs::write(self.trap.join(".rumba"), marker.to_string())
     }
 
-    /// What was done to the victim, or to what the other user has planted.
+    /// The damage to the victim, or to the planted object.
     pub fn harm(&self) -> Vec<String> {
         let mut harm = Vec::new();
         let mut must = |is_so: bool, what: &str| {
@@ -122,7 +122,7 @@ impl Plot {
         harm
     }
 
-    /// Whether this is what was planted.
+    /// Whether this is the planted object.
     pub fn is_trap(&self, path: &Path) -> bool {
         path == self.trap
     }

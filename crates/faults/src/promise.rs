@@ -1,6 +1,6 @@
-//! What rumba promises whatever happens to a run, and the ordinary test that shows each.
+//! rumba's guarantees for a run after any fault, and the ordinary test that shows each.
 
-/// A promise.
+/// A guarantee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Promise {
     /// An interrupt.
@@ -9,9 +9,9 @@ pub enum Promise {
     Killed,
     /// A trial or a server that dies.
     Named,
-    /// Nothing moves any more.
+    /// Operations that stop making progress.
     Standstill,
-    /// A run that was stopped and let go on.
+    /// A run that was paused and continued.
     Suspended,
     /// No room for data.
     DataDisk,
@@ -19,15 +19,15 @@ pub enum Promise {
     ResultsDisk,
     /// Results that cannot be written at all.
     ResultsGone,
-    /// Two runs, one place.
+    /// Two runs in one directory.
     OneWriter,
-    /// Damaged results, and readers who are gone.
+    /// Damaged results, and readers that are gone.
     Readable,
     /// Other users of the host.
     Untouched,
-    /// What cannot be.
+    /// Impossible requests.
     Early,
-    /// Too little memory for what it does.
+    /// Too little memory for the work.
     Memory,
     /// An existing server that comes back.
     Reconnected,
@@ -35,14 +35,14 @@ pub enum Promise {
     Existing,
 }
 
-/// A promise as the page tells it.
+/// A guarantee as the page presents it.
 #[derive(Clone, Copy, Debug)]
 pub struct PromiseEntry {
-    /// Which.
+    /// The guarantee.
     pub promise: Promise,
-    /// In words.
+    /// Its text.
     pub words: &'static str,
-    /// The file of the test that shows it, from the root.
+    /// The file of the test that shows it, relative to the root.
     pub file: &'static str,
     /// The test.
     pub test: &'static str,
@@ -56,7 +56,7 @@ const BAD_LUCK: &str = "rumba/tests/bad_luck.rs";
 const SERVERS: &str = "rumba/tests/mysql_bad_luck.rs";
 const MEMORY: &str = "rumba/tests/memory.rs";
 
-/// Every promise, in the order of the page.
+/// Every guarantee, in the order of the page.
 pub static PROMISES: &[PromiseEntry] = &[
     told(
         Promise::Interrupted,

@@ -1,4 +1,4 @@
-//! A run of rumba that is under way: what it says, how far it is, how it ends.
+//! A running rumba: its output, its progress and its end.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -12,11 +12,11 @@ use crate::axes::Moment;
 use crate::host;
 use crate::trouble::{Doing, Trouble};
 
-/// How long a run may take to come to a moment, or to its end.
+/// The time limit for reaching a moment, or the end.
 const PATIENCE: Duration = Duration::from_secs(150);
-/// Between two looks.
+/// The interval between two checks.
 const NAP: Duration = Duration::from_millis(3);
-/// Phases whose end is told, beside the loops.
+/// Phases whose end is reported, in addition to the loops.
 const PHASES: [&str; 7] = ["load", "settle", "warmup", "loops", "backlog", "drain", "verify"];
 
 /// Whether a moment came.
@@ -33,30 +33,30 @@ pub struct Started {
     child: Child,
     lines: Arc<Mutex<Vec<String>>>,
     readers: Vec<JoinHandle<()>>,
-    /// Where it writes the trial's results.
+    /// The directory of the trial's results.
     trial: PathBuf,
 }
 
 /// A run that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// How; absent when it did not and was killed.
+    /// The exit status; absent if the run did not end and was killed.
     pub status: Option<ExitStatus>,
     /// All that it has printed.
     pub said: String,
 }
 
-/// How far a run was when it was struck.
+/// The progress of a run at the time of the fault.
 #[derive(Clone, Debug, Default)]
 pub struct Witness {
-    /// The phases that it said had ended.
+    /// The phases that it reported as ended.
     pub phases: Vec<String>,
     /// Whole lines of `intervals.ndjson`.
     pub intervals: usize,
 }
 
 impl Started {
-    /// Starts a run whose trial's results are in this directory. Without a reader nobody hears what it says.
+    /// Starts a run whose trial's results are in this directory. Without a reader, its output is discarded.
     pub fn start(mut command: Command, trial: PathBuf, is_read: bool) -> Result<Self, Trouble> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().doing("starting rumba")?;
@@ -109,7 +109,7 @@ impl Started {
         let phases = self.phases();
         match moment.follows() {
             Some(before) => phases.iter().any(|phase| phase == before),
-            // The first rows are told after an interval.
+            // The first rows are reported after an interval.
             None => !phases.is_empty() || self.trial.join("intervals.ndjson").exists(),
         }
     }
@@ -149,7 +149,7 @@ impl Started {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
-        // What it has started could hold its streams open.
+        // Its child processes could keep its streams open.
         let since = Instant::now();
         while !self.readers.iter().all(JoinHandle::is_finished) && since.elapsed() < Duration::from_secs(2) {
             sleep(NAP);
@@ -167,7 +167,7 @@ fn read(stream: Box<dyn Read + Send>, lines: &Arc<Mutex<Vec<String>>>) -> JoinHa
     })
 }
 
-/// The phase whose end a line tells: `  loop 1     3120 ops/s over …`.
+/// The phase whose end a line reports: `  loop 1     3120 ops/s over …`.
 fn ended(line: &str) -> Option<&str> {
     let name = line.strip_prefix("  ")?.get(..10)?.trim_end();
     let number = name.strip_prefix("loop ").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A case while it is tried: its run, and what lies about.
+//! A case in progress: its run, and its files and leftovers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,8 +17,8 @@ use crate::plant::{Planted, Plot};
 use crate::run::{Started, Witness};
 use crate::trouble::Trouble;
 
-/// What a run is asked for, unless its fault asks for something else: some seconds, and phases that last long enough to
-/// be struck.
+/// The options of a run, unless its fault sets others: it takes some seconds, and its phases are long enough for the
+/// fault.
 const ASKS: &[&str] = &[
     "maxid1=10000",
     "clients=2",
@@ -30,7 +30,7 @@ const ASKS: &[&str] = &[
     "cache=16MiB",
     "stall=6s",
 ];
-/// What the next run is asked for.
+/// The options of the next run.
 const ASKS_NEXT: &[&str] =
     &["maxid1=2000", "clients=2", "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms", "cache=16MiB"];
 /// The file system of the results, MiB, where they have one of their own.
@@ -40,13 +40,13 @@ const RESULTS_MIB: u32 = 48;
 pub struct Stage<'a> {
     pub place: CaseDirectory,
     pub case: &'a Case,
-    /// The existing server, if the case has to do with it.
+    /// The existing server, if the case uses it.
     pub existing: Option<&'a mut Existing>,
     /// Its configuration before.
     pub configured: BTreeMap<String, String>,
-    /// Where results go.
+    /// The directory of the results.
     pub out: PathBuf,
-    /// Where data is made; in the results if absent.
+    /// The directory for data; in the results if absent.
     pub data: Option<PathBuf>,
     pub run: Option<Started>,
     pub second: Option<Started>,
@@ -60,7 +60,7 @@ pub struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// Sets it: what must be there before the run.
+    /// Prepares the case: creates everything that must exist before the run.
     pub fn set(place: CaseDirectory, case: &'a Case, existing: Option<&'a mut Existing>) -> Result<Self, Trouble> {
         let configured = existing.as_ref().map(|existing| existing.variables()).transpose()?.unwrap_or_default();
         let mut stage = Self {
@@ -106,7 +106,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// What is asked for: the fault's own goes before what all are asked for.
+    /// The options: the fault's own take precedence over the common ones.
     fn asks(&self) -> Vec<&'static str> {
         let key = |ask: &&str| ask.split('=').next().unwrap_or_default().to_owned();
         let own: Vec<&'static str> =
@@ -121,7 +121,7 @@ impl<'a> Stage<'a> {
         self.asks().into_iter().find_map(|ask| ask.strip_prefix(key)?.strip_prefix('='))
     }
 
-    /// What the run is to do.
+    /// The planned work of the run.
     pub fn planned(&self) -> Planned {
         let seconds = |text: &str| match text.strip_suffix("ms") {
             Some(ms) => ms.parse::<f64>().ok().map(|ms| ms / 1e3),
@@ -141,12 +141,12 @@ impl<'a> Stage<'a> {
         format!("001-{}-c{}-r1", self.case.engine.name(), self.asked("clients").unwrap_or_default())
     }
 
-    /// Where its results are.
+    /// The directory of its results.
     pub fn trial_dir(&self) -> PathBuf {
         self.out.join("trials").join(self.trial_name())
     }
 
-    /// Where data directories are made.
+    /// The parent of data directories.
     pub fn data_base(&self) -> PathBuf {
         self.data.clone().unwrap_or_else(|| self.out.join("data"))
     }
@@ -156,7 +156,7 @@ impl<'a> Stage<'a> {
         self.data_base().join(self.trial_name())
     }
 
-    /// Where the trial's volume is mounted.
+    /// The mount point of the trial's volume.
     pub fn volume(&self) -> PathBuf {
         self.data_base().join(format!("{}.storage", self.trial_name())).join("mounted")
     }
@@ -212,7 +212,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Starts the run, and the second one where two are to start at once.
+    /// Starts the run, and the second one if two must start at once.
     pub fn start(&mut self) -> Result<(), Trouble> {
         let is_read = self.case.fault.deed != Deed::NoReader;
         let first = Started::start(self.command(), self.trial_dir(), is_read)?;
@@ -221,7 +221,7 @@ impl<'a> Stage<'a> {
         let second = match self.case.fault.deed {
             Deed::TwoAtOnce => Some(self.command()),
             Deed::TwoUnnamed => {
-                // Another engine, so that the two can be told apart.
+                // Another engine, so that the two can be distinguished.
                 let other = if self.case.engine == Engine::Null { Engine::Sqlite } else { Engine::Null };
                 let mut command = self.place.rumba();
                 self.run_into(&mut command, other, None, ASKS_NEXT);
@@ -237,8 +237,8 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// What lies about now that was not there before: processes, what is mounted or attached, groups, data, and what
-    /// was changed of the existing server. Entries of the ledger are no harm by themselves, and are apart.
+    /// The objects that exist now and did not before: processes, mounts, devices, groups, data, and changes of the
+    /// existing server. Entries of the ledger are harmless alone, and are listed separately.
     pub fn traces(&mut self) -> Result<Vec<String>, Trouble> {
         let mut traces = Vec::new();
         let dir = self.place.dir();
@@ -263,7 +263,7 @@ impl<'a> Stage<'a> {
         let is_trap = |path: &PathBuf| self.plot.as_ref().is_some_and(|plot| plot.is_trap(path));
         let base = self.data_base();
         let mut left: Vec<PathBuf> = match self.case.fault.deed {
-            // There is what others have put there.
+            // It contains files that other users have put there.
             Deed::Plant(Planted::Ledger) => [base].into_iter().filter(|base| base.exists()).collect(),
             Deed::Plant(_) => entries(base).chain(entries(self.place.path("tmp"))).collect(),
             _ => [base].into_iter().filter(|base| base.exists()).chain(entries(self.place.path("tmp"))).collect(),
@@ -274,7 +274,7 @@ impl<'a> Stage<'a> {
         left
     }
 
-    /// Variables of the existing server that are not as they were.
+    /// Variables of the existing server that have changed.
     fn changed(&mut self) -> Result<Vec<String>, Trouble> {
         let Some(existing) = self.existing.as_deref_mut() else { return Ok(Vec::new()) };
         if existing.pid().is_none() {
@@ -292,7 +292,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Whether a case has to do with the existing server.
+/// Whether a case uses the existing server.
 pub fn needs_existing(case: &Case) -> bool {
     case.engine == Engine::Existing
         || matches!(case.fault.deed, Deed::Signal(Who::Existing, _) | Deed::Pause(Who::Existing, _) | Deed::Restart(_))

@@ -1,5 +1,4 @@
-//! The table of faults: what is done, when, over which engines, within which limits, and what the answers to the five
-//! questions must be.
+//! The table of faults: the fault, its moments, engines and limits, and the required answers to the five questions.
 
 use std::time::Duration;
 
@@ -16,21 +15,21 @@ use crate::promise::Promise;
 pub struct Fault {
     /// Its name.
     pub name: &'static str,
-    /// What rumba promises of it.
+    /// rumba's guarantee for it.
     pub promise: Promise,
-    /// What is done.
+    /// The fault.
     pub deed: Deed,
-    /// What the run is asked for beside what all are asked for: `key=value`, or an option.
+    /// The options of the run in addition to the common ones: `key=value`, or an option.
     pub asks: &'static [&'static str],
-    /// When it strikes.
+    /// Its moments.
     pub moments: &'static [Moment],
-    /// Over which engines.
+    /// The engines.
     pub engines: &'static [Engine],
-    /// Within which limits.
+    /// The limits.
     pub limits: &'static [Limit],
-    /// How many cases a seed draws of it.
+    /// The number of cases that a seed draws of it.
     pub share: u32,
-    /// What the answers must be.
+    /// The required answers.
     pub answers: Answers,
 }
 
@@ -42,7 +41,7 @@ pub fn fault(name: &str) -> Option<&'static Fault> {
 const PHASES: &[Moment] = Moment::PHASES;
 const BEFORE: &[Moment] = &[Moment::Before];
 const LOOPS: &[Moment] = &[Moment::Loops];
-/// Phases in which operations end one after the other, so that a standstill shows.
+/// Phases in which operations complete continuously, so that a stall is detected.
 const BUSY: &[Moment] = &[Moment::Load, Moment::Warmup, Moment::Loops];
 const EARLY: &[Moment] = &[Moment::Load, Moment::Settle, Moment::Warmup, Moment::Loops];
 const ALL: &[Engine] = Engine::ALL;
@@ -67,7 +66,7 @@ const KILLED: Answers = Answers {
     next: Next::Runs,
 };
 
-/// A trial that went to its end and counts for nothing.
+/// A trial that completed, but is excluded as suspended.
 const SUSPENDED: Answers = Answers {
     seen: &[&["SUSPENDED in "], &["in no figure, verdict or claim"]],
     exit: &[Exit::Code(1)],
@@ -82,7 +81,7 @@ const fn failed(causes: &'static [&'static [&'static str]]) -> Answers {
     Answers { seen: causes, exit: &[Exit::Code(1)], kept, left: AllowedLeftovers::Nothing, next: Next::Runs }
 }
 
-/// A run that ends as planned and says so much.
+/// A run that ends as planned and prints these words.
 const fn ran(seen: &'static [&'static [&'static str]]) -> Answers {
     Answers {
         seen,
@@ -93,7 +92,7 @@ const fn ran(seen: &'static [&'static [&'static str]]) -> Answers {
     }
 }
 
-/// A run that is refused before anything is made, and works once its user has put it right.
+/// A run that is refused before anything is made, and works once its user has fixed the cause.
 const fn refused(seen: &'static [&'static [&'static str]]) -> Answers {
     Answers {
         seen,
@@ -104,7 +103,7 @@ const fn refused(seen: &'static [&'static [&'static str]]) -> Answers {
     }
 }
 
-/// The same, or a trial that fails before it has done anything.
+/// The same, or a trial that fails at its start.
 const fn refused_or_failed(seen: &'static [&'static [&'static str]]) -> Answers {
     Answers { exit: &[Exit::Code(1), Exit::Code(2)], ..refused(seen) }
 }
@@ -141,7 +140,7 @@ const fn planted(name: &'static str, what: Planted, limits: &'static [Limit]) ->
     }
 }
 
-/// What cannot be is asked for.
+/// A request that is impossible.
 const fn asked(
     name: &'static str,
     asks: &'static [&'static str],
@@ -192,7 +191,7 @@ pub static FAULTS: &[Fault] = &[
     paused("STOP and CONT of the trial", Who::Trial, ALL, SUSPENDED),
     paused("STOP and CONT of rumba and its trial (Ctrl-Z)", Who::Group, ALL, SUSPENDED),
     paused("STOP and CONT of the server", Who::Server, Engine::SERVERS, SUSPENDED),
-    // It measures nothing, and what it is told waits for it.
+    // rumba does not measure, and its input waits for it.
     paused("STOP and CONT of rumba alone", Who::Rumba, ALL, ran(&[])),
     Fault {
         name: "the disk of the data is full",
@@ -329,7 +328,7 @@ pub static FAULTS: &[Fault] = &[
     existing("INT to rumba over an existing server", Signal::INT, INTERRUPTED),
 ];
 
-/// What a run consists of dies, and its cause is told.
+/// A process of the run dies, and its cause is reported.
 const fn died(
     name: &'static str,
     who: Who,
@@ -351,7 +350,7 @@ const fn stopped(name: &'static str, who: Who, engines: &'static [Engine]) -> Fa
     Fault {
         promise: Promise::Standstill,
         deed: Deed::Signal(who, Signal::STOP),
-        // Loops that end before it is called a standstill would fail in another way.
+        // Loops that end before the stall is detected would fail in another way.
         asks: &["loop=30s"],
         moments: BUSY,
         engines,
@@ -374,7 +373,7 @@ const fn paused(name: &'static str, who: Who, engines: &'static [Engine], answer
     }
 }
 
-/// Two runs that want to write to one place.
+/// Two runs for one directory.
 const fn one_writer(name: &'static str, deed: Deed, moments: &'static [Moment]) -> Fault {
     Fault {
         name,
@@ -389,7 +388,7 @@ const fn one_writer(name: &'static str, deed: Deed, moments: &'static [Moment]) 
     }
 }
 
-/// A trial that the kernel ends for lack of memory, or that stands still.
+/// A trial that the kernel kills for lack of memory, or that stalls.
 const fn outgrown(name: &'static str, engines: &'static [Engine], asks: &'static [&'static str]) -> Fault {
     Fault {
         name,
@@ -404,7 +403,7 @@ const fn outgrown(name: &'static str, engines: &'static [Engine], asks: &'static
     }
 }
 
-/// The existing server goes and comes back while it is measured.
+/// The existing server disappears and returns during the measurement.
 const fn restarted(name: &'static str, signal: Signal) -> Fault {
     Fault {
         name,
@@ -419,7 +418,7 @@ const fn restarted(name: &'static str, signal: Signal) -> Fault {
     }
 }
 
-/// A signal while an existing server is settled or drained, by statements that change none of its variables.
+/// A signal while an existing server is settled or drained, with statements that change none of its variables.
 const fn existing(name: &'static str, signal: Signal, answers: Answers) -> Fault {
     Fault {
         promise: Promise::Existing,

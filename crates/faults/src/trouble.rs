@@ -1,9 +1,9 @@
-//! What the suite itself could not do. It says nothing of rumba.
+//! Failures of the suite itself, which are no findings about rumba.
 
 use std::fmt;
 use std::process::Command;
 
-/// What the suite itself could not do, and why.
+/// A failure of the suite itself, and the reason.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{what}: {why}")]
 pub struct Trouble {
@@ -18,7 +18,7 @@ impl Trouble {
     }
 }
 
-/// Says what was being done when something failed.
+/// Adds the step that failed.
 pub trait Doing<T> {
     /// The same result, or the trouble.
     ///
@@ -33,10 +33,10 @@ impl<T, E: fmt::Display> Doing<T> for Result<T, E> {
     }
 }
 
-/// Runs a program of the system's that must succeed.
+/// Runs a system program that must succeed.
 ///
 /// # Errors
-/// What it complains of.
+/// The program's error message.
 pub fn run(program: &str, args: &[&str]) -> Result<(), Trouble> {
     let output = Command::new(program).args(args).output().doing(program)?;
     if output.status.success() {

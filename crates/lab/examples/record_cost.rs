@@ -1,8 +1,8 @@
-//! What recording one operation costs: the pace's two clock readings, two
-//! histograms and the counters. Prints JSON; `make bench` reads it.
+//! Measures the cost of recording one operation: the pace's two clock readings, two histograms and the counters. Prints
+//! JSON; `make bench` reads it.
 //!
 //! Under callgrind the same loop gives instructions per operation. With `queue` as a second argument, operations are
-//! due at arrivals that the client takes from a queue which others may share, and which are all past.
+//! due at arrivals. The client takes them from a queue that others may share, and all of them are past.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};

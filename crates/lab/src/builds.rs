@@ -1,4 +1,5 @@
-//! What the engines of a run are run from: their versions, what is in their files, and whether it is that still.
+//! The builds of a run's engines: their versions, the contents of their files, and whether the files have changed
+//! since.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,14 +19,14 @@ pub struct Builds {
     files: BTreeMap<PathBuf, Seen>,
 }
 
-/// A file as it was seen.
+/// The state of a file when it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
     stamp: Stamp,
     crc32: u32,
 }
 
-/// What changes with a file's content, and is told without reading it.
+/// File metadata that changes with the content, so that a change is seen without reading the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     place: (u64, u64),
@@ -34,8 +35,8 @@ struct Stamp {
 }
 
 impl Builds {
-    /// Of the engines of an experiment, as far as they are known before they run. Each file is read once, however many
-    /// engines it is of: the tests of a suite, the variants of a setting.
+    /// The builds of an experiment's engines, as far as they are known before the engines run. Each file is read once,
+    /// however many engines use it: the tests of a suite, the variants of a setting.
     pub fn of(experiment: &Experiment, registry: &Registry) -> Self {
         let mut builds = Self::default();
         for config in &experiment.engines {
@@ -48,15 +49,15 @@ impl Builds {
         builds
     }
 
-    /// The version of each engine by its name in the experiment, and where it is a file's what is in that: a library that
-    /// was built anew has the version that it had.
+    /// The version of each engine by its name in the experiment. For an engine in a file, the checksum is included,
+    /// because a rebuilt library has the same version number.
     pub fn versions(&self) -> &BTreeMap<String, String> {
         &self.versions
     }
 
-    /// A file that no longer holds what it held.
+    /// The first file whose content has changed since the run began.
     pub fn changed(&self) -> Option<&Path> {
-        // One that was written anew may hold the same.
+        // The content may be the same after a rewrite, so the checksum decides.
         let is_as_it_was = |path: &Path, then: &Seen| {
             stamp(path).is_ok_and(|now| now == then.stamp) || checksum(path).is_ok_and(|now| now == then.crc32)
         };
@@ -76,7 +77,7 @@ impl Builds {
         Some(told + ")")
     }
 
-    /// What is in a file; `None` where there is none, as of an engine that is built in.
+    /// The checksum of a file; `None` where there is no file, as for a built-in engine.
     fn sum(&mut self, path: &Path) -> Option<u32> {
         if let Some(seen) = self.files.get(path) {
             return Some(seen.crc32);
@@ -92,7 +93,7 @@ fn stamp(path: &Path) -> io::Result<Stamp> {
     Ok(Stamp { place: (file.dev(), file.ino()), bytes: file.len(), changed: (file.ctime(), file.ctime_nsec()) })
 }
 
-/// Of a file, which may be a server of a hundred megabytes.
+/// Reads in pieces, because a server's file may have a hundred megabytes.
 fn checksum(path: &Path) -> io::Result<u32> {
     let mut file = BufReader::new(File::open(path)?);
     let mut sum = crc32fast::Hasher::new();

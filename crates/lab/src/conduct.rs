@@ -1,5 +1,4 @@
-//! Conducts an experiment: each trial in a process of its own, its events
-//! folded into files as they come.
+//! Runs an experiment: each trial in its own process, with its events written to files as they arrive.
 
 mod acid;
 mod events;
@@ -42,47 +41,47 @@ use own_writes::OwnWrites;
 use profile::Sampler;
 use start::{LoadedData, Start};
 
-/// How often a trial is looked at, whatever it tells.
+/// How often a trial is checked, whether or not it sends events.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a trial's process may take to end after it was asked to.
+/// How long a trial's process may take to end after a request to stop.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What the trial's process says outside its events, beside its record.
+/// The trial process's standard error, kept next to its record.
 const LOG: &str = "engine.log";
 /// Lines of the process's standard error that a failure quotes.
 const QUOTED_LINES: usize = 5;
 
-/// Watches an experiment go.
+/// Follows the progress of an experiment.
 pub trait Watch {
-    /// A trial begins, one of so many.
+    /// A trial begins; `of` is the number of planned trials.
     fn begins(&mut self, trial: &TrialPlan, of: usize);
-    /// Data of so many bytes is copied for a trial, or after it.
+    /// Data of this size is being copied for a trial, or after it.
     fn copies(&mut self, _trial: &TrialPlan, _bytes: u64) {}
-    /// A trial tells something.
+    /// A trial has sent an event.
     fn event(&mut self, trial: &TrialPlan, event: &Event);
-    /// A trial has ended and its record is written, whatever came of it.
+    /// A trial has ended, with any status, and its record is written.
     fn ended(&mut self, record: &Record);
 }
 
-/// What an experiment needs to be conducted.
+/// Everything that is needed to run an experiment.
 pub struct Conduct<'a> {
-    /// It, with those of its trials that are to run.
+    /// The experiment, with those of its trials that are to run.
     pub prepared: &'a Prepared,
-    /// How many trials it has in all.
+    /// How many trials the experiment has in total.
     pub planned: usize,
-    /// Where results go.
+    /// The directory for results.
     pub results: &'a ResultsDir,
-    /// Lists them, so that they are found after a kill.
+    /// Lists the resources made on the host, so that they are found after a kill.
     pub managed: &'a provision::Ledger,
     /// Makes the command that runs [`crate::trial::child::serve`].
     pub child: &'a dyn Fn() -> std::io::Result<Command>,
-    /// What rumba itself costs on this host.
+    /// The harness's own overhead on this host.
     pub harness: &'a Harness,
-    /// How often the user has asked to stop: once lets the trial save, twice ends its process.
+    /// How often the user has requested a stop: the first lets the trial save, the second ends its process.
     pub stops: &'a AtomicUsize,
-    /// Whether it is sampled where the CPU goes.
+    /// Whether the CPU is profiled during the loops.
     pub profiles: bool,
-    /// Whether the trials that have ended decide every headline, and none of them is of this repeat. It is asked before
-    /// the repeats of a run that ends then.
+    /// Whether the trials that have ended decide every headline. The argument is a repeat that has not begun. It is
+    /// called before each repeat of a run with early stopping.
     pub is_decided: &'a dyn Fn(u32) -> bool,
 }
 
@@ -93,21 +92,21 @@ pub struct Outcome {
     pub done: usize,
     /// Trials that failed.
     pub failed: usize,
-    /// Trials that went to their end, of whose figures some count for nothing: their measurement was suspended.
+    /// Trials that ran to their end, with some figures excluded because the measurement was suspended.
     pub suspended: usize,
     /// Whether the user stopped it.
     pub interrupted: bool,
-    /// Trials that were not begun, because results can no longer be written.
+    /// Trials that were not started, because results can no longer be written.
     pub not_begun: usize,
 }
 
-/// What keeps an experiment from going on at all.
+/// An error that ends the whole experiment.
 #[derive(Debug, thiserror::Error)]
 pub enum ConductError {
-    /// A data directory cannot be had.
+    /// A data directory could not be made.
     #[error(transparent)]
     Provision(#[from] ProvisionError),
-    /// A limit cannot be put into force, or not be undone.
+    /// A limit could not be enforced, or not be undone.
     #[error(transparent)]
     Limit(#[from] LimitError),
     /// Trials of two builds are no repeats of each other.
@@ -116,9 +115,9 @@ pub enum ConductError {
     /// A trial's process cannot be started, or results cannot be written.
     #[error("{what}: {cause}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         what: String,
-        /// The system's words.
+        /// The system's error.
         cause: std::io::Error,
     },
 }
@@ -129,8 +128,8 @@ fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> ConductError {
 }
 
 impl Conduct<'_> {
-    /// Runs all trials; a failed one does not stop the next. `kept_loads` is the data
-    /// of earlier loads that trials start from.
+    /// Runs all trials; a failed one does not stop the next. `kept_loads` is the data of earlier loads that trials
+    /// start from.
     ///
     /// # Errors
     /// When nothing more can be run or written.
@@ -152,7 +151,7 @@ impl Conduct<'_> {
                 break;
             }
             self.with_probes(trial, &mut kept_loads, watch, &mut outcome)?;
-            // A load that was just made has its trials before it.
+            // The load that was just made is still needed by the trials after it.
             kept_loads.release(|load| trials[number + 1..].iter().any(|next| next.loaded_by == Some(load)))?;
         }
         outcome.interrupted |= self.stops.load(Relaxed) > 0;
@@ -168,7 +167,7 @@ impl Conduct<'_> {
         may_end && begins && (self.is_decided)(trial.repeat)
     }
 
-    /// Runs a trial and, if it is the first of a search, those that follow from what it and they found.
+    /// Runs a trial. If it is the first of a search, the probes that follow from earlier results run too.
     fn with_probes(
         &self,
         first: &TrialPlan,
@@ -186,7 +185,7 @@ impl Conduct<'_> {
             let goes_on = self.stops.load(Relaxed) == 0 && self.results.trouble().is_none();
             next = if goes_on { self.next_probe(&trial, &record, &mut probes)? } else { None };
             match &record.status {
-                // A probe that was suspended, and that the search repeats.
+                // The search repeats a suspended probe, so it counts as done.
                 Status::Suspended { .. } if next.is_some() => outcome.done += 1,
                 Status::Done => outcome.done += 1,
                 Status::Suspended { .. } => outcome.suspended += 1,
@@ -213,7 +212,7 @@ impl Conduct<'_> {
         self.results.add(plan).map(Some).map_err(io("noting a probe of the search"))
     }
 
-    /// Runs a trial's process on data of its own, empty or copied, and undoes all that was made for it.
+    /// Runs a trial's process on its own data, empty or copied, and removes everything that was made for it.
     fn attempt(
         &self,
         trial: &TrialPlan,
@@ -224,7 +223,7 @@ impl Conduct<'_> {
         let name = crate::plan::directory(trial);
         let mut writer =
             self.results.trial(trial, self.prepared.build()).map_err(io(format!("making the results of {name}")))?;
-        // What its seconds are counted from, in every process of it.
+        // All processes of the trial count their seconds from here.
         let began = Instant::now();
         writer.harness(self.harness);
         start.told().into_iter().for_each(|warning| {
@@ -257,7 +256,7 @@ impl Conduct<'_> {
                 None
             }
         };
-        // Whatever ended the trial: a server that still writes would spoil the next one, and its log has no end yet.
+        // On every path: a server that still writes would disturb the next trial, and its log is not complete yet.
         let vacated = data.vacate();
         if start.is_unusable(writer.status()) {
             vacated?;
@@ -271,12 +270,12 @@ impl Conduct<'_> {
             writer.condition(profile::CONDITION, words);
         }
         let mut engine_files = EngineFiles::of(&order.data_dir);
-        // Whoever goes on with the run puts the trial's data there again.
+        // An interrupted trial keeps nothing, because the resumed run makes the trial's data again.
         let keeps = trial.run.keep_data && trial.part != TrialPart::Load && *writer.status() != Status::Interrupted;
         let provisioned = match (trial.part, writer.status(), left) {
-            // Data that took longer to load than was measured is whole all the same.
+            // A load that was suspended still has complete data.
             (TrialPart::Load, Status::Done | Status::Suspended { .. }, Some(state)) => {
-                // What is copied off a volume is no part of what is measured.
+                // Copying data off a volume is not measured, so it need not be throttled.
                 limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
                 let left = LoadedData { data, state, started: writer.started() };
                 self.keep(trial, left, limited.storage_dir().is_some(), kept_loads, watch)
@@ -286,7 +285,7 @@ impl Conduct<'_> {
                 self.keep_off_volume(trial, data, &mut writer, watch)
             }
             _ if keeps => data.keep(),
-            // The data goes before the last write: the disk may have been full of it.
+            // Remove the data before the last write, because the data may have filled the disk.
             _ => data.remove(),
         };
         engine_files.write(writer.directory());
@@ -301,8 +300,8 @@ impl Conduct<'_> {
         Ok(Attempt::Ended(Box::new(record)))
     }
 
-    /// Runs the trial's process to its end, keeping what it tells, and returns
-    /// what it told of the data that it leaves.
+    /// Runs the trial's process to its end and stores its events. Returns the workload's state if the trial has loaded
+    /// data.
     fn follow(
         &self,
         order: &Order,
@@ -326,18 +325,19 @@ impl Conduct<'_> {
             if let (Some(sampler), Some(event)) = (&mut *sampler, &told) {
                 sampler.hear(event, child.id());
             }
-            // Before the record is written, which is no part of the phase that it follows.
+            // Take this count before the record is written, because that write is no part of the phase.
             told.iter().for_each(|event| own_writes.hear(event));
             match &told {
                 Some(Event::Interval(_)) => process_bytes = process_bytes.max(held_by_processes(limited)),
                 // A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
                 Some(Event::PhaseStarted { phase: phase @ (PhaseKind::VerifyLoad | PhaseKind::Verify), .. }) => {
                     let mut lifted = limited.lift_throttle();
-                    // After that of the load the memory is what it was: what was cached meanwhile would be measured.
+                    // The memory limit stays during the load's verification. Otherwise pages that are cached meanwhile
+                    // would change the loops.
                     lifted.extend((*phase == PhaseKind::Verify).then(|| limited.lift_memory()).flatten());
                     lifted.into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
                 }
-                // What follows is measured.
+                // The next phases are measured, so the throttle returns.
                 Some(Event::PhaseEnded(phase)) if phase.phase == PhaseKind::VerifyLoad => {
                     limited.throttle().map_err(std::io::Error::other)?;
                 }
@@ -349,11 +349,11 @@ impl Conduct<'_> {
                 _ => {}
             }
             for event in told.into_iter().chain(warning.map(Event::Warning)) {
-                // Kept before it is shown: whatever happens to a terminal, nothing measured is lost.
+                // Store an event before it is shown, so that no failure of the terminal loses a measurement.
                 writer.take(event.clone());
                 watch.event(trial, &event);
             }
-            // What is measured from here on could not be kept.
+            // Stop when results can no longer be stored.
             let trouble = writer.trouble();
             let goes_on = trouble.is_none();
             trouble.into_iter().for_each(|warning| watch.event(trial, &Event::Warning(warning)));
@@ -365,7 +365,7 @@ impl Conduct<'_> {
         if !is_killed {
             finish(end, &log, writer);
         }
-        // Those that follow a kill do not work under the load that is to be known of.
+        // The processes after a kill do not run the measured load, so their memory does not count.
         let measured = if order.act == Act::Measure { process_bytes } else { 0.0 };
         tell_of_memory(limited, measured, writer);
         if let Some(words) = own_writes.words() {
@@ -378,9 +378,8 @@ impl Conduct<'_> {
         left
     }
 
-    /// Starts the trial's process and passes on its events until it has ended;
-    /// and nothing several times a second, so that its silence is heard. `take`
-    /// says whether it is to go on.
+    /// Starts the trial's process and passes on its events until it has ended. `take` also gets `None` several times a
+    /// second, so that a stall is noticed. It returns whether the trial is to go on.
     fn process(
         &self,
         command: std::io::Result<Command>,
@@ -390,9 +389,9 @@ impl Conduct<'_> {
         take: &mut dyn FnMut(Option<Event>, &mut Child) -> std::io::Result<bool>,
     ) -> Result<ExitStatus, Broken> {
         let mut command = command?;
-        // Servers that it starts inherit the mark, and are found by it should they outlive it.
+        // Servers inherit the mark, so a server that outlives the trial is found by it.
         command.env(MARK_VARIABLE, mark).stdin(Stdio::piped()).stdout(Stdio::piped());
-        // Of a trial of several processes it holds what all have said.
+        // A trial of several processes has the output of all of them in one log.
         let mut options = std::fs::OpenOptions::new();
         let options = options.create(true).write(true);
         let log = match order.act {
@@ -401,7 +400,7 @@ impl Conduct<'_> {
         };
         let mut child = command.stderr(log.open(file)?).spawn()?;
         self.pass_on(&mut child, order, take).inspect_err(|_| {
-            // It may have ended by itself; then there is nothing to kill, and nobody else waits for it.
+            // The child may have ended already; then there is nothing to kill, and this is its only `wait`.
             let _ = child.kill().and_then(|()| child.wait());
         })
     }
@@ -413,7 +412,7 @@ impl Conduct<'_> {
         take: &mut dyn FnMut(Option<Event>, &mut Child) -> std::io::Result<bool>,
     ) -> Result<ExitStatus, Broken> {
         if let Some(mut stdin) = child.stdin.take() {
-            // A process that died before reading says so by its exit.
+            // A process that died before reading reports that by its exit status.
             let _ = stdin.write_all(&serde_json::to_vec(order).map_err(std::io::Error::from)?);
         }
         let Some(stdout) = child.stdout.take() else { return Ok(child.wait()?) };
@@ -427,7 +426,7 @@ impl Conduct<'_> {
                 Err(RecvTimeoutError::Disconnected) => return Ok(child.wait()?),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            // Also between events that come more often: short intervals tell of a trial in which nothing ends.
+            // Check also between frequent events: with short intervals, events arrive even when no operation ends.
             if Instant::now() >= look {
                 look = Instant::now() + LOOK;
                 if asked.is_none() {
@@ -446,12 +445,12 @@ impl Conduct<'_> {
     }
 }
 
-/// Why a trial's process did not come to an end of its own.
+/// Why a trial's process failed before its normal end.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     #[error("the trial's process could not be run: {0}")]
     NotRun(#[from] std::io::Error),
-    /// What it measured may have been in the line.
+    /// The unreadable line may have held a measurement.
     #[error(
         "what the trial's process tells cannot be read, so that it was ended: {0}; run it again, and report it if it comes back"
     )]
@@ -460,21 +459,21 @@ enum Broken {
 
 /// How an attempt to run a trial ended.
 enum Attempt {
-    /// It ran, whatever came of it.
+    /// The trial ran, with any status.
     Ended(Box<Record>),
-    /// What it was to start from is not what was kept: why.
+    /// The kept data that it was to start from is unusable; the reason.
     NoCopy(String),
-    /// The copy that it was to start from did not open: why.
+    /// The copy that it was to start from did not open; the reason.
     NotOpened(String),
 }
 
-/// Bytes that the group's processes hold themselves, which the kernel cannot take back; zero where nobody says.
+/// Memory of the group's processes that the kernel cannot reclaim, bytes; zero if unknown.
 fn held_by_processes(limited: &Enforcement) -> f64 {
     limited.memory().and_then(|memory| memory.process_bytes.value()).unwrap_or_default()
 }
 
-/// The most memory that the group ever held, and its processes themselves as
-/// seen once a second; and that it was the kernel that ended the trial, where it was.
+/// Records the peak memory of the group, and the peak of its processes as sampled once a second. If the kernel ended
+/// the trial for lack of memory, it records that too.
 fn tell_of_memory(limited: &Enforcement, process_bytes: f64, writer: &mut TrialWriter) {
     if let Some(why) = limited.verdict("cache") {
         writer.explained(&why);
@@ -489,16 +488,16 @@ fn tell_of_memory(limited: &Enforcement, process_bytes: f64, writer: &mut TrialW
 
 fn signal(child: &Child, signal: rustix::process::Signal) {
     if let Some(pid) = rustix::process::Pid::from_raw(child.id() as i32) {
-        // It may have ended meanwhile; it is not reaped yet, so the pid is still its own.
+        // The child may have ended meanwhile; it is not reaped yet, so the pid is still its own.
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
 
-/// Names the cause when a process ended without saying how.
+/// Records the cause when a process ended without reporting one.
 fn finish(end: Result<ExitStatus, Broken>, log: &Path, writer: &mut TrialWriter) {
     let cause = match end {
         Err(broken @ Broken::Unreadable(_)) => {
-            // Whatever it has told of its end before.
+            // Fail the trial even if it reported its end before.
             return writer.take(Event::Failed { phase: writer.phase(), cause: broken.to_string() });
         }
         Err(broken @ Broken::NotRun(_)) => broken.to_string(),
@@ -506,7 +505,7 @@ fn finish(end: Result<ExitStatus, Broken>, log: &Path, writer: &mut TrialWriter)
             Some(9) => "the trial's process was killed (signal 9): by a user, or by the kernel for lack of memory \
                         (see dmesg)"
                 .to_owned(),
-            // What a store to a memory-mapped file comes to when the device is full (LMDB with writemap).
+            // LMDB with writemap gets SIGBUS when it stores to a memory-mapped file on a full device.
             Some(7) => "the trial's process died of signal 7 (SIGBUS): a memory-mapped file could not be written; is \
                         the device full?"
                 .to_owned(),

@@ -1,5 +1,4 @@
-//! What an engine wants to have kept beside the results: a server's
-//! configuration and log.
+//! The engine's files that are kept next to the results: a server's configuration and log.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -8,23 +7,22 @@ use std::path::Path;
 
 use rumba_core::engine::KEPT;
 
-/// A longer file keeps half of this of its head and half of its tail, bytes.
+/// Bytes of a file that are kept: half from its head and half from its tail.
 const LONGEST: u64 = 8 << 20;
-/// What all files of a trial may take in memory together, bytes; the rest is left out and said.
+/// Bytes of memory for all files of a trial; the rest is left out with a warning.
 const ALL: u64 = 64 << 20;
 
-/// The files, in memory: they are written once the data is gone, because the
-/// disk may be full of it.
+/// The files, in memory. They are written after the data is removed, because the data may have filled the disk.
 #[derive(Debug, Default)]
 pub struct EngineFiles {
     files: Vec<(String, Vec<u8>)>,
-    /// Why a file is not among them, for a person.
+    /// Why files are missing, for a person.
     pub problems: Vec<String>,
 }
 
 impl EngineFiles {
-    /// The plain files directly in the directory [`KEPT`] of an instance's; none
-    /// when there is no such directory. Links are not followed.
+    /// Reads the plain files directly in an instance's directory [`KEPT`]; none when there is no such directory. Links
+    /// are not followed.
     pub fn of(instance_dir: &Path) -> Self {
         let mut found = Self::default();
         let dir = instance_dir.join(KEPT);
@@ -63,21 +61,21 @@ impl EngineFiles {
     }
 }
 
-/// Writes a file that is not there yet. Half of one would take the room that the record needs, and deceive.
+/// Writes a new file. A partial file is removed, because it would mislead and take space that the record needs.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(bytes).inspect_err(|_| {
-        // What fails here leaves the half, and the reason of the whole failure is told.
+        // If the removal fails, the partial file stays; the caller reports the original error.
         let _ = fs::remove_file(path);
     })
 }
 
-/// A plain file's bytes, or its head and tail when it is longer; nothing of anything else.
+/// A plain file's bytes, or its head and tail when it is longer; `None` for anything else.
 fn contents(path: &Path, longest: u64) -> io::Result<Option<Vec<u8>>> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Ok(None);
     }
-    // It may have been replaced meanwhile: neither a link nor a pipe is waited for.
+    // The file may have been replaced meanwhile: links are not followed, and a pipe does not block.
     let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     let length = file.metadata()?.len();
     let mut bytes = Vec::new();

@@ -1,7 +1,6 @@
-//! What rumba itself costs per operation on this host: the workload by one
-//! client over an engine that answers at once and keeps nothing, for a moment
-//! before the first trial, in a process of its own. A reader of a record then
-//! sees what part of a figure is the harness's.
+//! The harness's own CPU cost per operation on this host. One client runs the workload over an engine that answers at
+//! once and stores nothing. It runs briefly before the first trial, in a separate process. The reader of a record then
+//! sees which part of a figure is the harness's.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -22,14 +21,14 @@ use crate::registry::Registry;
 use crate::run::Driving;
 use crate::run::driver::{Made, Make, Plan, Running, Schedule};
 
-/// The longest that it is measured; a short run is not kept waiting for it.
+/// The longest measurement, seconds, so that a short run does not wait for it.
 const LONGEST_S: f64 = 1.0;
-/// The shortest: some hundred thousand operations of a release build.
+/// The shortest, seconds: some hundred thousand operations of a release build.
 const SHORTEST_S: f64 = 0.1;
-/// The part of the run's loops that it may take.
+/// The measurement takes at most this share of the run's loops.
 const SHARE: f64 = 0.05;
 
-/// What is measured, and for how long.
+/// The workload to measure, and for how long.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
     workload: String,
@@ -38,16 +37,16 @@ struct Order {
     seconds: f64,
 }
 
-/// What rumba itself costs.
+/// The harness's own overhead.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Harness {
     /// CPU microseconds per operation, or why they are not known.
     pub cpu_us_per_op: Metric,
-    /// What was run over what.
+    /// The workload, and the engine that it ran over.
     of: String,
 }
 
-/// As a record's conditions say it.
+/// As in a record's conditions.
 impl fmt::Display for Harness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cpu_us_per_op {
@@ -58,7 +57,7 @@ impl fmt::Display for Harness {
 }
 
 impl Harness {
-    /// Measures it for the workload of a trial, in the process of a command that runs [`serve`].
+    /// Measures the overhead for the workload of a trial, in the process of a command that runs [`serve`].
     pub fn measure(child: &dyn Fn() -> io::Result<Command>, trial: &TrialPlan) -> Self {
         let seconds = (trial.run.loop_s * f64::from(trial.run.loops) * SHARE).clamp(SHORTEST_S, LONGEST_S);
         let order = Order {
@@ -90,7 +89,7 @@ fn elsewhere(child: &dyn Fn() -> io::Result<Command>, order: &Order) -> io::Resu
 /// Reads an order from standard input and answers on standard output.
 ///
 /// # Errors
-/// When either cannot be done.
+/// When reading or writing fails.
 pub fn serve(registry: &Registry) -> io::Result<()> {
     let order: Order = serde_json::from_reader(io::stdin().lock())?;
     println!("{}", serde_json::to_string(&here(registry, &order))?);
@@ -115,7 +114,7 @@ fn here(registry: &Registry, order: &Order) -> Harness {
     }
 }
 
-/// Why there is no engine that keeps nothing for a workload, and what tells a reader as much.
+/// Why no engine without storage supports the workload, and which metric to read instead.
 fn no_engine(workload: &dyn Workload) -> String {
     let families: Vec<String> = workload.families().iter().map(ToString::to_string).collect();
     format!(
@@ -148,7 +147,7 @@ fn over(engine: &dyn Engine, workload: &dyn Workload, order: &Order) -> Result<M
     }
 }
 
-/// CPU microseconds of the client per operation, after a fifth of the time as its warmup.
+/// CPU microseconds of the client per operation. A fifth of the time comes before it as a warmup.
 fn measure(running: &mut Running, roll: &CpuRoll, time: Duration) -> Metric {
     running.wait(Instant::now() + time / 5);
     let (before, _) = (roll.read(), running.collect());
@@ -158,7 +157,7 @@ fn measure(running: &mut Running, roll: &CpuRoll, time: Duration) -> Metric {
     Metric::from(us).per(counts.ops() as f64, "operations")
 }
 
-/// An engine that keeps nothing needs no more than its name.
+/// An engine without storage needs only its name.
 fn config(engine: &dyn Engine) -> EngineConfig {
     EngineConfig { cache: 1, durability: Durability::None, ..EngineConfig::new(engine.info().name) }
 }
@@ -171,7 +170,7 @@ mod tests {
     #[test]
     fn harness_without_empty_engine_names_the_client_cpu_metric() {
         let order = Order { workload: "linkbench".to_owned(), settings: Settings::default(), seed: 1, seconds: 0.1 };
-        // All of its engines keep their data.
+        // All test engines that support this workload keep their data.
         let harness = here(&testing::registry(), &order);
         let reason = harness.cpu_us_per_op.reason().unwrap();
         assert!(reason.contains("what linkbench does (") && reason.contains("SQL of SQLite)"), "{reason}");

@@ -1,12 +1,12 @@
-//! leftovers: all that a killed run may have left on the host, whatever made it.
+//! leftovers: everything that a killed run may have left on the host.
 
 use crate::limits;
 use crate::provision::{DATA_DIRECTORY, Kind, Ledger, Leftover, ProvisionError};
 
-/// Everything that a run makes and lists.
+/// Every kind of resource that a run makes and lists.
 const KINDS: [Kind; 3] = [DATA_DIRECTORY, limits::KINDS[0], limits::KINDS[1]];
 
-/// What killed runs have left behind, the last made first.
+/// The leftovers of killed runs, the newest first.
 ///
 /// # Errors
 /// When the ledger cannot be read.
@@ -14,7 +14,7 @@ pub fn find(ledger: &Ledger) -> Result<Vec<Leftover>, ProvisionError> {
     ledger.leftovers(&KINDS)
 }
 
-/// Entries of the ledger that nobody here understands, each with what to do: whatever they list is not cleaned.
+/// Ledger entries that this version cannot read, each with its remedy. The resources that they list are not cleaned.
 ///
 /// # Errors
 /// When the ledger cannot be read.

@@ -1,9 +1,7 @@
-//! The lab: the way of the data from an experiment's file to its results.
-//! It knows engines and workloads only as traits.
+//! The lab takes an experiment's file to its results. It knows engines and workloads only as traits.
 //!
-//! [`spec`] → [`plan`] → [`prepare`] → [`provision`] → [`trial`] (load, settle, run,
-//! drain, verify) → [`store`]. [`conduct`] takes an experiment along
-//! this way, each trial in a process of its own.
+//! [`spec`] → [`plan`] → [`prepare`] → [`provision`] → [`trial`] (load, settle, run, drain, verify) → [`store`].
+//! [`conduct`] takes an experiment through these steps, each trial in a separate process.
 
 pub mod builds;
 pub mod conduct;

@@ -1,5 +1,5 @@
-//! What breaks parity between the engines of an experiment: differences that its figures would show as merits. What an
-//! engine does not say is told as well, since nobody knows whether it differs.
+//! Warns of conditions that differ between the engines of an experiment, because the figures would show them as
+//! advantages. An unknown condition is reported too, since it may differ.
 
 use rumba_core::common::{Durability, Given};
 use rumba_core::comparability::{Condition, Setup, unequal};
@@ -9,7 +9,8 @@ use rumba_core::warning::Warning;
 
 use crate::registry::Registry;
 
-/// The warnings about engines that work on so many logical bytes; none where engines differ in what is to be compared alone.
+/// The warnings for engines that work on this many logical bytes. Differences that the experiment compares on purpose
+/// give no warning.
 pub fn warnings(engines: &[EngineConfig], data_bytes: u64, registry: &Registry) -> Vec<Warning> {
     let kept = engines.iter().filter_map(|config| {
         let engine = registry.engine(&config.engine)?;
@@ -18,7 +19,7 @@ pub fn warnings(engines: &[EngineConfig], data_bytes: u64, registry: &Registry) 
         let (has_cache, has_transactions) = (facts.has_cache, engine.has_transactions(config));
         let setup = Setup::new(config, Some(&facts), Some(data_bytes));
         let compression = facts.compression;
-        // What keeps no data promises nothing.
+        // An engine that stores nothing guarantees nothing.
         let side = Side { config, nature, cache, durability, has_cache, has_transactions, compression, setup };
         facts.keeps_data.then_some(side)
     });
@@ -26,7 +27,7 @@ pub fn warnings(engines: &[EngineConfig], data_bytes: u64, registry: &Registry) 
     all(&sides).collect()
 }
 
-/// Everything that is looked for.
+/// All checks.
 fn all(sides: &[Side<'_>]) -> impl Iterator<Item = Warning> {
     [durability, log, no_transactions, isolation, no_cache, cache, reads, compression, unknown]
         .into_iter()
@@ -39,28 +40,29 @@ struct Side<'a> {
     nature: Nature,
     /// The size of its cache, if it has one.
     cache: Given<u64>,
-    /// What a commit promises.
+    /// The durability guaranteed at commit.
     durability: Given<Durability>,
     has_cache: bool,
     has_transactions: bool,
-    /// What its data is compressed with.
+    /// The compression of its data.
     compression: Option<String>,
     setup: Setup,
 }
 
-/// Whether two of the engines do not have a condition alike.
+/// Whether a condition differs between any two engines.
 fn is_unequal(sides: &[Side<'_>], condition: Condition) -> bool {
     let of_pair = |one: &Side<'_>, other: &Side<'_>| unequal(&one.setup, &other.setup);
     let later = |(at, one): (usize, _)| sides[at + 1..].iter().flat_map(move |other| of_pair(one, other));
     sides.iter().enumerate().flat_map(later).any(|unequal| unequal.condition == condition)
 }
 
-/// `no-sync: a, b; sync: c`, in the order in which they appear; `None` when all that say anything say the same.
+/// `no-sync: a, b; sync: c`, in order of appearance; `None` when all known values are equal.
 fn differing(sides: &[Side<'_>], what: impl Fn(&Side<'_>) -> Option<String>) -> Option<String> {
     grouped(sides.iter().filter_map(|side| Some((what(side)?, side.config.name.clone()))))
 }
 
-/// The same of a common setting: an engine that has it by a setting of its own is told with that, `b (shared_buffers)`.
+/// The same for a common setting. An engine that has it from its own setting is listed with that setting,
+/// `b (shared_buffers)`.
 fn differing_given<'a, 'b: 'a, T: 'a>(sides: impl Iterator<Item = (&'a Side<'b>, &'a Given<T>)>) -> Option<String> {
     grouped(sides.filter(|(_, given)| given.is_known()).map(|(side, given)| {
         let name = &side.config.name;
@@ -81,9 +83,9 @@ fn grouped(said: impl Iterator<Item = (String, String)>) -> Option<String> {
     (words.len() > 1).then(|| words.join("; "))
 }
 
-/// What brings engines to par in a common setting: that it is set for all, and that no other setting overrules it.
+/// The remedy for a common setting: set it for all engines, without engine settings that override it.
 fn remedy<'a, 'b: 'a, T: 'a>(common: &str, given: impl Iterator<Item = (&'a Side<'b>, &'a Given<T>)>) -> String {
-    // An engine that cannot keep the common setting names what is in its place, and nobody has set that.
+    // An engine that cannot honor the common setting names another one in its place, which the user has not set.
     let set = |side: &Side<'_>, name: &&str| side.config.settings.get(name).is_some();
     let mut own: Vec<&str> =
         given.filter_map(|(side, given)| given.by.as_deref().filter(|name| set(side, name))).collect();
@@ -107,8 +109,8 @@ fn durability(sides: &[Side<'_>]) -> Option<Warning> {
     ))
 }
 
-/// Where commits are synced, all survive a crash of the host. Where they are not, a log from which the data is recovered
-/// decides what is left.
+/// If commits are synced, all of them survive a crash of the host. Otherwise a log from which data is recovered decides
+/// which commits survive.
 fn log(sides: &[Side<'_>]) -> Option<Warning> {
     let unsynced: Vec<&Side> = sides.iter().filter(|side| side.durability.value == Some(Durability::NoSync)).collect();
     let with = |log: bool| unsynced.iter().copied().filter(|side| side.nature.has_log == Some(log)).collect::<Vec<_>>();
@@ -154,7 +156,7 @@ fn isolation(sides: &[Side<'_>]) -> Option<Warning> {
 fn no_cache(sides: &[Side<'_>]) -> Option<Warning> {
     let without: Vec<&Side> = sides.iter().filter(|side| !side.has_cache).collect();
     let (page_cache, cached) = (Condition::PageCache, sides.iter().filter(|side| side.has_cache));
-    // Under a limit that the others' caches follow from, all have the same memory.
+    // Under a limit from which the others' caches are derived, all engines have the same memory.
     let matters = is_unequal(sides, page_cache) || !cached.clone().all(|side| side.setup.has_budget());
     (!without.is_empty() && cached.count() > 0 && matters).then(|| {
         Warning::new(
@@ -172,7 +174,7 @@ fn cache(sides: &[Side<'_>]) -> Option<Warning> {
     Some(Warning::new("cache-differs", format!("the engines' caches differ: {caches}"), remedy))
 }
 
-/// A memory map is told by `no-cache`, so it is not enough for a difference by itself.
+/// A memory map is reported by `no-cache`, so it alone is no difference here.
 fn reads(sides: &[Side<'_>]) -> Option<Warning> {
     let ways = differing(sides, |side| {
         side.nature.reads.filter(|reads| *reads != Reads::Mapped).map(|reads| reads.to_string())
@@ -195,9 +197,9 @@ fn compression(sides: &[Side<'_>]) -> Option<Warning> {
     ))
 }
 
-/// What some engines do not say of themselves and others do.
+/// Conditions that are known for some engines and unknown for others.
 fn unknown(sides: &[Side<'_>]) -> Option<Warning> {
-    // Of an engine without the thing, or where it does not matter, nothing is asked.
+    // `None` if the engine lacks the feature or the condition does not matter.
     type Says = fn(&Side<'_>) -> Option<bool>;
     let asked: [(&str, Says); 5] = [
         ("what a commit promises", |side| Some(side.durability.is_known())),
@@ -239,7 +241,7 @@ mod tests {
     const LOGGED: (&str, bool, Reads) = ("REPEATABLE READ", true, Reads::Direct);
     const UNLOGGED: (&str, bool, Reads) = ("REPEATABLE READ", false, Reads::Direct);
 
-    /// An engine whose clients do not ask for the durability.
+    /// An engine whose clients do not request the durability.
     fn side(config: &EngineConfig, nature: Nature) -> Side<'_> {
         let (cache, durability) = (config.given_cache(None), config.given_durability(None));
         let facts = EngineFacts { reads: nature.reads, ..EngineFacts::new(Family::KeyValue, Form::BuiltIn) };
@@ -268,8 +270,8 @@ mod tests {
         assert_eq!(codes(&[(&a, LOGGED), (&b, LOGGED)]), [""; 0]);
     }
 
-    /// What the limit leaves beside the same cache was a second cache for one of two, and nobody was warned when both had
-    /// caches that follow from the limit.
+    /// Guards against a missing and a needless warning. With equal caches under a limit, the rest of the memory was a
+    /// second cache for only one engine, without a warning. Caches derived from one limit need no warning.
     #[test]
     fn caches_derived_from_one_limit_raise_no_cache_warning() {
         let budget = |name, cache| {
@@ -285,7 +287,7 @@ mod tests {
         assert_eq!(codes(&[(&direct, ways[0]), (&fixed, ways[1])]), ["cache-differs", "page-cache-differs"]);
     }
 
-    /// 286 MB with zstd were compared with 879 MB without compression.
+    /// Guards against comparing 286 MB with zstd to 879 MB without compression.
     #[test]
     fn different_compression_is_warned_of_even_as_engine_default() {
         let named = |name: &str, compression: &str| EngineConfig {
@@ -314,7 +316,7 @@ mod tests {
         assert_eq!(codes(&[(&a, LOGGED), (&synced, LOGGED)]), ["durability-differs"]);
     }
 
-    /// What its experiment has was compared, which nobody had given the server.
+    /// Guards against comparing the experiment's cache, which the existing server was never given.
     #[test]
     fn existing_server_cache_is_unknown_and_not_compared() {
         let (a, b) = (config("innodb", Durability::NoSync), config("myrocks", Durability::NoSync));
@@ -333,13 +335,13 @@ mod tests {
         warnings(engines, 1 << 40, &registry()).into_iter().map(|warning| (warning.message, warning.remedy)).collect()
     }
 
-    /// One with a setting of its own, on paper.
+    /// An engine with its own setting.
     fn own(name: &str, setting: &str, value: &str) -> EngineConfig {
         let settings = [(setting, Value::Text(value.to_owned()))].into();
         EngineConfig { name: name.to_owned(), settings, ..config("sqlite", Durability::NoSync) }
     }
 
-    /// They were at par by the common settings, which were not in force.
+    /// Guards against comparing common settings that engine settings had overridden.
     #[test]
     fn engine_setting_is_compared_in_place_of_common_setting() {
         let common = config("rocksdb", Durability::NoSync);
@@ -362,7 +364,8 @@ mod tests {
         );
     }
 
-    /// What its experiment has was compared, which no existing server is told but those whose clients ask for it.
+    /// Guards against comparing the experiment's durability. Only an existing server whose clients request the
+    /// durability honors it.
     #[test]
     fn existing_server_durability_is_unknown_and_not_compared() {
         let (own, no_sync) = (config("innodb", Durability::Sync), config("rocksdb", Durability::NoSync));
@@ -386,7 +389,7 @@ mod tests {
         assert_eq!(durability(&[side(&own, says()), asked]).unwrap().message, told);
     }
 
-    /// Before, an engine that said nothing of itself was taken to be at par with all others.
+    /// Guards against treating an engine without this information as equal to all others.
     #[test]
     fn what_an_engine_does_not_say_is_told_where_another_does() {
         let configs = ["a", "b", "c"].map(|name| config(name, Durability::NoSync));
@@ -399,7 +402,7 @@ mod tests {
         assert_eq!((warning.code.as_str(), warning.message.as_str()), ("parity-unknown", told));
         assert_eq!(unknown(&[side(a, says()), side(c, says())]), None);
         assert_eq!(unknown(&[silent(), silent()]), None, "they are alike as far as anybody knows");
-        // What it has not, or what does not matter, it need not say.
+        // A feature that the engine lacks, or that does not matter, need not be reported.
         let nothing = Side { has_cache: false, has_transactions: false, ..silent() };
         assert!(unknown(&[side(a, says()), nothing]).unwrap().message.ends_with(" is, whether commits go to a log: b"));
         let synced = config("d", Durability::Sync);

@@ -1,4 +1,4 @@
-//! plan: an experiment becomes its trials in the order they will run.
+//! plan: turns an experiment into its trials, in running order.
 
 mod rest;
 
@@ -19,12 +19,13 @@ use crate::spec::{Experiment, RepeatsFrom, SHORTEST_INTERVAL_S};
 
 pub use rest::rest;
 
-/// The trials, repeat by repeat. A repeat begins with the loads that its trials start from; with `repeats_from = "kept"`
-/// the first repeat alone has loads, and all others start from these. An engine whose repeat has one trial loads in it.
+/// The trials, repeat by repeat. A repeat begins with the loads that its trials start from. With
+/// `repeats_from = "kept"` only the first repeat has loads, and all others start from these. An engine with one trial
+/// in a repeat loads within that trial.
 ///
-/// Engines take turns (A B, not A A B B), so that a host that slows down slows down all of them. Every second turn goes
-/// the other way round (A B B A), so that what a trial leaves behind for the next one meets all engines. Of a suite, all
-/// engines run a test before the next test begins.
+/// Engines alternate (A B, not A A B B), so that a host that slows down affects all engines. Every second round is in
+/// reverse order (A B B A), so that the aftereffects of a trial reach all engines. In a suite, all engines run a test
+/// before the next test begins.
 pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
     let run = &experiment.run;
     let tests: Vec<Option<&Test>> = match experiment.tests.as_slice() {
@@ -57,7 +58,7 @@ pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
     trials
 }
 
-/// The engines in the order of a turn: backwards in every second one.
+/// The engines in the order of a round: reversed in every second one.
 fn turn(experiment: &Experiment, number: u32) -> Vec<&EngineConfig> {
     let mut turn: Vec<&EngineConfig> = experiment.engines.iter().collect();
     if number % 2 == 1 {
@@ -66,7 +67,7 @@ fn turn(experiment: &Experiment, number: u32) -> Vec<&EngineConfig> {
     turn
 }
 
-/// An engine while it loads for others: the throttle of its storage may be for the trials alone.
+/// The engine as it loads for other trials: its storage throttle may apply to the trials only.
 fn while_loading(engine: &EngineConfig) -> EngineConfig {
     let storage = engine.limits.storage.as_ref().map(StorageLimit::while_loading);
     EngineConfig { limits: Limits { storage, ..engine.limits.clone() }, ..engine.clone() }
@@ -77,16 +78,16 @@ fn loads_freely(engine: &EngineConfig) -> bool {
     engine.limits.storage.as_ref().is_some_and(|storage| !storage.throttle_load)
 }
 
-/// Whether one load serves both engines because they differ in their later throttle only. Other equal engines load for
-/// themselves: a user who runs an engine against itself wants to see how loads differ.
+/// Whether one load serves both engines, because they differ only in a throttle after the load. Other equal engines
+/// load separately: a user who runs an engine against itself wants to see how loads differ.
 fn load_alike(one: &TrialPlan, other: &TrialPlan) -> bool {
     loads_freely(&other.engine)
         && EngineConfig { name: other.engine.name.clone(), ..one.engine.clone() } == other.engine
         && (&one.test, &one.workload_settings) == (&other.test, &other.workload_settings)
 }
 
-/// The loads of a repeat, numbered after `before` trials; and the number of the load for each name that starts from one
-/// (an engine, or an engine in a test that loads its own data).
+/// The loads of a repeat, numbered after `before` trials. Also the load's number for each name that starts from one: an
+/// engine, or an engine in a test with its own data.
 fn loads_of_repeat(
     experiment: &Experiment,
     registry: &Registry,
@@ -120,7 +121,7 @@ fn loads_of_repeat(
     (trials, loads)
 }
 
-/// The same trial as a test of a suite.
+/// The same trial as one test of a suite.
 fn in_test(mut trial: TrialPlan, test: Option<&Test>) -> TrialPlan {
     if let Some(test) = test {
         trial.engine.name = engine_in_test(&trial.engine.name, Some(&test.name));
@@ -130,8 +131,8 @@ fn in_test(mut trial: TrialPlan, test: Option<&Test>) -> TrialPlan {
     trial
 }
 
-/// Whether trials of an engine start from copies of a load that was kept, in a test that loads its own data or in those
-/// that share data (`None`). A load from which one trial alone starts would gain nothing by that.
+/// Whether an engine's trials start from copies of a kept load. `test` is a test with its own data, or `None` for the
+/// tests that share data. A load for only one trial would gain nothing.
 fn is_kept(experiment: &Experiment, engine: &EngineConfig, test: Option<&Test>, registry: &Registry) -> bool {
     let run = &experiment.run;
     let sharing = if test.is_some() { 1 } else { experiment.tests.iter().filter(|test| !test.loads).count().max(1) };
@@ -192,8 +193,8 @@ fn trial(
     }
 }
 
-/// The name of a trial's directory: `003-rocksdb.zstd-c4-r1`, or `003-rocksdb.zstd-c4-r1-s2` where a load has several
-/// starts; of a load, `001-rocksdb.zstd-load`. The engine's short name stands in it, which no shell takes for a pattern.
+/// The name of a trial's directory: `003-rocksdb.zstd-c4-r1`, or `003-rocksdb.zstd-c4-r1-s2` if a load has several
+/// starts. A load has `001-rocksdb.zstd-load`. It uses the engine's short name, which has no shell wildcards.
 pub fn directory(trial: &TrialPlan) -> String {
     let short = engine_name::short(&trial.engine.name);
     let engine = short.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "_");
@@ -212,7 +213,7 @@ pub fn volume_name(trial: &TrialPlan) -> String {
     format!("{}.storage", directory(trial))
 }
 
-/// How the data compares with each engine's cache, and where misses are served from.
+/// How the data compares with each engine's cache, and what serves cache misses.
 pub fn data_over_cache(
     experiment: &Experiment,
     memory_bytes: Option<u64>,
@@ -254,13 +255,13 @@ fn memory_of(engine: &EngineConfig, host_bytes: Option<u64>) -> Option<u64> {
     limit.map(|limit| host_bytes.map_or(limit, |host| host.min(limit))).or(host_bytes)
 }
 
-/// Whether an engine reads past the page cache, whatever memory there is for that. One that does not say may go by it.
+/// Whether an engine bypasses the page cache, so that free memory does not matter. An engine without this information
+/// counts as buffered.
 fn reads_directly(engine: &EngineConfig, registry: &Registry) -> bool {
     registry.engine(&engine.engine).is_some_and(|known| known.nature(engine).reads == Some(Reads::Direct))
 }
 
-/// What breaks parity between the engines, or makes all their numbers mean
-/// less than they seem to.
+/// Warnings about conditions that differ between engines, or that weaken all results.
 pub fn warnings(experiment: &Experiment, memory_bytes: Option<u64>, registry: &Registry) -> Vec<Warning> {
     let engines = &experiment.engines;
     let mut warnings = parity::warnings(engines, experiment.bound.expected_logical_bytes(), registry);
@@ -280,8 +281,8 @@ pub fn warnings(experiment: &Experiment, memory_bytes: Option<u64>, registry: &R
     warnings
 }
 
-/// Warns of engines that load for every trial next to engines whose trials share a load: their caches are warm, and their
-/// pages are as the load left them.
+/// Warns of engines that load for every trial next to engines whose trials share a load. After a load in the same
+/// trial, caches are warm and pages are as the load left them.
 fn loads_differ(experiment: &Experiment, registry: &Registry) -> Option<Warning> {
     let tests = || experiment.tests.iter().map(|test| Some(test).filter(|test| test.loads)).chain([None]);
     let shares = |engine: &&EngineConfig| tests().any(|test| is_kept(experiment, engine, test, registry));
@@ -304,8 +305,8 @@ fn loads_differ(experiment: &Experiment, registry: &Registry) -> Option<Warning>
     ))
 }
 
-/// Warns of engines whose own cache is smaller than the data, or not known, and their memory is not smaller: the page
-/// cache is a second one, but to those that read past it.
+/// Warns of engines with enough memory but a cache that is smaller than the data, or unknown. The page cache then acts
+/// as a second cache, except for engines that bypass it.
 fn page_cache(experiment: &Experiment, memory_bytes: Option<u64>, registry: &Registry) -> Option<Warning> {
     let data = experiment.bound.expected_logical_bytes();
     let misses = |engine: &EngineConfig| {
@@ -335,7 +336,7 @@ fn page_cache(experiment: &Experiment, memory_bytes: Option<u64>, registry: &Reg
     ))
 }
 
-/// Says that nobody will be able to tell whether the loops were steady, however many repeats there are.
+/// Warns when the loops have too few intervals to test for a steady state, however many repeats there are.
 fn few_intervals(experiment: &Experiment) -> Option<Warning> {
     let run = &experiment.run;
     let of = |interval_s: f64| (f64::from(run.loops) * run.loop_s / interval_s).round();
@@ -353,7 +354,7 @@ fn few_intervals(experiment: &Experiment) -> Option<Warning> {
     })
 }
 
-/// Warns of engines that are to be compared, with fewer repeats than any verdict needs.
+/// Warns when engines are compared with fewer repeats than any verdict needs.
 pub fn few_repeats(experiment: &Experiment) -> Option<Warning> {
     let repeats = experiment.run.repeats;
     (repeats < LEAST_REPEATS && !experiment.pairs.is_empty()).then(|| {

@@ -1,8 +1,7 @@
-//! Asks an engine whether it can run a configuration here.
+//! Checks whether an engine can run a configuration here.
 //!
-//! A configuration that names a library is asked about in a process of its own:
-//! two versions of one library (RocksDB's, for one) cannot share a process, and
-//! an experiment may well compare them.
+//! A configuration that names a library is checked in a separate process. Two versions of one library (RocksDB's, for
+//! example) cannot share a process, and an experiment may compare them.
 
 use std::io::{self, Write};
 use std::process::Stdio;
@@ -17,9 +16,9 @@ use crate::registry::{Child, Registry};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
-    /// Something that the engine needs is not here.
+    /// Something that the engine needs is missing.
     Missing(Missing),
-    /// A setting does not fit.
+    /// A setting is invalid.
     Setting(SettingError),
 }
 
@@ -53,7 +52,7 @@ fn elsewhere(child: Child, config: &EngineConfig) -> io::Result<Result<(), Refus
     if !output.status.success() {
         return Err(io::Error::other(format!("the process that loaded it ended with {}", output.status)));
     }
-    // What the library itself may have printed comes before the answer.
+    // The library may have printed lines before the answer.
     let answer = output.stdout.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty());
     Ok(serde_json::from_slice(answer.unwrap_or_default())?)
 }
@@ -61,7 +60,7 @@ fn elsewhere(child: Child, config: &EngineConfig) -> io::Result<Result<(), Refus
 /// Reads a configuration from standard input and answers on standard output.
 ///
 /// # Errors
-/// When either cannot be done.
+/// When reading or writing fails.
 pub fn serve(registry: &Registry) -> io::Result<()> {
     let config: EngineConfig = serde_json::from_reader(io::stdin().lock())?;
     let engine = registry.engine(&config.engine).ok_or_else(|| io::Error::other("no such engine"))?;

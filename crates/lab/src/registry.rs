@@ -1,4 +1,4 @@
-//! The engines and workloads that are known, by name. The binary fills it.
+//! The known engines and workloads, by name. The binary fills it.
 
 use std::io;
 use std::process::Command;
@@ -18,22 +18,21 @@ pub struct Registry {
     pub engines: Vec<Box<dyn Engine>>,
     /// The workloads, in the order they are listed.
     pub workloads: Vec<Box<dyn Workload>>,
-    /// The servers that can be had.
+    /// The servers that can be installed.
     pub catalogues: Vec<Box<dyn Catalogue>>,
-    /// How a process is had that answers [`crate::probe::serve`]; without it
-    /// every engine is asked in this process.
+    /// Makes a process that answers [`crate::probe::serve`]; without it every engine is checked in this process.
     pub probe: Option<Child>,
-    /// The build of the binary that it belongs to.
+    /// The build of the binary.
     pub build: Build,
 }
 
 impl Registry {
-    /// An engine by its registered name, `rocksdb`; not by the one that an experiment gives it.
+    /// An engine by its registered name, `rocksdb`, not by its name in an experiment.
     pub fn engine(&self, name: &str) -> Option<&dyn Engine> {
         self.engines.iter().map(AsRef::as_ref).find(|engine| engine.info().name == name)
     }
 
-    /// What an engine is as an experiment asks for it, if it is known.
+    /// The facts about an engine as an experiment configures it, if it is known.
     pub fn facts(&self, config: &EngineConfig) -> Option<EngineFacts> {
         self.engine(&config.engine).map(|engine| engine.facts(config))
     }
@@ -51,7 +50,7 @@ impl Registry {
         self.workloads.iter().map(|workload| workload.name()).collect()
     }
 
-    /// What to write instead of a name that is not known.
+    /// A suggestion for an unknown name.
     pub fn suggest(wrong: &str, known: &[&str]) -> String {
         rumba_core::instead(wrong, known.iter().copied())
     }

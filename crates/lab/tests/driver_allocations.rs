@@ -1,5 +1,5 @@
-//! The drivers allocate nothing per operation, whatever clients wait for: what
-//! a user would lose is the engine's own figure, drowned in the allocator's.
+//! Guards the engine's own figures against allocator noise: the drivers allocate nothing per operation, for every kind
+//! of wait.
 #![allow(clippy::unwrap_used)]
 
 use rumba_testkit::allocations::{self, Counting};
@@ -23,16 +23,16 @@ use rumba_lab::run::driver::{Made, Make, Plan, Schedule, Waited};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Operations of a client, and those among them that warm up.
+/// Operations of a client, and how many of them are warmup.
 const OPS: u64 = 2_000;
 const WARM: u64 = 500;
 
-/// Asks a server that gives every byte back; now and then it pauses or never waits.
+/// Sends requests to an echo server; now and then it pauses or does not wait at all.
 struct Asker {
     socket: UnixStream,
     done: u64,
     allocated_before: u64,
-    /// Allocations of the thread over the operations after the first ones.
+    /// Allocations of the thread over the operations after the warmup.
     allocated: Arc<AtomicU64>,
 }
 
@@ -72,7 +72,7 @@ impl Asker {
                         if wait_for(Wait::Readable(socket.as_raw_fd())) {
                             return Poll::Pending;
                         }
-                        // The thread is this client's alone, and so its own calls may block.
+                        // The thread runs only this client, so its calls may block.
                         socket.set_nonblocking(false).unwrap();
                     }
                     other => panic!("{other:?}"),
@@ -99,7 +99,7 @@ fn echoing() -> UnixStream {
     mine
 }
 
-/// Allocations that the busiest thread made over one client's operations after the first ones.
+/// Allocations of the busiest thread over one client's operations after the warmup.
 fn allocated(driving: Driving, rate: Option<f64>) -> u64 {
     const CLIENTS: u32 = 6;
     let allocated = Arc::new(AtomicU64::new(0));
@@ -129,7 +129,7 @@ fn threads_allocate_nothing_per_operation() {
 fn loops_allocate_when_clients_end_and_never_per_operation() {
     let driving = Driving::Loops { threads: 2 };
     for rate in [None, Some(60_000.0)] {
-        // A client that ends tells so, and that allocates on the thread that others still use.
+        // A client that ends reports it, which allocates on the thread that others still use.
         let allocated = allocated(driving, rate);
         assert!(allocated <= 6, "{allocated} allocations in some {} operations of a loop", 3 * (OPS - WARM));
     }

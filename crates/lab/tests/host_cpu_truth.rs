@@ -1,13 +1,14 @@
-//! The host's CPU is told apart: what a stranger burns is the stranger's, what the kernel burns for a volume's
-//! write-back is nobody's, and is what `host_cpu_us_per_op` has beyond `cpu_us_per_op`. And it is all there: clients that
-//! wake, work for 200 µs and sleep again were once mostly asleep when the kernel looked, so that the host seemed to have
-//! used less than what its processes were charged with.
+//! The host's CPU time is divided correctly. CPU used by other processes counts as theirs. Kernel CPU for a volume's
+//! write-back belongs to no process, and is the difference between `host_cpu_us_per_op` and `cpu_us_per_op`. The sum
+//! must also be complete. Clients that wake, work for 200 µs and sleep again were mostly asleep when the kernel
+//! sampled. The host then seemed to use less CPU than its processes.
 //!
-//! What strangers do meanwhile is told in ticks, and what the kernel does for them by nobody. So that the host used no
-//! less than its processes holds at every attempt; that it used little more is asked of one attempt in five.
+//! The CPU of other processes is reported in ticks, and the kernel's work for them is not reported at all. The host
+//! must therefore use at least as much as its processes in every attempt. It must use only little more in one attempt
+//! of five.
 //!
-//! A hypervisor that lets an idle CPU wait before it wakes tells the wait as stolen, and the guest, whose clock of idle
-//! time still runs, tells it as idle. So the host may seem to have used less than its processes by what was stolen.
+//! A hypervisor may let an idle CPU wait before it wakes. It counts the wait as stolen, and the guest, whose idle clock
+//! still runs, counts it as idle. The host may therefore seem to use less than its processes by the stolen time.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -34,7 +35,7 @@ use rumba_lab::meter::{CpuRoll, Meters};
 use rustix::time::{ClockId, clock_gettime};
 use support::*;
 
-/// Seconds of CPU that the stranger burns.
+/// Seconds of CPU that the other process uses.
 const BURNT_S: f64 = 2.0;
 
 /// CPU seconds by a clock of this thread or process.
@@ -43,9 +44,9 @@ fn cpu_s(clock: ClockId) -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// CPU seconds of this process by its usage.
+/// CPU seconds of this process by getrusage.
 fn process_s() -> f64 {
-    // SAFETY: a usage of zeros is one, and the call writes it.
+    // SAFETY: a usage of zeros is valid, and the call writes it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         assert_eq!(libc::getrusage(libc::RUSAGE_SELF, &raw mut usage), 0);
@@ -55,14 +56,14 @@ fn process_s() -> f64 {
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-/// The tests run one at a time: the process's figures are those of all its threads.
+/// The tests run one at a time, because the process's figures include all its threads.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The CPU ticks of each of the kernel's threads so far, by its own account, under its number and start.
+/// The CPU ticks of each kernel thread so far, by its pid and start time.
 fn kernel_threads() -> HashMap<(OsString, u64), u64> {
     let stats = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
@@ -72,8 +73,8 @@ fn kernel_threads() -> HashMap<(OsString, u64), u64> {
     stats.collect()
 }
 
-/// CPU seconds of the kernel's threads since an earlier look. Idle workers end, and take what they had used with them:
-/// those that are gone count for nothing.
+/// CPU seconds of the kernel threads since an earlier reading. Idle workers end and take their usage with them, so
+/// threads that are gone count as zero.
 fn kernel_threads_s_since(earlier: &HashMap<(OsString, u64), u64>) -> f64 {
     let now = kernel_threads();
     let ticks: u64 =
@@ -81,7 +82,7 @@ fn kernel_threads_s_since(earlier: &HashMap<(OsString, u64), u64>) -> f64 {
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// Burns CPU in a process that is no child of this one by the time it works: its parent has ended. Returns its number.
+/// Starts a process that uses CPU and is no child of this one by then, because its parent has ended. Returns its pid.
 fn let_a_stranger_burn() -> u32 {
     let binary = std::env::current_exe().unwrap();
     let line = format!(
@@ -93,7 +94,7 @@ fn let_a_stranger_burn() -> u32 {
     String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
 }
 
-/// Dirties pages of a volume and has them written, so that the kernel's threads work.
+/// Dirties pages of a volume and writes them back, so that kernel threads work.
 fn have_pages_written_back(dir: &Path) {
     let page = [7; 4096];
     for round in 0..10 {
@@ -118,7 +119,7 @@ fn strangers_and_the_kernel_are_told_apart() {
     for _ in 0..5 {
         let (strangers, threads, before) = (meters.strangers().unwrap(), kernel_threads(), meters.read());
         let stranger = let_a_stranger_burn();
-        // Waits by working, so that both are at work at once.
+        // Wait by working, so that both work at the same time.
         while !has_ended(stranger) {
             have_pages_written_back(dir);
         }
@@ -132,7 +133,8 @@ fn strangers_and_the_kernel_are_told_apart() {
         );
         assert!(burnt >= BURNT_S, "it is a stranger's: {burnt}");
         assert!(kernel > 0.2, "the kernel's threads had work to do: {kernel}");
-        // Interrupts come on top of the kernel's threads. Taken for uncharged, the stranger's part would double it.
+        // Interrupts add to the kernel threads' time. If the other process counted as uncharged, the value would
+        // double.
         sound = (uncharged - kernel).abs() < 0.3 * kernel + 0.2 && uncharged < kernel + BURNT_S / 2.0;
         if sound {
             break;
@@ -142,11 +144,11 @@ fn strangers_and_the_kernel_are_told_apart() {
     enforcement.end().unwrap();
 }
 
-/// How long sleepers are measured, and by how much the meters may differ for the ticks that they cut off.
+/// How long sleepers are measured, and the allowed difference of the meters because of tick rounding.
 const SLEPT: Duration = Duration::from_secs(5);
 const TICKS_S: f64 = 0.06;
 
-/// Has so many threads work for 200 µs and sleep for 800, again and again.
+/// Runs this many threads that work for 200 µs and sleep for 800, again and again.
 fn with_sleepers<T>(count: usize, look: impl FnOnce() -> T) -> T {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -171,7 +173,7 @@ fn with_sleepers<T>(count: usize, look: impl FnOnce() -> T) -> T {
 fn short_sleepers_are_seen_at_low_and_at_full_load() {
     let _alone = alone();
     let mut meters = Meters::new(Path::new("/"), CpuRoll::new());
-    // A fifth of one CPU; then more than all CPUs can give.
+    // A fifth of one CPU; then more than all CPUs provide.
     let all = thread::available_parallelism().unwrap().get() * 6;
     for sleepers in [1, all] {
         let mut is_near = false;
@@ -181,7 +183,7 @@ fn short_sleepers_are_seen_at_low_and_at_full_load() {
                 let strangers = meters.strangers().unwrap();
                 thread::sleep(SLEPT);
                 let strangers = meters.strangers().unwrap().cpu_s_since(&strangers);
-                // The two that must agree are read next to each other; to look at all processes takes its time.
+                // Read the two values that must agree next to each other, because reading all processes takes time.
                 let (after, used) = (meters.read(), process_s() - used);
                 let stolen = after.steal_s_since(&before).value().unwrap();
                 (after.since(&before), used, strangers, kernel_threads_s_since(&kernel), stolen)
@@ -194,7 +196,7 @@ fn short_sleepers_are_seen_at_low_and_at_full_load() {
             );
             assert!((own - used).abs() < TICKS_S, "{own} {used}");
             assert!(beyond >= -TICKS_S - stolen, "the host used less than its processes: {beyond}");
-            // A CPU that wakes up a thousand times a second works for that too.
+            // A CPU that wakes up a thousand times a second uses time for that too.
             is_near = beyond - kernel <= 0.25 * (own + strangers) + TICKS_S;
             if is_near {
                 break;

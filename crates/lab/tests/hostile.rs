@@ -1,6 +1,5 @@
-//! Other users of the host. What they put where they may write is neither
-//! believed nor followed nor waited for by root, and the refusal says what is
-//! whose and what to do.
+//! Attacks by other users of the host. Root neither believes nor follows nor waits for files that they make. The
+//! refusal names the owner and the remedy.
 //!
 //! The attacks are made by processes of another user, on real directories.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
@@ -24,10 +23,10 @@ use serde_json::json;
 
 /// A user that no system has.
 const STRANGER: u32 = 12_345;
-/// What a file of root's holds.
+/// The contents of a file of root.
 const SECRET: &str = "root's alone";
 
-/// A place of root's that a stranger can reach, with a ledger of its own.
+/// A directory of root that another user can reach, with its own ledger.
 struct Yard {
     dir: tempfile::TempDir,
     ledger: Ledger,
@@ -47,7 +46,7 @@ impl Yard {
         self.dir.path().canonicalize().unwrap().join(name)
     }
 
-    /// A directory of root's with a mode of its own.
+    /// A directory of root with this mode.
     fn directory(&self, name: &str, mode: u32) -> PathBuf {
         let path = self.path(name);
         fs::create_dir(&path).unwrap();
@@ -55,14 +54,14 @@ impl Yard {
         path
     }
 
-    /// Has the stranger run a script in a directory.
+    /// Runs a script as the other user in a directory.
     fn stranger(&self, place: &Path, script: &str) {
         let mut command = Command::new("sh");
         command.args(["-euc", script]).current_dir(place).env("SECRET", self.path("secret"));
         assert!(command.uid(STRANGER).gid(STRANGER).status().unwrap().success(), "{script}");
     }
 
-    /// Has the stranger write a file, and the directories above it.
+    /// Writes a file, and the directories above it, as the other user.
     fn stranger_writes(&self, file: &Path, text: &str) {
         let mut command = Command::new("sh");
         command.args(["-euc", "mkdir -p \"${FILE%/*}\"; printf %s \"$TEXT\" > \"$FILE\""]);
@@ -70,7 +69,7 @@ impl Yard {
         assert!(command.uid(STRANGER).gid(STRANGER).status().unwrap().success(), "{}", file.display());
     }
 
-    /// What a volume of an ended trial would look like, with groups that lead to a file of root's.
+    /// Imitates a volume of an ended trial, with groups that lead to a file of root.
     fn stranger_leaves_volume(&self, volume: &Path) {
         let shared = volume.parent().unwrap();
         self.stranger_writes(&volume.join(".rumba"), &marker(volume, &[volume]));
@@ -92,7 +91,7 @@ fn owner() -> Owner {
     Owner::this_process("hostile", 1).unwrap()
 }
 
-/// One that ran before the host was started anew.
+/// An owner that ran before the host's last boot.
 fn ended_owner() -> Owner {
     let mut owner = owner();
     owner.process.boot_id = "an earlier one".to_owned();
@@ -107,7 +106,7 @@ fn marker(path: &Path, made: &[&Path]) -> String {
     marker.to_string()
 }
 
-/// The words of a refusal that names this path, what is wrong with it, and what to do.
+/// Checks that a refusal names this path, the problem, and the remedy.
 fn assert_refused(error: &ProvisionError, path: &Path, wrong: &str) {
     let words = error.to_string();
     assert!(matches!(error, ProvisionError::Untrusted { .. }), "{words}");
@@ -118,7 +117,7 @@ fn assert_refused(error: &ProvisionError, path: &Path, wrong: &str) {
 #[test]
 #[needs(Root)]
 fn a_volume_that_a_stranger_has_laid_out_has_root_write_nothing() {
-    // Before, root wrote two lines of the stranger's choice into a file of his choice.
+    // Guards against root writing two lines of another user's choice into a file of his choice.
     for (mode, is_sticky) in [(0o777, false), (0o1777, true)] {
         let yard = Yard::new();
         let shared = yard.directory("shared", mode);
@@ -165,7 +164,7 @@ fn foreign_list_of_made_directories_removes_none() {
     yard.stranger_writes(&forged.join(".rumba"), &marker(&forged, &[&forged, &empty]));
     assert_refused(&DataDir::create(&forged, &owner(), &yard.ledger).unwrap_err(), &forged, "12345");
     assert!(empty.is_dir(), "an empty directory of root's is gone");
-    // What is made beside it does not take its word for what was made above both.
+    // A new directory next to it must not trust its list of made directories.
     yard.stranger_writes(&forged.join(".rumba"), &marker(&forged, &[&forged, &shared, &outer]));
     let beside = DataDir::create(&shared.join("002-x-c1-r1"), &owner(), &yard.ledger).unwrap();
     yard.stranger(&shared, "rm -r 001-x-c1-r1");
@@ -261,7 +260,7 @@ fn leftover_replaced_by_another_user_stays_listed() {
 #[test]
 #[needs(Root)]
 fn foreign_process_with_roots_mark_is_neither_awaited_nor_ended() {
-    // Before, root waited three seconds for it and killed it; the mark is no secret.
+    // Guards against waiting three seconds for such a process and killing it; the mark is no secret.
     let yard = Yard::new();
     let data = DataDir::create(&yard.path("data"), &owner(), &yard.ledger).unwrap();
     let mut command = Command::new("sleep");
@@ -279,7 +278,7 @@ fn foreign_process_with_roots_mark_is_neither_awaited_nor_ended() {
 #[test]
 #[needs(Root)]
 fn server_run_as_another_user_ends_before_its_data_is_removed() {
-    // Before, its data was removed under it: its real user was not root.
+    // Guards against removing the data under a running server, because its real user was not root.
     let yard = Yard::new();
     let data = DataDir::create(&yard.path("data"), &owner(), &yard.ledger).unwrap();
     let given = data.engine_dir().join("data");
@@ -290,7 +289,7 @@ fn server_run_as_another_user_ends_before_its_data_is_removed() {
         command.arg("1000").env(MARK_VARIABLE, mark).current_dir(place).uid(STRANGER).gid(STRANGER).spawn().unwrap()
     };
     let mut server = start(&given, &data.mark());
-    // He can come here, but it was not given to him.
+    // The user can reach this directory, but root did not give it to him.
     let mut stranger = start(&data.engine_dir(), &data.mark());
     let vacated = data.vacate();
     let lives = [&mut server, &mut stranger].map(|process| process.try_wait().unwrap().is_none());
@@ -330,7 +329,7 @@ fn a_throttle_is_cleared_in_control_groups_alone() {
     fs::write(volume.join(".rumba"), marker(&volume, &[&volume])).unwrap();
     let note = Throttled { device: device.clone(), groups: vec![group.clone()] };
     fs::write(volume.join("device.json"), serde_json::to_vec(&note).unwrap()).unwrap();
-    // Taking the place of an ended volume undoes it.
+    // Creating a volume in place of an ended one undoes the old one.
     let taken = VolumeDir::create(&volume, &owner(), &yard.ledger);
     let is_attached = device.backing_file().is_some_and(|file| file.starts_with(&volume));
     device.detach(&volume.join("backing/image")).unwrap();

@@ -1,7 +1,7 @@
-//! What a trial leaves behind when it fails or is killed: the files that the
-//! engine wants kept are beside the results, its server has ended, its data is gone.
+//! The state after a trial fails or is killed: the engine's kept files are next to the results, its server has ended,
+//! and its data is gone.
 //!
-//! The engine starts a real process as its server, one that would outlive it.
+//! The engine starts a real process as its server, one that would outlive the trial.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -34,7 +34,7 @@ use rumba_testkit::process;
 const FAILS: &str = "RUMBA_TEST_FAILS";
 const PLACE: &str = "RUMBA_TEST_PLACE";
 
-/// Runs a command with its standard output in another place, where no other words than its own go.
+/// Runs a command with its events on descriptor 3, separate from the output of the test harness.
 const RUN: &str = "exec \"$0\" \"$@\" 3>&1 > /dev/null";
 
 /// An engine whose server does not become ready.
@@ -66,7 +66,7 @@ impl Engine for Unready {
     fn open(&self, dir: &Path, _: &EngineConfig, _: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         std::fs::create_dir(dir.join(KEPT)).unwrap();
         std::fs::create_dir(dir.join("data")).unwrap();
-        // Not waited for, on purpose: it outlives the trial that started it.
+        // Not waited for on purpose: it outlives the trial that started it.
         #[allow(clippy::zombie_processes)]
         let server =
             Command::new("sleep").arg("1000").current_dir(dir.join("data")).stdin(Stdio::null()).spawn().unwrap();
@@ -150,8 +150,8 @@ fn registry() -> Registry {
 #[test]
 #[ignore = "run by the other tests, as their trial"]
 fn the_trial() {
-    // Whoever runs a trial reads events alone, and what runs tests says that it does.
-    // SAFETY: `RUN` has made it, and nobody else knows of it.
+    // The parent reads only events, and the test harness prints to standard output.
+    // SAFETY: `RUN` has opened the descriptor, and no other code uses it.
     let events = unsafe { OwnedFd::from_raw_fd(3) };
     rustix::stdio::dup2_stdout(&events).unwrap();
     drop(events);
@@ -166,7 +166,7 @@ impl Watch for Deaf {
     fn ended(&mut self, _: &Record) {}
 }
 
-/// Where a run of one trial has its results, its data and its ledger.
+/// The results, data and ledger of a run with one trial.
 struct TrialDirectory {
     dir: PathBuf,
     _removed: Option<tempfile::TempDir>,
@@ -186,7 +186,7 @@ impl TrialDirectory {
         self.dir.join(below).join("001-unready-c1-r1")
     }
 
-    /// The number of the server's process, once it runs and has written it down.
+    /// The pid of the server's process, once it runs and has written it.
     fn server(&self) -> u32 {
         let log = self.trial("data").join("data").join(KEPT).join("error.log");
         loop {
@@ -239,7 +239,7 @@ impl TrialDirectory {
         read.trials.into_iter().next().unwrap().record
     }
 
-    /// What must hold however the trial has ended.
+    /// The conditions that must hold after any end of a trial.
     fn assert_tidy(&self) {
         let kept = std::fs::read_to_string(self.trial("results/trials").join("error.log")).unwrap();
         assert!(!is_alive(kept.parse().unwrap()), "its server works on");
@@ -286,7 +286,7 @@ fn a_killed_trial_leaves_its_servers_log_and_no_server() {
     place.assert_tidy();
 }
 
-/// Before, the line was passed over, and the trial counted as done without what it had told.
+/// Guards against skipping an unreadable line: the trial counted as done without the data in it.
 #[test]
 fn trial_that_emits_unreadable_events_is_ended_and_fails() {
     let place = TrialDirectory::new();

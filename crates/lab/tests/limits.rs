@@ -1,10 +1,8 @@
-//! Limits hold, and leave nothing behind: a result under a limit that was not
-//! in force is worth nothing, and a loop device, a mount or a throttle that stays
-//! spoils the next one.
+//! Limits hold, and leave nothing behind. A result under a limit that was not enforced is worthless, and a remaining
+//! loop device, mount or throttle spoils the next one.
 //!
-//! Real control groups, loop devices and mounts; a test states what it needs
-//! of the host. Times are checked in the direction alone that load on the
-//! machine cannot turn: a throttle may never let too much through.
+//! The tests use real control groups, loop devices and mounts, and each states its needs. Times are checked only in the
+//! direction that load on the machine cannot affect: a throttle may never let too much through.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -32,7 +30,7 @@ use rumba_lab::limits::{self, Enforcement, LimitError};
 use rumba_lab::provision::ProvisionError;
 use support::*;
 
-/// Operations that a throttle may let through at once, beyond its rate: those of its first slice.
+/// Operations beyond its rate that a throttle may let through at once: those of its first slice.
 const BURST: f64 = 0.1;
 
 fn device_reads_and_written_bytes(enforcement: &Enforcement) -> (u64, u64) {
@@ -48,7 +46,7 @@ fn throttled_storage_admits_no_more_operations_than_allowed() {
     let host = Host::new();
     const IOPS: u32 = 500;
     const OPERATIONS: u64 = 1000;
-    // One after the other: a throttle that dispatches late, because others keep the cores busy, lets more through at once.
+    // One after the other: on busy cores a throttle dispatches late and lets more through at once.
     for backing in [Backing::Tmpfs, Backing::File] {
         let storage = StorageLimit { read_iops: Some(IOPS), write_iops: Some(IOPS), ..small(backing) };
         let enforcement = host.begin(&storage_alone(storage));
@@ -253,18 +251,18 @@ fn an_error_half_way_undoes_what_was_made() {
     let enforcement = host.begin(&storage_alone(small(Backing::Tmpfs)));
     drop(enforcement);
     host.assert_nothing_left();
-    // A directory that is not rumba's is refused and untouched.
+    // A directory that rumba did not make is refused and unchanged.
     fs::create_dir(host.volume(1)).unwrap();
     fs::write(host.volume(1).join("precious"), "x").unwrap();
     let refused = Enforcement::begin(&storage_alone(small(Backing::Tmpfs)), &host.volume(1), &owner(), &host.ledger);
     assert!(matches!(refused, Err(LimitError::Provision(ProvisionError::Foreign { .. }))), "{refused:?}");
     assert_eq!(fs::read_to_string(host.volume(1).join("precious")).unwrap(), "x");
-    // One that would not fit is refused before anything is made.
+    // A volume that would not fit is refused before anything is made.
     let huge = StorageLimit { size_bytes: 1 << 50, ..small(Backing::File) };
     let refused = Enforcement::begin(&storage_alone(huge), &host.volume(2), &owner(), &host.ledger);
     assert!(matches!(refused, Err(LimitError::NoRoom { .. })), "{refused:?}");
     assert!(!host.volume(2).exists());
-    // Nor is it run without: the host could limit it.
+    // It is not skipped either, because the host could enforce it.
     let refused = limits::enforceable(
         &storage_alone(StorageLimit { size_bytes: 1 << 50, ..small(Backing::File) }),
         &host.volume(2),
@@ -335,7 +333,7 @@ fn child_touches_memory() {
 #[test]
 #[ignore = "run by other tests, as a process of theirs"]
 fn child_starts_a_server() {
-    // Not waited for, on purpose: it outlives this process.
+    // Not waited for on purpose: it outlives this process.
     #[allow(clippy::zombie_processes)]
     let server = Command::new("sleep").arg("600").stdout(Stdio::null()).spawn().unwrap();
     say(server.id());
@@ -352,10 +350,10 @@ fn child_holds_limits() {
     let dir = enforcement.storage_dir().unwrap();
     let mut server = Command::new("sleep");
     server.arg("600").current_dir(dir);
-    // Not waited for, on purpose: it outlives this process.
+    // Not waited for on purpose: it outlives this process.
     #[allow(clippy::zombie_processes)]
     let server = enforcement.command(server).unwrap().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // Something that must still be written when it is unmounted.
+    // Dirty data at the time of the unmount.
     fs::write(dir.join("dirty"), vec![1; 4 << 20]).unwrap();
     say(server.id());
     std::thread::sleep(std::time::Duration::from_secs(600));

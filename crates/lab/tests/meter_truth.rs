@@ -1,11 +1,9 @@
-//! The meters tell the truth: what was really read, written, discarded and
-//! computed is what they show, within 2%. Whoever divides these figures by
-//! operations relies on nothing else.
+//! The meters are accurate: they show the bytes read, written and discarded and the CPU used, within 2%. All figures
+//! per operation depend on them.
 //!
-//! The device is a loop device with a filesystem of its own, so that no other
-//! traffic of the machine is in its figures; without root those tests are
-//! ignored, with the reason. The tests run one at a time, because the process's figures hold
-//! all of its threads.
+//! The device is a loop device with a separate filesystem, so that its figures include no other traffic of the machine.
+//! Without root these tests are ignored, with the reason. The tests run one at a time, because the process's figures
+//! include all its threads.
 
 #[macro_use(test)]
 extern crate rumba_testkit;
@@ -54,7 +52,7 @@ impl AlignedMegabyte {
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the memory is this value's own, initialised, and of this length.
+        // SAFETY: the memory belongs to this value, is initialised, and has this length.
         unsafe { std::slice::from_raw_parts_mut(self.0, Self::LAYOUT.size()) }
     }
 }
@@ -106,9 +104,9 @@ fn what_is_written_and_read_is_what_device_and_process_show() {
     assert!(spent.device_reads.value().unwrap() >= 1.0);
 }
 
-/// One request at a time, each timed by its client. A request's time at the device is a part of what its client sees, the
-/// largest one for a request of a megabyte. The independent figures are those of the device's own row in sysfs, divided as
-/// `iostat -x` divides them; the mean number of requests is checked against Little's law and the clients' own clock.
+/// One request at a time, each timed by its client. A request's time at the device is a part of its client's time, the
+/// largest one for a request of a megabyte. The independent figures come from the device's own row in sysfs, divided as
+/// `iostat -x` does. The mean number of requests is checked against Little's law and the client's clock.
 #[test]
 #[needs(LoopDevice)]
 fn the_devices_times_are_those_of_the_requests() {
@@ -137,7 +135,7 @@ fn the_devices_times_are_those_of_the_requests() {
 
     let spent = end.since(&start);
     let grown_s = |field: usize| (after[field] - before[field]) / 1e3;
-    // Each reading cuts off a part of a millisecond.
+    // Each reading rounds down to a millisecond.
     let assert_near = |what: &str, metric: &Metric, truth: f64| {
         let value = metric.value().unwrap_or_else(|| panic!("{what} is absent: {metric:?}"));
         println!("{what}: {value} s measured, {truth} s true");
@@ -150,7 +148,7 @@ fn the_devices_times_are_those_of_the_requests() {
     let value = |metric: &Metric| metric.value().unwrap();
     let requests_s = value(&spent.device_read_s) + value(&spent.device_write_s);
     assert!(requests_s > 0.0 && value(&spent.device_busy_s) > 0.0, "a loop device times its requests: {spent:?}");
-    // The client waits for each request, or for the parts that it was split into, which are in flight together.
+    // The client waits for each request, or for its parts, which are in flight together.
     assert!(
         value(&spent.device_busy_s) <= 1.02 * seconds + 0.01,
         "{} s busy in {seconds} s",
@@ -159,7 +157,7 @@ fn the_devices_times_are_those_of_the_requests() {
     assert!(value(&spent.device_queue_s) >= 0.98 * requests_s - 0.002, "{spent:?}");
     assert!(value(&spent.host_ctx_switches) > 0.0);
 
-    // Small writes one by one: each is one request, whose time lies within the time that its client waits for it.
+    // Small writes one by one: each is one request, and its time lies within its client's wait.
     const SMALL: usize = 4096;
     const WRITES: u64 = 2000;
     let (start, begun) = (meters.read(), std::time::Instant::now());
@@ -219,7 +217,7 @@ fn own_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Burns CPU until the thread's own clock has moved by so much; returns by how much it did.
+/// Uses CPU until the thread's own clock has advanced by this much; returns the actual advance.
 fn burn(milliseconds: u64) -> u64 {
     let start = own_ns();
     loop {
@@ -245,7 +243,7 @@ fn cpu_time_is_split_by_thread_role_while_alive_and_after_exit() {
         let thread = thread::spawn(move || {
             let entered = role.map(|role| roll.enter(role));
             burnt.send((role, burn(milliseconds))).unwrap();
-            // Stays in the roll, idle, until the test has looked.
+            // The thread stays registered, idle, until the test has read it.
             let _ = ended.recv();
             drop(entered);
         });
@@ -271,7 +269,7 @@ fn cpu_time_is_split_by_thread_role_while_alive_and_after_exit() {
         assert_within_2_percent(&format!("clients, {when}"), &spent.client_cpu_s, truth[0]);
         assert_within_2_percent(&format!("harness, {when}"), &spent.harness_cpu_s, truth[1]);
         assert_within_2_percent(&format!("background, {when}"), &spent.background_cpu_s, truth[2]);
-        // Less than its processes only by what the host's ticks cut off.
+        // It may be below its processes' time only by the host's tick rounding.
         assert!(
             spent.host_cpu_s.value().unwrap() >= truth.iter().sum::<f64>() - rumba_core::host_cpu::HOST_CPU_ROUNDING_S
         );
@@ -290,7 +288,7 @@ fn a_client_in_the_middle_of_its_work_is_charged_up_to_now() {
             let _before = burn(50);
             let _entered = roll.enter(Role::Client);
             at.send(burn(300)).unwrap();
-            // Works on until it has been looked at, however long that takes.
+            // Continue until the reading is done, however long it takes.
             let mut more = 0;
             while look.try_recv().is_err() {
                 more += burn(1);
@@ -321,7 +319,7 @@ fn context_switches_are_counted() {
     let other = thread::spawn(move || while pinged.recv().is_ok() && pong.send(()).is_ok() {});
     for _ in 0..1000 {
         ping.send(()).unwrap();
-        // Sleeping gives the CPU away for certain.
+        // Sleeping certainly gives up the CPU.
         thread::sleep(std::time::Duration::from_micros(1));
         ponged.recv().unwrap();
     }
@@ -331,7 +329,7 @@ fn context_switches_are_counted() {
     assert!(switches >= 1000.0, "{switches}");
 }
 
-/// Two client threads and one CPU: what one works the other waits. Each reads its own account before it leaves.
+/// Two client threads and one CPU: one waits while the other works. Each reads its own counters before it leaves.
 #[test]
 fn what_clients_wait_for_a_cpu_is_counted() {
     let _alone = alone();

@@ -1,6 +1,5 @@
-//! A server's meters tell the truth: what its process, the threads of it that
-//! have ended and its descendants computed and wrote is what the kernel itself
-//! says once they are reaped, within 2%, and nothing of it is the clients'.
+//! A server's meters are accurate. They show the CPU and writes of its process, its ended threads and its descendants.
+//! They match the kernel's figures after reaping within 2%. None of it counts for the clients.
 //!
 //! The server is this test's own program in another process; it has a child.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
@@ -18,19 +17,19 @@ use rumba_testkit::process;
 
 const FILE: &str = "RUMBA_TEST_FILE";
 const WITH_CHILD: &str = "RUMBA_TEST_WITH_CHILD";
-/// What each of the two processes writes, bytes.
+/// Bytes that each of the two processes writes.
 const WRITTEN: usize = 24 << 20;
-/// What each touches and holds, bytes.
+/// Bytes that each touches and holds.
 const HELD: usize = 64 << 20;
-/// What both have together, as the processes of a server have its cache, bytes.
+/// Bytes that both share, like the cache of a server's processes.
 const SHARED: usize = 96 << 20;
 
-/// A process that works when told to.
+/// A process that works on request.
 struct Program {
     process: Child,
     orders: Option<ChildStdin>,
     words: Lines<BufReader<ChildStdout>>,
-    /// CPU seconds that the kernel had charged to it and its living child when it last said something.
+    /// CPU seconds that the kernel had charged to it and its living child at its last output.
     used_s: f64,
 }
 
@@ -56,7 +55,7 @@ impl Program {
     }
 
     fn hear(&mut self, word: &str) {
-        // Among what the test harness prints in that process.
+        // The words are mixed with the test harness's output of that process.
         assert!(self.words.by_ref().map_while(Result::ok).any(|line| line.ends_with(word)), "it ended before {word}");
         self.used_s = self.words.next().unwrap().unwrap().parse().unwrap();
     }
@@ -70,7 +69,7 @@ impl Program {
         ProcessLocation::Server { pid: Some(self.process.id()), data_dir: data_dir.map(Path::to_owned) }
     }
 
-    /// Lets it end and takes what the kernel says it used, its child included.
+    /// Ends it and returns the kernel's usage of it, its child included.
     fn reap(mut self) -> libc::rusage {
         drop(self.orders.take());
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
@@ -101,14 +100,14 @@ fn the_server() {
         match order.as_str() {
             "end child" => drop(child.take().map(Program::reap)),
             "new child" => child = Some(Program::start(&file.with_extension("child"), false)),
-            // It ends, and nobody waits for it.
+            // It ends, and no process waits for it.
             "leave child" => drop(child.take()),
-            // It has a child as well.
+            // The child gets a child too.
             "deepen" => child.iter_mut().for_each(|child| {
                 child.say("new child");
                 child.hear("done");
             }),
-            // It has no time to wait for its own.
+            // It does not wait for its own child.
             "kill child" => child.take().into_iter().for_each(|mut child| {
                 child.kill();
                 child.process.wait().unwrap();
@@ -118,7 +117,7 @@ fn the_server() {
                 child.hear("done");
             }),
             _ => {
-                // A thread that has ended when the meters are read.
+                // A thread that has ended by the time of the reading.
                 std::thread::spawn(|| burn(300)).join().unwrap();
                 burn(500);
                 let written =
@@ -132,12 +131,12 @@ fn the_server() {
     let _ = child.map(Program::reap);
 }
 
-/// Maps a file of memory that others map as well, and touches all of it, for the life of the process.
+/// Maps a shared memory file and touches all of it, until the process ends.
 fn share(file: &Path) {
     use std::os::fd::AsRawFd;
     let file = File::options().create(true).truncate(false).read(true).write(true).open(file).unwrap();
     file.set_len(SHARED as u64).unwrap();
-    // SAFETY: a new mapping of a file that is long enough, which stays until the process ends.
+    // SAFETY: a new mapping of a file that is long enough, which exists until the process ends.
     unsafe {
         let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         let at = libc::mmap(std::ptr::null_mut(), SHARED, rights, flags, file.as_raw_fd(), 0);
@@ -157,7 +156,7 @@ fn own_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Burns CPU until the thread's own clock has moved by so much; returns by how much it did, seconds.
+/// Uses CPU until the thread's own clock has advanced by this much; returns the actual advance, seconds.
 fn burn(milliseconds: u64) -> f64 {
     let start = own_ns();
     while own_ns() - start < milliseconds * 1_000_000 {}
@@ -184,7 +183,7 @@ fn cpu_s(usage: &libc::rusage) -> f64 {
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-/// A directory on a file system with a device, where pages become dirty and are charged.
+/// A directory on a filesystem with a device, where dirty pages are charged.
 fn on_disk() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
@@ -244,7 +243,7 @@ fn ended_child_keeps_its_usage_and_new_child_counts_once_found() {
     server.reap();
 }
 
-/// A server that has a process for each client: those of a load come and go between two looks. They were in nobody's
+/// Guards a server with a process for each client: those of a load came and went between two searches and were in no
 /// figure.
 #[test]
 fn children_that_lived_between_readings_count_as_the_servers() {
@@ -262,7 +261,7 @@ fn children_that_lived_between_readings_count_as_the_servers() {
     assert_within_2_percent("CPU seconds with children that came and went", &spent.server_cpu_s, truth);
 }
 
-/// A process that has ended is in nobody's figure but its own until somebody waits for it.
+/// An ended process is only in its own figure until its parent waits for it.
 #[test]
 fn ended_but_unreaped_child_counts_as_the_servers() {
     let dir = on_disk();
@@ -285,7 +284,7 @@ fn ended_but_unreaped_child_counts_as_the_servers() {
     server.reap();
 }
 
-/// Before, what the server used after that was hidden, until it had come to as much as the child's child.
+/// Guards against hiding the server's later usage, until it equals the grandchild's.
 #[test]
 fn usage_of_child_and_grandchild_ended_between_readings_stays() {
     let _taking = OrphansTaken::begin();
@@ -321,7 +320,7 @@ fn child_of(parent: u32) -> u32 {
     pids.find(is_its).unwrap()
 }
 
-/// While it lives, who loses its parent comes to this process, so that none that is metered waits for it.
+/// While it lives, orphans become children of this process, so that no metered process reaps them.
 struct OrphansTaken;
 
 impl OrphansTaken {
@@ -336,29 +335,29 @@ impl OrphansTaken {
     }
 }
 
-/// The other tests' orphans go where they would.
+/// Afterwards, other tests' orphans go to their usual process.
 impl Drop for OrphansTaken {
     fn drop(&mut self) {
         Self::set(0);
     }
 }
 
-/// Waits for a process that came to this one when its parent ended.
+/// Waits for an orphan that became a child of this process.
 fn reap_orphan(pid: u32) {
     let pid = pid as libc::pid_t;
-    // SAFETY: nobody asks for the status.
+    // SAFETY: no status is requested.
     let reaped = unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
     assert_eq!(reaped, pid, "it did not come here: {}", std::io::Error::last_os_error());
 }
 
-/// Whether a process has a child that has ended and that it has not waited for.
+/// Whether a process has an ended child that it has not waited for.
 fn has_zombie(parent: u32) -> bool {
     let is_one = |text: &str| text.contains(&format!(") Z {parent} "));
     let processes = std::fs::read_dir("/proc").unwrap().map_while(Result::ok);
     processes.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok()).any(|text| is_one(&text))
 }
 
-/// The CPU of starting and ending a process alone, and no bytes.
+/// Checks that only the CPU of starting and ending a process was added, and no bytes.
 fn assert_grew_little(before: &Spent, after: &Spent) {
     let (before_s, after_s) = (before.server_cpu_s.value().unwrap(), after.server_cpu_s.value().unwrap());
     assert!((before_s..before_s + 0.2).contains(&after_s), "{after_s} after {before_s}");
@@ -377,7 +376,7 @@ fn killed_server_figures_become_absent_and_clients_go_on() {
     server.work();
     assert!(meters.read().since(&start).server_cpu_s.value().unwrap() > 0.7);
     server.kill();
-    // Its last words have been read when it has ended; it is not reaped yet.
+    // All its output has been read by its end; it is not reaped yet.
     assert!(server.words.by_ref().map_while(Result::ok).count() < 100);
     while !std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") Z ") {
         std::thread::yield_now();
@@ -429,7 +428,7 @@ fn context_switches_of_a_server_are_counted_over_its_threads() {
     let meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
     let start = meters.server_switches().unwrap();
     for _ in 0..20 {
-        // It sleeps until the order comes.
+        // It sleeps until the order arrives.
         server.say("end child");
         server.hear("done");
     }
@@ -439,7 +438,7 @@ fn context_switches_of_a_server_are_counted_over_its_threads() {
     assert!(switches <= (truth.ru_nvcsw + truth.ru_nivcsw) as u64, "{switches}");
 }
 
-/// Only those of the first process were counted: next to none, of a server that has a process for each client.
+/// Guards against counting only the main process, which has almost none in a server with a process for each client.
 #[test]
 fn server_context_switches_sum_all_processes_and_report_ended() {
     let dir = on_disk();
@@ -447,7 +446,7 @@ fn server_context_switches_sum_all_processes_and_report_ended() {
     let mut meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
     let start = meters.server_switches().unwrap();
     for _ in 0..20 {
-        // Both sleep until the order comes, and the server until its child answers.
+        // Both sleep until the order arrives, and the server until its child answers.
         server.say("ask child");
         server.hear("done");
     }

@@ -1,6 +1,6 @@
-//! Where the host has no room for a thread per client, that is said, with the number that works: a thread that gets no
-//! mapping for the stack of its signals takes the whole process with it. In a process of its own, whose mappings are
-//! used up.
+//! Guards a host that cannot hold a thread per client: the error names the number that works. A thread without a
+//! mapping for its signal stack would end the whole process. The test runs in a separate process with almost all
+//! mappings used.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule, Waited};
 use rumba_lab::run::{Driving, room};
 
-/// Threads that shall find room when all but that is used up.
+/// The number of threads for which mappings are left.
 const ROOM: usize = 400;
 
 /// A client that does one operation.
@@ -44,12 +44,12 @@ fn mapped() -> usize {
     std::fs::read_to_string("/proc/self/maps").unwrap().lines().count()
 }
 
-/// Pages that are protected by turns, so that no two of them make one mapping.
+/// Protects alternate pages, so that no two of them share a mapping.
 fn use_up(mappings: usize) {
     for number in 0..mappings {
         let protection = if number % 2 == 0 { libc::PROT_NONE } else { libc::PROT_READ };
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping, wherever the kernel puts it, overlaps nothing; nobody reads it.
+        // SAFETY: a new mapping, wherever the kernel puts it, overlaps nothing; no code reads it.
         let page = unsafe { libc::mmap(std::ptr::null_mut(), 4096, protection, flags, -1, 0) };
         assert_ne!(page, libc::MAP_FAILED, "after {number}");
     }
@@ -58,12 +58,12 @@ fn use_up(mappings: usize) {
 #[test]
 fn clients_run_up_to_the_thread_limit_and_more_are_refused() {
     let limit: usize = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap().trim().parse().unwrap();
-    // 2048 are kept for everything else, and a thread takes 5.
+    // 2048 are reserved for everything else, and a thread takes 5.
     use_up(limit - mapped() - 2048 - 5 * ROOM);
     let most = room::of_threads(1).unwrap();
     assert!((64..=ROOM as u32).contains(&most.clients), "{most:?}");
     run(most.clients).unwrap();
-    // It died here.
+    // Guards against the death of the process here.
     let error = run(100 * ROOM as u32).unwrap_err().to_string();
     assert!(error.contains("40000 clients are more than the") && error.contains("vm.max_map_count"), "{error}");
 }

@@ -1,5 +1,5 @@
-//! What a trial as a whole says of a server that has a process for each connection, as PostgreSQL has, and of an engine that
-//! takes its time to tell its debt.
+//! The figures of a whole trial, for a server with a process for each connection, such as PostgreSQL. Also for an
+//! engine that is slow to report its deferred work.
 //!
 //! The server is this test's own program in other processes.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
@@ -29,11 +29,11 @@ use rumba_testkit::{process, records};
 
 const SOCKET: &str = "RUMBA_TEST_SOCKET";
 const SESSION: &str = "RUMBA_TEST_SESSION";
-/// How long a process of the server lives on when its connection has ended: whoever reads the meters then finds it there.
+/// How long a server process lives after its connection has ended, so that the meters find it.
 const LINGER: Duration = Duration::from_millis(300);
 
 const CLIENTS: u32 = 2;
-/// Rows that each loader puts, and the CPU that the server spends on each.
+/// Rows that each loader puts, and the server's CPU time for each.
 const ROWS: u64 = 10;
 const PUT_MS: u8 = 50;
 const GET_MS: u8 = 1;
@@ -53,11 +53,11 @@ fn the_server() {
         }
     });
     println!("ready");
-    // Until the test lets go of it.
+    // Wait until the test closes the pipe.
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
 
-/// A process of the server's: it works as long as it is told to, and answers.
+/// A server process: it works as long as requested, and answers.
 #[test]
 #[ignore = "run by the server"]
 fn the_session() {
@@ -75,7 +75,7 @@ fn the_session() {
     std::thread::sleep(LINGER);
 }
 
-/// Burns CPU until the thread's own clock has moved by so much.
+/// Uses CPU until the thread's own clock has advanced by this much.
 fn burn(milliseconds: u64) {
     let start = own_ns();
     while own_ns() - start < milliseconds * 1_000_000 {}
@@ -88,7 +88,7 @@ fn own_ns() -> u64 {
 
 struct Server {
     process: Child,
-    /// Held, so that it may go on to print.
+    /// Kept open, so that the process may continue to print.
     _words: Lines<BufReader<ChildStdout>>,
     dir: tempfile::TempDir,
 }
@@ -100,7 +100,7 @@ impl Server {
         command.env(SOCKET, dir.path().join("socket")).env_remove(SESSION);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut words = BufReader::new(process.stdout.take().unwrap()).lines();
-        // Among what the test harness prints in that process.
+        // The words are mixed with the test harness's output of that process.
         assert!(words.by_ref().map_while(Result::ok).any(|line| line.ends_with("ready")));
         Self { process, _words: words, dir }
     }
@@ -118,12 +118,12 @@ impl Drop for Server {
     }
 }
 
-/// An engine that keeps nothing: its sessions ask a server, if there is one, and need no time themselves.
+/// An engine that stores nothing: its sessions send requests to a server, if there is one, and use no time themselves.
 #[derive(Clone)]
 struct Fake {
     place: ProcessLocation,
     socket: Option<PathBuf>,
-    /// Whether a get has a connection of its own.
+    /// Whether each get has a new connection.
     connects_anew: bool,
     debt_takes: Duration,
 }
@@ -209,7 +209,7 @@ impl Asking {
         Ok(())
     }
 
-    /// Has the server work for so long.
+    /// Lets the server work for this long.
     fn ask(&mut self, milliseconds: u8) -> Result<(), EngineError> {
         let Some(connection) = &mut self.connection else { return Ok(()) };
         let asked = connection.write_all(&[milliseconds]).and_then(|()| connection.read_exact(&mut [0]));
@@ -247,10 +247,10 @@ impl KvSession for Asking {
     }
 }
 
-/// Puts rows, and gets one again and again.
+/// Puts rows, and gets one row again and again.
 #[derive(Clone, Copy)]
 struct Load {
-    /// Whether one get of four is given up.
+    /// Whether one get of four fails for good.
     gives_up: bool,
 }
 
@@ -346,12 +346,12 @@ impl Worker for Asker {
     }
 }
 
-/// What a trial tells that has one loop of a second and no warmup.
+/// The events of a trial with one loop of a second and no warmup.
 fn told(engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec<Event> {
     told_of(LOAD, engine, part, rate)
 }
 
-/// The same of this load.
+/// The same with this load.
 fn told_of(load: Load, engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec<Event> {
     let dir = tempfile::tempdir().unwrap();
     let data_dir = dir.path().join("data");
@@ -399,8 +399,8 @@ fn phase(events: &[Event], kind: PhaseKind) -> &PhaseRecord {
     ended.unwrap_or_else(|| panic!("no {kind} in {events:?}"))
 }
 
-/// The loaders' processes came after the load's beginning, and were looked for after its end: what they used was in the
-/// settle, or nowhere.
+/// Guards against missing the loaders' processes. They started after the load began and were searched for after its
+/// end, so that their usage was in the settle, or nowhere.
 #[test]
 fn server_cpu_for_loaders_counts_in_load_and_not_in_settle() {
     let server = Server::start();
@@ -408,7 +408,7 @@ fn server_cpu_for_loaders_counts_in_load_and_not_in_settle() {
     let cpu_s = |kind| phase(&events, kind).spent.server_cpu_s.value().unwrap();
     let worked_s = (u64::from(CLIENTS) * ROWS * u64::from(PUT_MS)) as f64 / 1e3;
     let (load_s, settle_s) = (cpu_s(PhaseKind::Load), cpu_s(PhaseKind::Settle));
-    // To start a process costs something, and what ended is told in ticks.
+    // Starting a process uses some CPU, and the usage of ended processes is in ticks.
     assert!((worked_s - 0.03..worked_s + 0.3).contains(&load_s), "{load_s} s of {worked_s}, {settle_s} in the settle");
     assert!(settle_s < 0.1, "{settle_s} s, {load_s} in the load");
 }
@@ -420,24 +420,24 @@ fn context_switches_per_op_cover_all_processes_or_are_absent() {
         let events = told(&server.engine(connects_anew), TrialPart::Whole, None);
         phase(&events, PhaseKind::Loop(1)).metrics.server_ctx_switches_per_op.clone()
     };
-    // A process sleeps until it is asked.
+    // A process sleeps until a request arrives.
     let lasting = switches(false);
     assert!(lasting.value().is_some_and(|per_op| per_op > 0.5), "{lasting:?}");
-    // Those that have answered have ended and taken their counts with them.
+    // Processes that have answered have ended and taken their counts with them.
     let anew = switches(true);
     assert!(anew.reason().is_some_and(|reason| reason.contains("took their counts with them")), "{anew:?}");
 }
 
-/// The clients had begun before the engine was asked: what they did meanwhile was counted, and its time was not.
+/// Guards against counting operations without their time: the clients had started before the engine was sampled.
 #[test]
 fn slow_deferred_writes_estimate_adds_no_ops_to_first_loop() {
     let events = told(&Fake::embedded(Duration::from_millis(500)), TrialPart::Whole, Some(1000.0));
     let ops_per_s = phase(&events, PhaseKind::Loop(1)).metrics.ops_per_s.value().unwrap();
-    // A thousand random arrivals have a deviation of 32.
+    // A thousand random arrivals have a standard deviation of 32.
     assert!((850.0..1150.0).contains(&ops_per_s), "{ops_per_s}");
 }
 
-/// They were answered long before their limit ended, and yet nobody got what was asked for.
+/// Guards against counting failed operations as within their limit, because they end early.
 #[test]
 fn operations_that_were_given_up_do_not_keep_their_limit() {
     let events = told_of(Load { gives_up: true }, &Fake::embedded(Duration::ZERO), TrialPart::Whole, None);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-/// How many seconds are kept; a page reads all seconds from the results' files.
+/// The number of seconds kept; a page reads all seconds from the results' files.
 const SECONDS: usize = 600;
 
 /// One event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveEvent {
-    /// Its place in the order, from 1.
+    /// Its position in the order, from 1.
     pub id: u64,
     /// `trial`, `phase`, `interval`, …
     pub kind: &'static str,
@@ -33,7 +33,7 @@ impl EventLog {
         self.step_json(kind, what.to_string().into())
     }
 
-    /// Adds a step that is JSON already.
+    /// Adds a step whose content is JSON already.
     pub fn step_json(&mut self, kind: &'static str, json: Arc<str>) -> u64 {
         let next = self.next(kind, json);
         self.steps.push_back(next);

@@ -1,5 +1,6 @@
-//! Who is answered. Any page that a browser has open can send requests to this host; it knows neither the secret in the
-//! address, nor can it give itself another origin, nor make a name of its own stand for this one (DNS rebinding).
+//! Decides which requests are served. Any page open in a browser can send requests to this host. A foreign page does
+//! not know the secret in the address, and cannot fake its origin. The check of the `Host` header stops it from mapping
+//! its own name to this host (DNS rebinding).
 
 use std::sync::Arc;
 
@@ -9,14 +10,14 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-/// The names by which this server may be called: its host and port.
+/// The host names with ports that this server accepts.
 pub struct Names(Vec<String>);
 
 impl Names {
-    /// Of a server on loopback with this port.
+    /// The names of a server on loopback with this port.
     pub fn new(port: u16) -> Self {
         let with_port = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{port}"));
-        // What a browser leaves out.
+        // Browsers omit the default port.
         let without = (port == 80).then(|| ["127.0.0.1".to_owned(), "localhost".to_owned()]);
         Self(with_port.into_iter().chain(without.into_iter().flatten()).collect())
     }
@@ -34,7 +35,7 @@ impl Names {
         let host_is_own = matches!(only(header::HOST), (Some(host), true) if self.has(host));
         let changes = *method != Method::GET && *method != Method::HEAD;
         let origin_is_own = match only(header::ORIGIN) {
-            // Browsers name it with all that may change something.
+            // Browsers send it with every request that may change something.
             (None, _) => !changes,
             (Some(origin), is_one) => is_one && origin.strip_prefix("http://").is_some_and(|host| self.has(host)),
         };
@@ -42,11 +43,12 @@ impl Names {
     }
 }
 
-/// What the pages may do: run what is written in them, and ask this server alone.
+/// Pages may run only their inline code and contact only this server.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; \
                       connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// On every answer. The address is a secret: no other server hears it, and no disk keeps what it shows.
+/// Headers of every response. The address is a secret, so it is sent to no other server, and pages are not stored on
+/// disk.
 const HEADERS: [(HeaderName, &str); 5] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (header::REFERRER_POLICY, "same-origin"),
@@ -55,7 +57,7 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (header::X_FRAME_OPTIONS, "DENY"),
 ];
 
-/// Answers those that may ask, and nobody else.
+/// Serves allowed requests and refuses all others.
 pub async fn guard(State(names): State<Arc<Names>>, request: Request, next: Next) -> Response {
     let mut response = if names.admits(request.method(), request.headers()) {
         next.run(request).await

@@ -1,8 +1,8 @@
 //! The live page of a run and the library of past results, served on loopback.
 //!
-//! The server has a thread of its own in the process that conducts the run: a trial is another process, so that nothing
-//! of it lies on the path of the load. What it shows is read from the results' files, as every report does; what
-//! happens it hears as whoever watches the run does ([`rumba_lab::conduct::Watch`]). While nobody looks, it does nothing.
+//! The server has its own thread in the process of the runner. A trial is another process, so the server is not on the
+//! path of the load. It reads what it shows from the results' files, as every report does. It receives events like
+//! every other observer of the run ([`rumba_lab::conduct::Watch`]). While no client is connected, it does nothing.
 #![deny(missing_docs)]
 
 mod event_log;

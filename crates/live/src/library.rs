@@ -1,7 +1,7 @@
-//! The library: a directory of results, what is to be said of each in a list, and what users have noted of them.
+//! The library: a directory of results, a summary of each for the list, and users' notes on them.
 //!
-//! Of a year of results the list is there at once: what it says of one costs a look at two files' times, because it was
-//! read before and is kept in a file beside the results. What was not read before is named, and read when there is time.
+//! The list of a year of results opens at once. Each entry costs two `stat` calls, because its summary is cached in a
+//! file next to the results. Results without a cached summary are listed by name and read later in the background.
 
 mod cache;
 mod entry;
@@ -29,19 +29,19 @@ pub struct Library {
 }
 
 impl Library {
-    /// Of the results below this directory.
+    /// The library of the results in this directory.
     pub fn new(base: &Path) -> Self {
         Self { base: base.to_owned(), notes: Notes::new(base), cache: Mutex::new(Cache::read(base)) }
     }
 
     fn cache(&self) -> MutexGuard<'_, Cache> {
-        // Each change is whole by itself.
+        // Each change is complete on its own, so a poisoned lock is safe to use.
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The directory of the results of this name, if there are any, or what passes for results.
+    /// The directory of the results with this name, if it contains results.
     pub fn directory(&self, name: &str) -> Option<PathBuf> {
-        // One name, and nothing that leads elsewhere.
+        // A single path component that cannot lead outside.
         let is_plain = !name.starts_with('.') && !name.contains(['/', '\0']) && !name.is_empty();
         let directory = self.base.join(name);
         (is_plain && store::has_results(&directory)).then_some(directory)
@@ -50,7 +50,7 @@ impl Library {
     /// All results, the newest first.
     ///
     /// # Errors
-    /// When the directory cannot be read, or what was noted of its results.
+    /// The directory or its notes cannot be read.
     pub fn list(&self) -> io::Result<Vec<Entry>> {
         let mut notes = self.notes.read()?;
         let mut cache = self.cache();
@@ -69,25 +69,25 @@ impl Library {
         Ok(entries)
     }
 
-    /// Those that hold all words of a search; `#WORD` is a tag.
+    /// The results with all words of a search; `#WORD` is a tag.
     pub fn matching<'a>(entries: &'a [Entry], search: &str) -> Vec<&'a Entry> {
         let words = search::words(search);
         entries.iter().filter(|entry| search::has(entry, &words)).collect()
     }
 
-    /// Reads the details of one of the results that lack them, and says whether there are more; with the last, all that
-    /// was read is kept beside the results.
+    /// Reads the details of one result that lacks them, and returns whether there are more. After the last one,
+    /// everything read is cached next to the results.
     pub fn read_next(&self) -> bool {
         let next = {
             let mut cache = self.cache();
             cache.unread().or_else(|| {
-                // Whoever lists finds what is new; here it is what nobody has listed.
+                // Listing finds new results; this finds those that have not been listed.
                 let _ = cache.look(&self.base);
                 cache.unread()
             })
         };
         let Some(name) = next else {
-            // A directory that cannot be written costs the next start its time.
+            // An unwritable directory only makes the next start slower.
             let _ = self.cache().write(&self.base);
             return false;
         };
@@ -96,16 +96,16 @@ impl Library {
         true
     }
 
-    /// Notes something of these results: tags, parted by spaces or commas, and a text.
+    /// Stores a note on these results: tags, separated by spaces or commas, and a text.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The note cannot be written.
     pub fn set_note(&self, name: &str, tags: &str, text: &str) -> io::Result<()> {
         self.notes.set(name, Note::new(tags, text))
     }
 }
 
-/// What is kept of results, by the names of their directories.
+/// Cached results by the names of their directories.
 type Results = BTreeMap<String, CachedResult>;
 
 #[cfg(test)]

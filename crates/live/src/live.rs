@@ -1,4 +1,4 @@
-//! A run under way: its events are kept for pages that connect late, and sent to those that are connected.
+//! A run in progress: its events are kept for pages that connect late, and sent to those that are connected.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::view::{Data, View};
 pub const PAGE: LivePage<'static> =
     LivePage { data: "live/data", events: Some("live/events"), stop: Some("live/stop"), library: "./" };
 
-/// A run under way.
+/// A run in progress.
 pub struct Live {
     directory: PathBuf,
     state: Mutex<State>,
@@ -37,10 +37,11 @@ struct State {
 }
 
 impl Live {
-    /// Of a run whose results go to this directory. `forecast` knows its trials, and those that have ended before.
+    /// The live view of a run whose results go to this directory. `forecast` knows its trials, and those that have
+    /// ended before.
     ///
     /// # Errors
-    /// When the results are not begun.
+    /// The results have not been started.
     pub fn new(directory: &Path, planned: usize, forecast: Forecast) -> Result<Self, ReadError> {
         let view = View::open(directory)?;
         let state =
@@ -49,13 +50,13 @@ impl Live {
         Ok(Self { directory: directory.to_owned(), state: Mutex::new(state), view: Mutex::new(view), news })
     }
 
-    /// Where its results go.
+    /// The directory of its results.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Each change is whole by itself.
+        // Each change is complete on its own, so a poisoned lock is safe to use.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -68,7 +69,7 @@ impl Live {
         self.view().page(&PAGE)
     }
 
-    /// What its page shows by now.
+    /// The current data of its page.
     pub(crate) fn data(&self) -> Result<Data, ReadError> {
         let has_ended = self.has_ended();
         self.view().data(&PAGE, has_ended)
@@ -86,7 +87,7 @@ impl Live {
         state.events.after(id).cloned().ok_or(state.has_ended)
     }
 
-    /// The id of the last event, and a notice of each that comes.
+    /// The id of the last event, with a notification for each new one.
     pub(crate) fn listen(&self) -> watch::Receiver<u64> {
         self.news.subscribe()
     }
@@ -96,13 +97,13 @@ impl Live {
         self.state().has_ended
     }
 
-    /// Says that the run was asked to stop.
+    /// Reports that a stop of the run was requested.
     pub(crate) fn stopping(&self) {
         self.step("stopping", &json!({}));
     }
 
-    /// Ends the events: the result as the page shows it, then how the run ended. A page needs no further request, which
-    /// a server that is about to go might not answer.
+    /// Ends the events: the result as the page shows it, then how the run ended. The page then needs no further
+    /// request, which an exiting server might not answer.
     pub fn end(&self, outcome: Result<&Outcome, String>) {
         let result = self.view().data(&PAGE, true);
         let mut how = match outcome {
@@ -205,7 +206,7 @@ fn of_phase(trial: &TrialPlan, phase: &PhaseRecord) -> Value {
     })
 }
 
-/// How a trial ended, in a word and with its cause.
+/// How a trial ended: one word, with its cause.
 pub fn ending(status: &Status) -> (&'static str, Option<&str>) {
     match status {
         Status::Running => ("running", None),

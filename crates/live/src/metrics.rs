@@ -1,4 +1,4 @@
-//! The run as a scraper reads it: the text format of Prometheus, version 0.0.4.
+//! The run's metrics for a scraper, in the text format of Prometheus, version 0.0.4.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,10 +11,10 @@ use rumba_lab::conduct::TimeLeft;
 
 use crate::live::ending;
 
-/// How a scraper is told what it reads.
+/// The content type of the text format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What is known of a run by now.
+/// The present state of a run.
 pub struct Gauges {
     directory: String,
     planned: usize,
@@ -22,7 +22,7 @@ pub struct Gauges {
     trial: Option<Trial>,
 }
 
-/// The trial that is under way.
+/// The trial in progress.
 struct Trial {
     number: u32,
     engine: String,
@@ -37,13 +37,14 @@ struct Trial {
     last: Option<Last>,
 }
 
-/// What was spent until now; nothing before an interval has told it.
+/// The total spent so far; `None` before the first interval reported it.
 #[derive(Default)]
 struct Total(Option<Metric>);
 
 impl Total {
     fn add(&mut self, interval: &Interval, spent: &Metric) {
-        // Of a second in which nobody could look nothing is missing: another has what was spent in it.
+        // A suspended second has no reading of its meters. No value is lost, because the next reading contains its
+        // share.
         if interval.suspended_s > 0.0 && spent.value().is_none() {
             return;
         }
@@ -63,7 +64,7 @@ struct Last {
 }
 
 impl Gauges {
-    /// Of a run of so many trials.
+    /// The state of a run with this number of trials.
     pub fn new(directory: &Path, planned: usize) -> Self {
         Self { directory: directory.display().to_string(), planned, ended: BTreeMap::new(), trial: None }
     }
@@ -73,11 +74,11 @@ impl Gauges {
         self.trial = Some(Trial::of(plan));
     }
 
-    /// It tells something.
+    /// Processes an event of the trial.
     pub fn event(&mut self, event: &Event) {
         let Some(trial) = &mut self.trial else { return };
         match event {
-            // Its counters are the phase's: rows of a load and operations of a loop do not add up.
+            // Counters restart with each phase, because rows of a load and operations of a loop do not add up.
             Event::PhaseStarted { phase, .. } => {
                 (trial.phase, trial.ops, trial.errors, trial.last) = (*phase, 0, 0, None);
             }
@@ -86,13 +87,13 @@ impl Gauges {
         }
     }
 
-    /// It has ended.
+    /// The trial has ended.
     pub fn ended(&mut self, status: &Status) {
         *self.ended.entry(ending(status).0).or_default() += 1;
         self.trial = None;
     }
 
-    /// All of it.
+    /// The whole text.
     pub fn text(&self, left: TimeLeft) -> String {
         let mut text = Text::default();
         text.family("rumba_info", "gauge", "The version of rumba.");
@@ -158,7 +159,7 @@ impl Trial {
             ("rumba_cpu_seconds_total", "CPU of clients and engine during the trial.", &self.cpu_s),
         ];
         for (name, help, total) in totals {
-            // What was not measured has no line.
+            // A metric that was not measured has no line.
             let Some(value) = total.value() else { continue };
             text.family(name, "counter", help);
             text.line(name, &trial, value);
@@ -180,13 +181,13 @@ impl Trial {
         }
         for (quantile, ms) in quantiles {
             let labels: Vec<(&str, &str)> = in_phase.iter().copied().chain([("quantile", quantile)]).collect();
-            // Nor has what too few operations tell.
+            // A percentile with too few operations has no line either.
             ms.iter().for_each(|ms| text.line("rumba_response_seconds", &labels, ms / 1e3));
         }
     }
 }
 
-/// The text of a server that no run belongs to.
+/// The text of a server without a run.
 pub fn of_library(results: usize, running: usize) -> String {
     let mut text = Text::default();
     text.family("rumba_info", "gauge", "The version of rumba.");
@@ -249,7 +250,7 @@ mod tests {
         Trial::of(&TrialPlan { engine: EngineConfig::new("a"), clients: 8, ..records::trial_plan() })
     }
 
-    /// A second in which so much was written, on a device whose reads nobody tells.
+    /// A second with this many bytes written, on a device without a meter of reads.
     fn second(device_write_bytes: Metric, suspended_s: f64) -> Interval {
         let spent = Spent { device_write_bytes, ..Spent::default() };
         Interval { ops: 10, suspended_s, spent, ..records::interval(PhaseKind::Loop(1), 0.0) }
@@ -261,7 +262,8 @@ mod tests {
         text.0
     }
 
-    /// On a file system without a device, or over a server of another host, the scraper was told that nothing was written.
+    /// On a file system without a device, and with a server on another host, the endpoint reported that nothing was
+    /// written.
     #[test]
     fn a_total_that_nobody_measures_has_no_line_and_is_not_zero() {
         let mut trial = trial();

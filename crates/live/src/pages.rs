@@ -1,5 +1,5 @@
-//! The pages around the report's own: the list of results with their notes, and two results compared. They need no
-//! script and can be used by keyboard alone.
+//! The pages in addition to the report's own: the list of results with their notes, and the comparison of two results.
+//! They need no script and work with the keyboard alone.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use rumba_core::comparison::Comparison;
@@ -7,10 +7,10 @@ use rumba_core::comparison::Comparison;
 use crate::library::{Details, Entry, Library};
 
 const STYLE: &str = include_str!("pages/style.css");
-/// Of one result's engines so many are named in the list.
+/// The most engines of one result that the list names.
 const NAMED_ENGINES: usize = 6;
 
-/// A page whose links begin at the list.
+/// A page whose links are relative to the list.
 fn frame(title: &str, content: Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -28,7 +28,7 @@ fn frame(title: &str, content: Markup) -> Markup {
     }
 }
 
-/// The results, those alone that a search finds; `live` is the name of the run that this server is for.
+/// The results that match a search; `live` is the name of this server's run.
 pub fn list(entries: &[Entry], search: &str, live: Option<&str>) -> Markup {
     let found = Library::matching(entries, search);
     let unread = entries.iter().filter(|entry| entry.details.is_none()).count();
@@ -120,7 +120,7 @@ fn figures(details: &Details) -> Markup {
     }
 }
 
-/// Whole, in groups of three digits.
+/// A whole number in groups of three digits.
 fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();
@@ -133,24 +133,24 @@ fn grouped(value: f64) -> String {
     text
 }
 
-/// A time as RFC 3339 has it, to the minute.
+/// An RFC 3339 time, truncated to the minute.
 fn when(started: &str) -> String {
     started.get(..16).unwrap_or(started).replace('T', " ")
 }
 
-/// A text as a part of an address.
+/// Escapes a text as a part of an address.
 pub fn escaped(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// The id of the note's form, by the result's place in the list.
+/// The id of the note's form, by the result's position in the list.
 fn note_id(place: usize) -> String {
     format!("note-{place}")
 }
 
-/// The form for a result's note, which its button in the list opens. It is part of the list, and not a page that must
-/// load first: the tags have the focus before the next key arrives. It stands outside of the list's own form.
+/// The form for a result's note, which its button in the list opens. It is part of the list, so that no page must load
+/// and the tags have the focus before the next key arrives. It is outside of the list's own form.
 fn note_form(place: usize, entry: &Entry) -> Markup {
     html! { div.note-form popover id=(note_id(place)) { (fields(&entry.name, &entry.note.tags.join(" "), &entry.note.note)) } }
 }
@@ -167,7 +167,7 @@ fn fields(name: &str, tags: &str, note: &str) -> Markup {
     }
 }
 
-/// A note that could not be saved: why, and what was typed.
+/// A note that could not be saved: the reason, and the user's input.
 pub fn unsaved_note(name: &str, tags: &str, note: &str, why: &str) -> Markup {
     let title = format!("The note on {name} is not saved");
     let content = html! {
@@ -179,7 +179,7 @@ pub fn unsaved_note(name: &str, tags: &str, note: &str, why: &str) -> Markup {
     frame(&title, content)
 }
 
-/// One result over another.
+/// One result compared with another.
 pub fn compare(base: &str, other: &str, comparison: &Comparison) -> Markup {
     let result = |name: &str| html! { a href={ "results/" (escaped(name)) } { (name) } };
     let text = |details| rumba_report::comparison_table(comparison, details);
@@ -194,7 +194,7 @@ pub fn compare(base: &str, other: &str, comparison: &Comparison) -> Markup {
     frame("Compared", content)
 }
 
-/// That a comparison is of two.
+/// The page for a comparison without exactly two results.
 pub fn choose_two() -> Markup {
     let content = html! {
         p.kicker { a href="./" { "Results" } }
@@ -204,7 +204,7 @@ pub fn choose_two() -> Markup {
     frame("Compare", content)
 }
 
-/// That something cannot be shown, and why.
+/// The page for an error, with its reason.
 pub fn failed(why: &str) -> Markup {
     frame("Not shown", html! { h1 { "This cannot be shown" } p { (why) } })
 }

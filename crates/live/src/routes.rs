@@ -1,4 +1,4 @@
-//! What is answered where. Everything lies below the secret; what does not is not found.
+//! The routes. All are below the secret; every other path is not found.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -25,27 +25,27 @@ use crate::server::{Content, Stop};
 use crate::view::{Data, View};
 use crate::{metrics, pages};
 
-/// How long the library rests when it has read everything.
+/// The pause of the library after it has read everything.
 const REST: Duration = Duration::from_secs(5);
 
-/// What answers need.
+/// The state that the handlers share.
 pub struct Served {
     pub library: Library,
     live: Option<(Arc<Live>, Stop)>,
-    /// Results that other processes write, and somebody looks at.
+    /// Results that other processes write and that a client is viewing.
     views: Mutex<BTreeMap<PathBuf, View>>,
 }
 
 type Answer = Result<Response, Refused>;
 
 impl Served {
-    /// Nothing is answered yet.
+    /// The shared state, before any request.
     pub fn new(content: Content) -> Self {
         Self { library: content.library, live: content.live, views: Mutex::default() }
     }
 
-    /// Reads what the list has to say of results, one after the other; it does not end. Beside a run, nothing is read:
-    /// the host is measured.
+    /// Reads the summaries of results for the list, one after the other, and never ends. During a run it reads nothing,
+    /// because the host is being measured.
     pub async fn read_library(self: &Arc<Self>) {
         if self.live.is_some() {
             return std::future::pending().await;
@@ -63,18 +63,18 @@ impl Served {
         self.live.as_ref().map(|(live, _)| live).ok_or(Refused::Missing)
     }
 
-    /// The name of the run under way in the library, if it is in it.
+    /// The name of the current run in the library, if it is in it.
     fn live_name(&self) -> Option<String> {
         let (live, _) = self.live.as_ref()?;
         Some(live.directory().file_name()?.to_string_lossy().into_owned())
     }
 }
 
-/// Why a request gets nothing.
+/// The reason why a request is refused.
 enum Refused {
-    /// There is no such thing.
+    /// It does not exist.
     Missing,
-    /// It is there and cannot be shown: why.
+    /// It exists but cannot be shown, for this reason.
     Failed(String),
 }
 
@@ -101,7 +101,7 @@ impl IntoResponse for Refused {
     }
 }
 
-/// Everything, below this secret.
+/// All routes, below this secret.
 pub fn router(secret: &str, served: Arc<Served>, names: Names) -> Router {
     let below = Router::new()
         .route("/", get(list))
@@ -120,7 +120,7 @@ pub fn router(secret: &str, served: Arc<Served>, names: Names) -> Router {
     Router::new().nest(&format!("/{secret}/"), below).layer(from_fn_with_state(Arc::new(names), guard))
 }
 
-/// Work that reads and makes pages, away from the thread that answers.
+/// Runs blocking work outside of the thread that answers requests.
 async fn apart(work: impl FnOnce() -> Answer + Send + 'static) -> Response {
     match tokio::task::spawn_blocking(work).await {
         Ok(answer) => answer.into_response(),
@@ -150,7 +150,7 @@ async fn list(State(served): State<Arc<Served>>, Query(query): Query<SearchQuery
     .await
 }
 
-/// One result's page; of one that another process writes, a page that grows.
+/// One result's page; while another process writes the result, the page updates itself.
 async fn result(State(served): State<Arc<Served>>, Path(name): Path<String>) -> Response {
     apart(move || {
         let directory = served.library.directory(&name).ok_or(Refused::Missing)?;
@@ -176,20 +176,20 @@ async fn result_data(State(served): State<Arc<Served>>, Path(name): Path<String>
             None => View::open(&directory)?,
         };
         let made = of_growing(&name, |live| view.data(live, !goes_on))?;
-        // Of one that has ended nobody asks again.
+        // A run that has ended is not requested again.
         goes_on.then(|| views.insert(directory, view));
         Ok(growing(&made, goes_on))
     })
     .await
 }
 
-/// Makes something of the page that shows a result of this name while another process writes it.
+/// Calls a function with the view of a result that another process is writing.
 fn of_growing<T>(name: &str, make: impl FnOnce(&LivePage<'_>) -> T) -> T {
     let data = format!("{}/data", pages::escaped(name));
     make(&LivePage { data: &data, events: None, stop: None, library: "../" })
 }
 
-/// Data of a page that grows: when there will be more, and whether there will.
+/// Data of a page that updates itself, with the time of the next data and whether there will be any.
 fn growing(made: &Data, goes_on: bool) -> Response {
     let newer_in_ms = made.newer_in.as_millis();
     json(format!("{{\"goes_on\":{goes_on},\"newer_in_ms\":{newer_in_ms},\"data\":{}}}", made.json))
@@ -217,7 +217,7 @@ async fn save_note(State(served): State<Arc<Served>>, Form(noted): Form<Noted>) 
     apart(move || {
         served.library.directory(&noted.name).ok_or(Refused::Missing)?;
         let Noted { name, tags, note } = &noted;
-        // What was typed is in the answer: the browser keeps no page of this server.
+        // On failure the page contains the user's input, because the browser stores no page of this server.
         Ok(match served.library.set_note(name, tags, note) {
             Ok(()) => Redirect::to("./").into_response(),
             Err(error) => {
@@ -235,7 +235,7 @@ struct Two {
     other: Option<String>,
 }
 
-/// Two results: their names, and what was read of them.
+/// Two results: their names, and their content.
 type Pair = [(String, rumba_core::results::Results); 2];
 
 fn read_two(served: &Served, two: Two) -> Result<Option<Pair>, Refused> {
@@ -257,7 +257,7 @@ async fn compare(State(served): State<Arc<Served>>, Query(two): Query<Two>) -> R
     .await
 }
 
-/// Two results on one page, engines named after both.
+/// Two results on one page, with engines named after both.
 async fn beside(State(served): State<Arc<Served>>, Query(two): Query<Two>) -> Response {
     apart(move || {
         let pair = read_two(&served, two)?.ok_or(Refused::Missing)?;
@@ -292,12 +292,12 @@ async fn live_events(State(served): State<Arc<Served>>, headers: HeaderMap) -> R
     }
 }
 
-/// The events after this one, then each as it comes, until the run has ended.
+/// The events after this one, then each new one until the run has ended.
 fn events(live: Arc<Live>, after: u64) -> impl Stream<Item = Result<Event, Infallible>> {
     let news = live.listen();
     stream::unfold((live, news, after), |(live, mut news, id)| async move {
         loop {
-            // Marked before the look: an event that comes in between is news again.
+            // Marked before reading, so that an event in between counts as new again.
             news.mark_unchanged();
             match live.after(id) {
                 Ok(next) => {

@@ -1,4 +1,4 @@
-//! The server: one thread, on loopback only. Dropping it ends it: answers under way are completed first.
+//! The server: one thread, on loopback only. Dropping it stops it after it has completed the responses in progress.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -14,43 +14,43 @@ use crate::live::Live;
 use crate::routes::{Served, router};
 use crate::{guard, token};
 
-/// How long answers under way may take once the server is to end. The events of a run, which close with its result, are
-/// such an answer.
+/// The longest time for which responses in progress may continue once the server must end. An example is the event
+/// stream of a run, which ends with its result.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// Whatever is made for a page gives way to what is measured on this host.
+/// The server's priority is low, so that making a page does not disturb the measurement.
 const NICE: i32 = 10;
 
-/// What is served.
+/// The content of the server.
 pub struct Content {
     /// Past results.
     pub library: Library,
-    /// The run under way, if it is for one, and what stops it.
+    /// The current run, if there is one, and the function that stops it.
     pub live: Option<(Arc<Live>, Stop)>,
 }
 
-/// Ends the run as an interrupt does.
+/// Stops the run like an interrupt.
 pub type Stop = Box<dyn Fn() + Send + Sync>;
 
-/// Takes a port of loopback; 0 for any that is free. Nobody is answered yet.
+/// Binds a port on loopback; 0 for any free port. Requests are not answered yet.
 ///
 /// # Errors
-/// When it cannot be had.
+/// The port cannot be bound.
 pub fn listen(port: u16) -> Result<TcpListener, StartError> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|cause| StartError::Port { port, cause })
 }
 
-/// Why nothing is served.
+/// The reason why the server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The port cannot be had.
+    /// The port cannot be bound.
     #[error("127.0.0.1:{port} cannot be listened on: {cause}")]
     Port {
         /// The port; 0 for any.
         port: u16,
-        /// The system's words.
+        /// The system's message.
         cause: io::Error,
     },
-    /// A thread or a secret cannot be had.
+    /// A thread or a secret cannot be created.
     #[error("the live page cannot be served: {0}")]
     Io(#[from] io::Error),
 }
@@ -63,10 +63,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers who comes to the port that [`listen`] has taken.
+    /// Serves requests on the listener from [`listen`].
     ///
     /// # Errors
-    /// When a thread or a secret cannot be had.
+    /// A thread or a secret cannot be created.
     pub fn start(listener: TcpListener, content: Content) -> Result<Self, StartError> {
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
@@ -76,20 +76,20 @@ impl Server {
         let (end, ended) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            // What a page asks for is made one after the other: at most one core is taken.
+            // Pages are made one at a time, so that they use at most one core.
             .max_blocking_threads(1)
             .build()?;
         let thread = std::thread::Builder::new().name("live page".to_owned()).spawn(move || {
-            // A thread that is not nice serves as well.
+            // A thread without a lower priority works too.
             let _ = rustix::process::nice(NICE);
             runtime.block_on(serve(listener, app, served, ended));
-            // What it still reads is for a list that nobody will ask for.
+            // Its remaining reads are for a list that is not needed any more.
             runtime.shutdown_background();
         })?;
         Ok(Self { address: format!("http://127.0.0.1:{port}/{secret}/"), end: Some(end), thread: Some(thread) })
     }
 
-    /// Where it is found, with the secret that lets in.
+    /// The address with the secret that grants access.
     pub fn address(&self) -> &str {
         &self.address
     }
@@ -97,7 +97,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Its thread has gone if it does not hear.
+        // If the receiver is gone, the thread has ended.
         let _ = self.end.take().map(|end| end.send(()));
         let _ = self.thread.take().map(JoinHandle::join);
     }
@@ -107,13 +107,13 @@ async fn serve(listener: TcpListener, app: Router, served: Arc<Served>, ended: o
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let (told, telling) = oneshot::channel();
     let serving = axum::serve(listener, app).with_graceful_shutdown(async {
-        // Whoever dropped the sender wants the end, too.
+        // A dropped sender also means that the server must end.
         let _ = ended.await;
         let _ = told.send(());
     });
     let patience = async {
         let _ = telling.await;
-        // A client that does not read would hold it for ever.
+        // A client that does not read would block the end for ever.
         tokio::time::sleep(FAREWELL).await;
     };
     tokio::select! {

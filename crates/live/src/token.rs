@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-/// Bits of chance: more than anybody can try.
+/// Random bits: more than can be guessed.
 const BYTES: usize = 16;
 
-/// A new secret, as text that may stand in an address.
+/// A new secret, as text that is valid in an address.
 pub fn random() -> io::Result<String> {
     let mut bytes = [0; BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;

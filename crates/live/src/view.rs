@@ -1,4 +1,4 @@
-//! A run that goes on, as the page shows it: made of what its files hold by now, when somebody asks for it.
+//! The page of an unfinished run, made on request from the present content of its files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use rumba_core::comparison::Summary;
 use rumba_lab::store::{self, Following, ReadError};
 use rumba_report::LivePage;
 
-/// Making it anew may take this share of one core; the rest is of those that are measured.
+/// The share of one core that making the data may take, so that the rest is left for the measurement.
 const SHARE: f64 = 0.01;
-/// More often there is nothing new.
+/// The shortest pause, because data does not change more often.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The data of a page, and when there will be newer.
+/// The data of a page, and the time of the next update.
 #[derive(Clone)]
 pub struct Data {
-    /// As JSON.
+    /// The data as JSON.
     pub json: Arc<str>,
-    /// Before that, the same is given again.
+    /// The time until newer data; before that, the same data is returned.
     pub newer_in: Duration,
 }
 
-/// A run that goes on.
+/// An unfinished run.
 pub struct View {
     directory: PathBuf,
     following: Following,
@@ -32,10 +32,10 @@ pub struct View {
 }
 
 impl View {
-    /// Reads what there is of a directory.
+    /// Reads the present content of a directory.
     ///
     /// # Errors
-    /// When it is no results directory.
+    /// The directory does not contain results.
     pub fn open(directory: &Path) -> Result<Self, ReadError> {
         let following = Following::open(directory)?;
         let summary = rumba_statistics::summarise(following.results());
@@ -43,15 +43,15 @@ impl View {
         Ok(Self { directory, following, summary, profiles, made: None })
     }
 
-    /// The page, with what was read last.
+    /// The page, with the data read last.
     pub fn page(&self, live: &LivePage<'_>) -> String {
         rumba_report::live_html(self.following.results(), &self.summary, &self.profiles, live)
     }
 
-    /// What the page shows; anew if that is due, or to be had `at_once` because the run has ended.
+    /// The data of the page. It is made again if that is due, or `at_once` because the run has ended.
     ///
     /// # Errors
-    /// When it is no results directory any more.
+    /// The directory does not contain results any more.
     pub fn data(&mut self, live: &LivePage<'_>, at_once: bool) -> Result<Data, ReadError> {
         let began = Instant::now();
         match &self.made {

@@ -1,7 +1,13 @@
-//! Writes a page (first argument) from synthetic results and prints its tables:
-//! for the development of the report only. No figure in it was measured.
-//! A second argument `ladder` takes several numbers of clients, `servers` engines in servers, `suite` tests of a suite, `proof` an engine that was
-//! killed; `hour` is the largest page that must open at once, of which it tells how long it took to make.
+//! Writes a page (first argument) from synthetic results and prints its tables: for the development of the report only.
+//! No figure in it was measured.
+//!
+//! The second argument selects the results:
+//!
+//! - `ladder`: several numbers of clients
+//! - `servers`: engines in servers
+//! - `suite`: tests of a suite
+//! - `proof`: an engine that was killed
+//! - `hour`: the largest page that must open at once; also prints how long it took to make
 #[path = "../tests/report/support/mod.rs"]
 mod support;
 

@@ -1,4 +1,4 @@
-//! JSON with as many digits as anybody can see: most of a page is figures.
+//! JSON with only as many digits as readers can use, because most of a page is figures.
 
 use std::io;
 
@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde::ser::Error as _;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
-/// Significant digits that are kept. A percentile of 99.99999 needs seven, a size of many gigabytes is shown with three.
+/// The number of significant digits. A percentile of 99.99999 needs seven, a size of many gigabytes is shown with
+/// three.
 const DIGITS: i32 = 8;
 
 /// A value as JSON, its numbers rounded to [`DIGITS`].
@@ -24,9 +25,9 @@ impl Formatter for Rounding {
     }
 }
 
-/// The number of [`DIGITS`] digits that is nearest.
+/// The nearest number with [`DIGITS`] digits.
 fn rounded(value: f64) -> f64 {
-    // Powers of ten are exact up to here, so that the nearest number has no more digits when it is written out.
+    // Powers of ten are exact up to here, so that the nearest number prints without additional digits.
     const EXACT: i32 = 22;
     if value == 0.0 || !value.is_finite() {
         return value;

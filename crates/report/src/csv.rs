@@ -1,5 +1,5 @@
-//! Results and comparisons as long tables of flat columns (CSV, RFC 4180): a data frame loads them as they are. A value
-//! and the reason why there is none have columns of their own, and so has the unit.
+//! Results and comparisons as long tables of flat columns (CSV, RFC 4180), which a data frame loads directly. A value,
+//! the reason for its absence, and its unit have separate columns.
 
 use rumba_core::comparison::{Comparison, Part, Row, Summary, metric_info};
 use rumba_core::metric::{METRICS, Metric};
@@ -110,14 +110,14 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
     table.text()
 }
 
-/// Rows of text of one width.
+/// Rows of text with a fixed number of columns.
 pub struct Lines {
     writer: csv::Writer<Vec<u8>>,
     width: usize,
 }
 
 impl Lines {
-    /// A table with these heads.
+    /// A table with these headings.
     pub fn new(heads: &[&str]) -> Self {
         let mut table = Self { writer: csv::Writer::from_writer(Vec::new()), width: heads.len() };
         table.push(heads.iter().map(|&head| head.to_owned()).collect());
@@ -180,7 +180,7 @@ impl OfPhase<'_> {
         ]);
     }
 
-    /// Why the phase's figures are in no median; empty where they are.
+    /// The reason why the phase's figures are in no median; empty if they are.
     fn left_out(&self) -> String {
         let plan = &self.trial.record.plan;
         let row = self.summary.row(&plan.engine.name, plan.clients);
@@ -205,7 +205,7 @@ impl OfPhase<'_> {
         if self.phase.complete { String::new() } else { "it was cut off".to_owned() }
     }
 
-    /// The phase's metrics; what no phase of its kind has is left out.
+    /// The phase's metrics, without those that no phase of its kind has.
     fn metrics(&self, table: &mut Lines) {
         let nothing = Metric::default();
         self.push(table, ["", ""], "seconds", "s", &Metric::Value(self.phase.seconds));
@@ -221,7 +221,7 @@ impl OfPhase<'_> {
         }
     }
 
-    /// Metrics over several phases, with the one whose operations they are divided by.
+    /// Metrics over several phases, reported with the phase whose operations divide them.
     fn charged_here(&self, record: &Record) -> Vec<String> {
         let is_here = |name: &String| match self.phase.phase {
             PhaseKind::Load => name.ends_with("_with_settle"),
@@ -264,12 +264,12 @@ fn percentiles(of: &Percentiles) -> [(&'static str, &Metric); 6] {
     ]
 }
 
-/// A value and the reason of its absence, one of which is empty.
+/// A value and the reason for its absence, one of which is empty.
 pub fn both(metric: &Metric) -> [String; 2] {
     [number(metric.value()), metric.reason().unwrap_or_default().to_owned()]
 }
 
-/// A number with all its digits; nothing where there is none.
+/// A number with all its digits; empty if there is none.
 pub fn number(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
@@ -299,7 +299,7 @@ pub fn change(change: Change) -> &'static str {
     }
 }
 
-/// What a verdict holds for by its name in JSON.
+/// The scope of a verdict by its name in JSON.
 pub fn scope(scope: Scope) -> &'static str {
     match scope {
         Scope::Loads => "loads",

@@ -1,4 +1,4 @@
-//! How many repeats it takes to detect a difference, as a table and as JSON.
+//! The repeats needed to detect a difference, as a table and as JSON.
 
 use rumba_core::detection::{Detection, DetectionRow, Needed};
 use rumba_core::record::FORMAT;
@@ -8,13 +8,13 @@ use serde::Serialize;
 use crate::json::schema_of;
 use crate::tables::grid::Grid;
 
-/// What a pilot says as other programs read it.
+/// The result of a pilot for other programs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(title = "rumba run --detect")]
 pub struct DetectionDocument {
-    /// The version of this format; it grows when a field changes its meaning.
+    /// The version of this format, increased when a field changes its meaning.
     pub format: u32,
-    /// What the pilot says; each of its fields is one of the JSON's.
+    /// The result; each of its fields is a field of the JSON.
     #[serde(flatten)]
     pub detection: Detection,
 }
@@ -30,7 +30,7 @@ pub fn detection_schema() -> serde_json::Value {
     schema_of::<DetectionDocument>("detect")
 }
 
-/// One line for each headline metric of each pair of engines, and how to read it.
+/// One line for each headline metric of each pair of engines, and an explanation.
 pub fn detection_table(detection: &Detection) -> String {
     let change = percent(detection.change);
     if detection.rows.is_empty() {

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// What was sampled of a trial: its engine, how many clients, and folded stacks, `thread;outermost;…;innermost COUNT`.
+/// A CPU profile of a trial: its engine, its number of clients, and folded stacks, `thread;outermost;…;innermost
+/// COUNT`.
 pub type Profile = (String, u32, String);
 
-/// What less than this share of all samples passed through cannot be seen.
+/// Frames with a smaller share of all samples are too narrow to see.
 const LEAST_SHARE: f64 = 0.001;
 
-/// Where the CPU of an engine went, over all repeats that were sampled.
+/// The CPU profile of an engine, over all repeats that were sampled.
 #[derive(Serialize)]
 pub struct Flame<'a> {
     engine: &'a str,
@@ -20,7 +21,7 @@ pub struct Flame<'a> {
     threads: Vec<Frame<'a>>,
 }
 
-/// A frame: its name, how many samples passed through it, and what it called.
+/// A frame: its name, the number of samples that include it, and its callees.
 #[derive(Serialize)]
 struct Frame<'a>(&'a str, u64, Vec<Frame<'a>>);
 
@@ -30,7 +31,7 @@ struct Tree<'a> {
     callees: BTreeMap<&'a str, Tree<'a>>,
 }
 
-/// One flame graph for each engine with each number of clients, in the order in which they come.
+/// One flame graph for each engine with each number of clients, in the order of the input.
 pub fn flames(profiles: &[Profile]) -> Vec<Flame<'_>> {
     let mut keys: Vec<(&str, u32)> = Vec::new();
     for (engine, clients, _) in profiles {
@@ -52,7 +53,7 @@ fn flame_of<'a>(engine: &'a str, clients: u32, profiles: &'a [Profile]) -> Optio
     (samples > 0).then(|| Flame { engine, clients, samples, threads: frames(root, least) })
 }
 
-/// Adds a folded stack; a line that is none is left out.
+/// Adds a folded stack; malformed lines are ignored.
 fn add<'a>(root: &mut Tree<'a>, line: &'a str) {
     let Some((stack, Ok(count))) = line.rsplit_once(' ').map(|(stack, count)| (stack, count.parse::<u64>())) else {
         return;
@@ -60,7 +61,7 @@ fn add<'a>(root: &mut Tree<'a>, line: &'a str) {
     root.samples += count;
     let mut at = root;
     for (depth, name) in stack.split(';').enumerate() {
-        // Threads that differ in their number alone do the same.
+        // Threads whose names differ only in their number do the same work.
         let name = if depth == 0 { name.trim_end_matches(|c: char| c.is_ascii_digit()) } else { name };
         at = at.callees.entry(name).or_default();
         at.samples += count;

@@ -1,20 +1,21 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
 pub use rumba_core::units::counted;
 
-/// Figures below this lie below what a short run can measure: no winner, no ratio to them.
+/// Figures below this are too small for a short run to measure: they have no winner and no ratio.
 pub const RESOLUTION: f64 = 0.01;
 
-/// So many decimals, a tie away from zero as in the page: `format!` alone would make 12 of 12.5 and 14 of 13.5.
+/// Rounds to this number of decimals, with ties away from zero as in the page; `format!` alone would make 12 of 12.5
+/// and 14 of 13.5.
 fn decimals(value: f64, decimals: usize) -> String {
     let scale = 10f64.powi(decimals as i32);
-    // Halves of the last digit that a binary number can be exactly; no other number is a tie.
+    // Only halves of the last digit that are exact binary numbers are ties.
     let can_be_tie = (value * 2f64.powi(decimals as i32 + 1)).fract() == 0.0;
     let value = if can_be_tie { (value * scale).round() / scale } else { value };
     format!("{value:.decimals$}")
 }
 
-/// Fixed decimals; what would round to zero without being zero says so: `<0.01`, and below zero `>-0.01`.
+/// Fixed decimals. A value that would round to zero is shown as `<0.01`, or as `>-0.01` if it is negative.
 pub fn fixed(value: f64, digits: usize) -> String {
     let least = 10f64.powi(-(digits as i32));
     if value != 0.0 && value.abs() < least / 2.0 {
@@ -35,7 +36,7 @@ pub fn significant(value: f64) -> String {
     }
 }
 
-/// Milliseconds with the two digits that a percentile deserves: `0.0046`, `0.62`, `2.1`, `13`.
+/// Milliseconds with two significant digits, which suits a percentile: `0.0046`, `0.62`, `2.1`, `13`.
 pub fn milliseconds(value: f64) -> String {
     let digits = match value {
         ms if ms >= 10.0 => 0,
@@ -47,7 +48,7 @@ pub fn milliseconds(value: f64) -> String {
     fixed(value, digits)
 }
 
-/// A ratio: two decimals, three digits when it is far from one.
+/// A ratio: two decimals, or three digits when it is far from one.
 pub fn ratio(value: f64) -> String {
     match value {
         ratio if ratio >= 100.0 => decimals(ratio, 0),
@@ -56,7 +57,7 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
-/// A share in percent: `3.1%`; beyond tenfold only that it is.
+/// A share in percent: `3.1%`; above tenfold only a bound.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent < 10.0 => format!("{}%", decimals(percent, 1)),
@@ -70,7 +71,7 @@ pub fn several(numbers: &[u32]) -> String {
     numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The unit of a column of sizes, and what to divide bytes by.
+/// The unit of a column of sizes, and its divisor for bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SizeUnit {
     /// `MB` or `GB`, 1024 KB or MB.
@@ -79,7 +80,7 @@ pub struct SizeUnit {
 }
 
 impl SizeUnit {
-    /// That of the largest of these; what was freed is as large as what was added.
+    /// The unit of the largest of these sizes, by absolute value.
     pub fn for_sizes(bytes: impl Iterator<Item = f64>) -> Self {
         Self::for_largest(bytes.map(f64::abs).fold(0.0, f64::max))
     }
@@ -112,8 +113,8 @@ mod tests {
 
     use super::*;
 
-    /// What numbers look like, for the tables and for the page: `web/test/format.test.mjs` reads the same. The page puts
-    /// thin spaces between thousands, which are left out there.
+    /// The expected text of numbers, shared with the page's tests: `web/test/format.test.mjs` reads the same file. The
+    /// page puts thin spaces between thousands, which are left out there.
     const CASES: &str = include_str!("../../../web/test/formats.json");
 
     fn check(cases: &Value, what: &str, show: impl Fn(f64) -> String) {

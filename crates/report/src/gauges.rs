@@ -1,5 +1,5 @@
-//! What an engine and its data came to over a trial: size, debt, and the engine's own counters, seen about once a second
-//! while clients worked and at the end of each phase.
+//! Gauges of an engine and its data over a trial: size, deferred work, and the engine's own counters. They are sampled
+//! about once a second while clients work, and at the end of each phase.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use serde::Serialize;
 use crate::packed::Packed;
 use crate::timeline::{POINTS, extremes, round};
 
-/// So many numbers of all trials' gauges together are on a page, about 1.3 MB.
+/// The most numbers on a page for all trials' gauges together, about 1.3 MB.
 const NUMBERS: usize = 480_000;
-/// The fewest points that a course is drawn with, however many there are.
+/// The fewest points of a time series in a drawing.
 const FEWEST_POINTS: usize = 60;
 
 /// Values over a trial's time.
@@ -22,22 +22,22 @@ const FEWEST_POINTS: usize = 60;
 pub struct Gauges {
     /// Seconds since the trial's start.
     pub at_s: Vec<f64>,
-    /// Whether it was looked at while clients worked, and not at the ends of phases alone.
+    /// Whether it has samples from while clients worked, and not only from the ends of phases.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub looked: bool,
-    /// What goes up and down, as it stood: `size_bytes`, what was put off, and counters that went back.
+    /// Values that rise and fall: `size_bytes`, deferred work, and counters that decreased.
     pub levels: BTreeMap<String, Packed>,
-    /// What only grew, by how much each second since it was seen before.
+    /// Values that only grew, as growth per second since the sample before.
     pub rates: BTreeMap<String, Packed>,
 }
 
-/// How many points each of these trials' gauges may have.
+/// The most points for the gauges of each of these trials.
 pub fn points<'a>(trials: impl Iterator<Item = &'a Trial>) -> usize {
     let columns: usize = trials.map(|trial| trial.course.columns.len()).sum();
     NUMBERS.checked_div(columns).unwrap_or(POINTS).clamp(FEWEST_POINTS, POINTS)
 }
 
-/// Of a trial's phases that take time; nothing that never changed.
+/// The gauges of a trial's phases that take time, without values that never changed.
 pub fn gauges(trial: &Trial, points: usize) -> Gauges {
     of(&trial.record.phases, &trial.course, points)
 }
@@ -70,19 +70,19 @@ fn of(phases: &[PhaseRecord], course: &EngineTimeSeries, points: usize) -> Gauge
     all
 }
 
-/// One number, where it was seen.
+/// The values of one column at the sample times.
 struct Values {
     of_counter: bool,
     values: Vec<Option<f64>>,
 }
 
-/// All that was seen of a trial, in the order of time.
+/// All values of a trial, in the order of time.
 struct Seen<'a> {
     at_s: Vec<f64>,
     columns: BTreeMap<&'a str, Values>,
 }
 
-/// Where something was seen: at a look, or at a phase's end.
+/// The source of a value: a sample, or the end of a phase.
 enum GaugeSource {
     Sample(usize),
     End(usize),
@@ -117,7 +117,7 @@ fn seen<'a>(course: &'a EngineTimeSeries, phases: &[&'a PhaseRecord]) -> Seen<'a
     Seen { at_s: sources.into_iter().map(|(at_s, _)| at_s).collect(), columns }
 }
 
-/// Growth each second, from the last time before that it was seen.
+/// Growth per second since the previous known value.
 fn rates(at_s: &[f64], values: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut before: Option<(f64, f64)> = None;
     let mut rate = |(at_s, value): (&f64, &Option<f64>)| {
@@ -128,19 +128,19 @@ fn rates(at_s: &[f64], values: &[Option<f64>]) -> Vec<Option<f64>> {
     at_s.iter().zip(values).map(&mut rate).collect()
 }
 
-/// The smallest and the largest of some neighbours, in the order in which they were.
+/// The smallest and the largest of neighbouring values, in their order of time.
 fn extremes_of(values: &[Option<f64>]) -> [Option<f64>; 2] {
     let known: Vec<Metric> = values.iter().flatten().map(|value| Metric::from(*value)).collect();
     extremes(&known).map(|metric| metric.value())
 }
 
-/// The times of two points for some neighbours.
+/// The times of the two points for neighbouring values.
 fn ends(at_s: &[f64]) -> [f64; 2] {
     let [first, last] = [at_s.first(), at_s.last()].map(|at_s| at_s.copied().unwrap_or_default());
     [round(first), round((first + last) / 2.0)]
 }
 
-/// All loops together are no further time, and what proves the data is none of the trial's course.
+/// `loops` covers no additional time, and phases that verify the data are not part of the trial's time series.
 fn takes_time(phase: PhaseKind) -> bool {
     use PhaseKind::{Age, Backlog, Drain, Load, Loop, Settle, Warmup};
     matches!(phase, Load | Settle | Age | Warmup | Loop(_) | Backlog | Drain)

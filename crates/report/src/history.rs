@@ -19,20 +19,21 @@ use crate::tables::comparison::{change_word, is_decided, part_word, verdict_word
 use crate::tables::grid::Grid;
 use crate::tables::markdown::{escaped, folded, list, table};
 
-/// A history as other programs read it.
+/// A history for other programs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(title = "rumba history")]
 pub struct HistoryDocument {
-    /// The version of this format; it grows when a field changes its meaning.
+    /// The version of this format, increased when a field changes its meaning.
     pub format: u32,
-    /// The history; of its fields each is one of the JSON's.
+    /// The history; each of its fields is a field of the JSON.
     #[serde(flatten)]
     pub history: History,
-    /// What came of each `--fail-if` for each engine's last run over the last one before it that has the figure.
+    /// The result of each `--fail-if` for each engine's last run, compared with the last one before it that has the
+    /// figure.
     pub fail_if: Vec<Gated>,
 }
 
-/// What stands above the verdicts on the last runs.
+/// The heading of the verdicts on the last runs.
 const LAST: &str = "The last run of each engine over the one before it, with which it did not take turns";
 
 /// A history as a JSON value that follows `docs/history.schema.json`.
@@ -46,7 +47,7 @@ pub fn history_schema() -> serde_json::Value {
     schema_of::<HistoryDocument>("history")
 }
 
-/// What changed in the last step, then a table for each engine and metric.
+/// The changes in the last step, then a table for each engine and metric.
 pub fn history_table(history: &History) -> String {
     let mut text = format!("{}\n", counted(history.points.len(), "run"));
     for point in &history.points {
@@ -68,7 +69,7 @@ pub fn history_table(history: &History) -> String {
     text
 }
 
-/// The same for a pull request: what changed first, then a table for each engine.
+/// The same for a pull request: the changes first, then a table for each engine.
 pub fn history_markdown(history: &History, gated: &[Gated]) -> String {
     let worse = history.lines.iter().filter(|line| change_of(line) == Some(Change::Worse)).count();
     let better = history.lines.iter().filter(|line| change_of(line) == Some(Change::Better)).count();
@@ -133,7 +134,7 @@ pub fn history_csv(history: &History) -> String {
     rows.text()
 }
 
-/// Ratio, interval and verdict as cells; the first run has none.
+/// Ratio, interval and verdict as cells; empty for the first run.
 fn against(tested: Option<&Ratio>) -> Vec<String> {
     let Some(tested) = tested else { return vec![String::new(); 8] };
     let ([value, why], [low, unbounded]) = (both(&tested.ratio), both(&tested.low));
@@ -146,12 +147,12 @@ fn whose(line: &Line) -> String {
     format!("{}, {}, {}", line.engine, counted(line.clients as usize, "client"), part_word(line.part))
 }
 
-/// The verdict of the last run over the one before it.
+/// The verdict of the last run compared with the one before it.
 fn change_of(line: &Line) -> Option<Change> {
     line.steps.last()?.against.as_ref().map(|tested| tested.change)
 }
 
-/// What changed its level, in words.
+/// The metrics whose level changed, in words.
 fn moved(history: &History) -> Vec<String> {
     let of_line = |line: &Line| {
         let show = shown(line).1;
@@ -166,7 +167,7 @@ fn moved(history: &History) -> Vec<String> {
     history.lines.iter().flat_map(of_line).collect()
 }
 
-/// What the last run says of each engine, a line each.
+/// The verdicts on each engine's last run, a line each.
 fn last(history: &History) -> Vec<String> {
     let mut lines = Vec::new();
     for rows in history.lines.chunk_by(|one, other| whose(one) == whose(other)) {
@@ -259,7 +260,7 @@ fn engine_table(rows: &[Line]) -> String {
     format!("\n{}\n\n{}", escaped(&whose(first)), table(&heads, 1, &cells))
 }
 
-/// The unit that a line's medians are shown in and how; bytes as MB or GB.
+/// The unit and the format of a line's medians; bytes as MB or GB.
 fn shown(line: &Line) -> (String, Box<dyn Fn(f64) -> String>) {
     if line.unit != "B" {
         return (line.unit.clone(), Box::new(significant));

@@ -1,4 +1,4 @@
-//! One page that opens from disk: the built template of `web/` with the data inside.
+//! A single page that opens from disk: the built template of `web/` with the data inside.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,11 +21,11 @@ use crate::verdict::{Verdict, default_baseline, keeps_nothing, verdicts};
 
 /// `web/` built by `npm run build`; `npm run asset` copies it here.
 const TEMPLATE: &str = include_str!("../assets/page.html");
-/// Where the data goes: the whole content of the page's data island.
+/// The placeholder of the data: the whole content of the page's data island.
 const DATA: &str = "{\"rumba\":\"data\"}";
 const TITLE: &str = "<title>rumba</title>";
 
-/// What the page shows; `web/src/data.ts` mirrors it.
+/// The data of the page; `web/src/data.ts` mirrors it.
 #[derive(Serialize)]
 struct PageData<'a> {
     name: &'a str,
@@ -38,31 +38,31 @@ struct PageData<'a> {
     missing: &'a [String],
     summary: &'a Summary,
     baseline: Option<&'a str>,
-    /// Engines that keep no data: no measure for the others, and not drawn until asked for.
+    /// Engines that keep no data: they are no measure for the others, and are hidden by default.
     keep_nothing: Vec<&'a str>,
     verdicts: Vec<Verdict>,
-    /// What the page says before it shows anything.
+    /// The text at the top of the page.
     opening: Opening,
-    /// What the repeats started from, behind their number: ` from one load of each engine`.
+    /// The loads behind the repeats, to follow their number: ` from one load of each engine`.
     repeats_from: String,
     metrics: Vec<MetricData<'a>>,
     trials: Vec<TrialData<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     flames: Vec<Flame<'a>>,
-    /// Where the page of a run that goes on hears of it.
+    /// The addresses at which the page of an unfinished run gets updates.
     #[serde(skip_serializing_if = "Option::is_none")]
     live: Option<&'a LivePage<'a>>,
 }
 
-/// Addresses, relative to the page's own, from which the page of a run that goes on is kept up to date.
+/// Addresses, relative to the page's own, from which the page of an unfinished run is updated.
 #[derive(Serialize)]
 pub struct LivePage<'a> {
-    /// Gives [`page_data`] anew.
+    /// Returns the current [`page_data`].
     pub data: &'a str,
-    /// Tells what happens, as server-sent events; without it, `data` is asked for again and again.
+    /// Reports events as server-sent events; without it, the page polls `data`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<&'a str>,
-    /// Stops the run when it is posted to.
+    /// Stops the run on a POST request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<&'a str>,
     /// The list of past results.
@@ -87,19 +87,19 @@ struct TrialData<'a> {
     ended: Option<String>,
     workload: &'a str,
     version: Option<&'a str>,
-    /// Where the engine came from.
+    /// The origin of the engine.
     source: Option<&'a str>,
-    /// The server that was asked for, when the engine runs in one.
+    /// The requested server, if the engine runs in one.
     server: Option<&'a str>,
-    /// Of an existing server it is not known, and a setting of the engine's own may say it in other terms.
+    /// Unknown for an existing server, or if the engine's own setting has no equivalent in bytes.
     cache_bytes: Option<u64>,
     /// The same in words.
     cache: String,
-    /// Of an existing server it may not be known, which it then says.
+    /// May be `not known` for an existing server.
     durability: String,
-    /// The settings of the engine's own that say these, by the common one in whose place each is.
+    /// The engine's own settings that define these, by the common setting that each overrides.
     set_by: BTreeMap<&'static str, String>,
-    /// What is in force, where that is known, else what was asked for.
+    /// The effective compression if it is known, or else the requested one.
     compression: Option<&'a str>,
     /// How its files are read.
     reads: Option<String>,
@@ -110,7 +110,7 @@ struct TrialData<'a> {
     run: &'a rumba_core::record::RunPlan,
     phases: Vec<PhaseData<'a>>,
     spectrum: BTreeMap<&'a str, Vec<(f64, f64)>>,
-    /// Types of operation whose spectrum ends where operations had not ended: how many.
+    /// The number of unfinished operations, for types whose spectrum ends there.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     censored: BTreeMap<&'a str, u64>,
     timeline: Timeline,
@@ -136,17 +136,17 @@ pub fn html(results: &Results, summary: &Summary) -> String {
     html_with(results, summary, &[])
 }
 
-/// The same with where the CPU of its trials went, of those that were sampled.
+/// The same with the CPU profiles of the trials that were sampled.
 pub fn html_with(results: &Results, summary: &Summary, profiles: &[Profile]) -> String {
     page(&results.name, &page_data(results, summary, profiles, None))
 }
 
-/// The page of a run that goes on: it fetches what comes from where `live` says.
+/// The page of an unfinished run, which fetches updates from the addresses in `live`.
 pub fn live_html(results: &Results, summary: &Summary, profiles: &[Profile], live: &LivePage<'_>) -> String {
     page(&results.name, &page_data(results, summary, profiles, Some(live)))
 }
 
-/// What the page shows, as JSON. While the run goes on (`live`), a trial that has no end yet is none that was cut off.
+/// The data of the page, as JSON. While the run continues (`live`), a trial without an end does not count as cut off.
 pub fn page_data(results: &Results, summary: &Summary, profiles: &[Profile], live: Option<&LivePage<'_>>) -> String {
     let mut data = PageData {
         name: &results.name,
@@ -188,8 +188,8 @@ fn keep_nothing(summary: &Summary) -> Vec<&str> {
     summary.engines().into_iter().filter(nothing).collect()
 }
 
-/// JSON that cannot end its script element or open a comment in it: `<` only
-/// ever stands inside a JSON string, where it may be written as an escape.
+/// JSON that cannot end its script element or open a comment in it. A `<` occurs only inside a JSON string, where an
+/// escape may replace it.
 fn escape_island(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
@@ -215,15 +215,15 @@ fn metric_data<'a>(name: &'a str, info: &MetricInfo) -> MetricData<'a> {
     MetricData { name, unit: info.unit, better, help: info.help.trim() }
 }
 
-/// The trials that ran, then the loads that they started from: once for each
-/// number of clients, because each is shown with its load.
+/// The trials that ran, then the loads from which they started. A load is listed once for each number of clients,
+/// because each is shown with its load.
 fn trials_data<'a>(results: &'a Results, summary: &'a Summary) -> Vec<TrialData<'a>> {
     let is_load = |trial: &&Trial| trial.record.plan.part == TrialPart::Load;
     let points = points(results.trials.iter());
     let runs = results.trials.iter().filter(|trial| !is_load(trial));
     let mut all: Vec<TrialData<'a>> = runs.map(|trial| trial_data(trial, points)).collect();
     for load in results.trials.iter().filter(is_load) {
-        // Engines that load alike start from one load, which bears the name of the first.
+        // Engines with the same load settings share one load, which has the name of the first engine.
         let started_from = |engine: &str| {
             let of_engine = |trial: &&Trial| trial.record.plan.engine.name == engine;
             results
@@ -236,7 +236,7 @@ fn trials_data<'a>(results: &'a Results, summary: &'a Summary) -> Vec<TrialData<
         for (shown, row) in summary.rows.iter().filter(is_shown).enumerate() {
             let mut data = trial_data(load, points);
             (data.engine, data.clients) = (&row.engine, row.clients);
-            // How it ended is said once.
+            // The end of a trial is reported only once.
             data.ended = data.ended.filter(|_| shown == 0);
             all.push(data);
         }
@@ -281,7 +281,7 @@ fn trial_data(trial: &Trial, points: usize) -> TrialData<'_> {
     }
 }
 
-/// A load is shown apart from the loops. What a trial settles that did not load is neither.
+/// The load is shown separately from the loops. A settle in a trial that did not load belongs to neither.
 fn shown_intervals(trial: &Trial) -> Cow<'_, [Interval]> {
     if trial.record.plan.part != TrialPart::Run {
         return Cow::Borrowed(&trial.intervals);
@@ -293,7 +293,7 @@ fn shown(settings: &rumba_core::setting::Settings) -> BTreeMap<&str, String> {
     settings.0.iter().map(|(name, value)| (name.as_str(), value.to_string())).collect()
 }
 
-/// Debts are those of all loops together and of the drain: of single loops the gauges have them.
+/// Deferred work of all loops together and of the drain; the gauges have that of single loops.
 fn phase_data(phase: &PhaseRecord) -> PhaseData<'_> {
     let (debt_start, debt_end) = match phase.phase {
         PhaseKind::Loop(_) => ([].as_slice(), [].as_slice()),
@@ -311,7 +311,7 @@ fn phase_data(phase: &PhaseRecord) -> PhaseData<'_> {
     }
 }
 
-/// Fewer operations beyond a percentile say nothing of it.
+/// With fewer operations beyond it, a percentile is not reliable.
 const BEYOND: u64 = 10;
 
 /// All loops together, or the last loop of a partial trial.
@@ -319,8 +319,8 @@ fn loops(record: &Record) -> Option<&PhaseRecord> {
     record.phase(PhaseKind::Loops).or_else(|| record.loops().last())
 }
 
-/// Per type of operation the spectrum, as far as there are enough operations beyond a percentile, and none of them had
-/// not ended: what comes then was cut off.
+/// The spectrum of each type of operation. It ends where there are too few operations beyond a percentile, or where
+/// some of them are unfinished, because their times are truncated.
 fn spectrum(record: &Record) -> BTreeMap<&str, Vec<(f64, f64)>> {
     let Some(run) = loops(record) else { return BTreeMap::new() };
     let points = |op: &OpStats| {
@@ -333,14 +333,14 @@ fn spectrum(record: &Record) -> BTreeMap<&str, Vec<(f64, f64)>> {
     run.op_types.iter().map(|(name, op)| (name.as_str(), points(op))).collect()
 }
 
-/// The types of which more had not ended than are asked for beyond a percentile.
+/// The types with so many unfinished operations that a percentile has too few samples beyond it.
 fn censored(record: &Record) -> BTreeMap<&str, u64> {
     let Some(run) = loops(record) else { return BTreeMap::new() };
     let of = run.op_types.iter().map(|(name, op)| (name.as_str(), not_ended(run, op)));
     of.filter(|(_, count)| *count > BEYOND).collect()
 }
 
-/// Operations of a type that were open when the time was up, and arrivals that may have become one.
+/// Operations of a type that were still open at the end, and arrivals that may have become one.
 fn not_ended(run: &PhaseRecord, op: &OpStats) -> u64 {
     op.open + run.backlog.as_ref().map_or(0, |backlog| backlog.not_begun)
 }

@@ -18,40 +18,39 @@ use serde::Serialize;
 use crate::server::in_server;
 use crate::written::{PhaseWritten, written};
 
-/// Results as other programs read them. A metric is a number, or
-/// `{"absent": "the reason"}` where there is none.
+/// Results for other programs. A metric is a number, or `{"absent": "the reason"}` if there is none.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(title = "rumba report")]
 pub struct Document {
-    /// The version of this format; it grows when a field changes its meaning.
+    /// The version of this format, increased when a field changes its meaning.
     pub format: u32,
     /// The experiment's name.
     pub experiment: String,
-    /// What it reproduces, if anything.
+    /// The publication that it reproduces, if any.
     pub source: Option<String>,
     /// When it began, RFC 3339.
     pub started: String,
     /// The version of rumba that ran it.
     pub rumba: String,
-    /// The build of it, with its commit; `null` in results of versions that did not say it.
+    /// The build of it, with its commit; `null` in results of versions that did not store it.
     pub build: Option<Build>,
     /// The experiment as run, TOML.
     pub experiment_toml: String,
-    /// The host and what is common to all trials, by name.
+    /// The host and everything that is common to all trials, by name.
     pub conditions: BTreeMap<String, String>,
     /// The trials in the order of running.
     pub trials: Vec<TrialDocument>,
     /// Figures over the repeats: per engine and number of clients, all values and their median.
     pub summary: Summary,
-    /// Of a run that holds a base and another: the one over the other, as `rumba compare --json` has it.
+    /// For a run that holds a base and another: their comparison, as `rumba compare --json` has it.
     pub comparison: Option<Comparison>,
     /// Warnings about the host and about parity between the engines.
     pub warnings: Vec<Warning>,
-    /// What could not be read: trials not run, files cut off.
+    /// Missing parts: trials not run, truncated files.
     pub missing: Vec<String>,
 }
 
-/// How a trial ended, in a word.
+/// How a trial ended, in one word.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatusWord {
@@ -59,29 +58,29 @@ pub enum StatusWord {
     Running,
     /// As planned.
     Done,
-    /// It failed; what was measured stands.
+    /// It failed; the values measured so far are kept.
     Failed,
     /// Stopped by its user.
     Interrupted,
-    /// It went to its end, and was suspended on the way: `suspended` of its phases says where.
+    /// It ran to its end and was suspended meanwhile; `suspended` of its phases has the details.
     Suspended,
 }
 
-/// Why a trial failed.
+/// The reason why a trial failed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Failure {
     /// The phase it failed in.
     pub phase: PhaseKind,
-    /// The cause, for a person.
+    /// The cause, for people.
     pub cause: String,
 }
 
 /// The server that an engine ran in; its version is the trial's.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ServerDocument {
-    /// What the experiment asks for: a release, a base directory, a DSN without its password.
+    /// The requested server: a release, a base directory, a DSN without its password.
     pub asked: Option<String>,
-    /// Where it came from: its program's path, or its address.
+    /// Its origin: its program's path, or its address.
     pub source: Option<String>,
 }
 
@@ -94,56 +93,56 @@ pub struct TrialDocument {
     pub directory: String,
     /// The engine's name in the experiment.
     pub engine: String,
-    /// The engine as the experiment asks for it.
+    /// The engine as the experiment configures it.
     pub engine_settings: EngineConfig,
-    /// What the engine is; `null` of records that do not say it.
+    /// Facts about the engine; `null` in records without them.
     pub engine_facts: Option<EngineFacts>,
-    /// The settings in force, by the engine's own names.
+    /// The effective settings, by the engine's own names.
     pub effective_settings: BTreeMap<String, String>,
     /// The workload's name.
     pub workload: String,
     /// The workload's settings.
     pub workload_settings: Settings,
-    /// How it was run.
+    /// Its run settings.
     pub run: RunPlan,
     /// Clients of the operation mix.
     pub clients: u32,
-    /// Which repeat, from 1; of a trial that only loads, which load of this engine.
+    /// Which repeat, from 1; for a trial that only loads, which load of this engine.
     pub repeat: u32,
     /// Which of its phases it ran.
     pub part: TrialPart,
-    /// The number of the trial whose data it started from a copy of; `null` when it loaded its own.
+    /// The number of the trial from whose data it started, as a copy; `null` when it loaded its own.
     pub loaded_by: Option<u32>,
     /// How it ended.
     pub status: StatusWord,
-    /// Why it failed, if it did.
+    /// The reason for a failure.
     pub failure: Option<Failure>,
     /// When it began, RFC 3339.
     pub started: String,
-    /// The build of rumba that ran it: after `--resume` not always the first one's.
+    /// The build of rumba that ran it, which may differ from the first trial's after `--resume`.
     pub build: Option<Build>,
     /// The engine's version.
     pub version: Option<String>,
-    /// Where an embedded engine was loaded from.
+    /// The path of an embedded engine's library.
     pub library: Option<String>,
     /// The server, when the engine runs in one.
     pub server: Option<ServerDocument>,
     /// Conditions of this trial, by name.
     pub conditions: BTreeMap<String, String>,
-    /// CPU microseconds per operation of rumba itself on this host: the workload over an engine that keeps nothing.
+    /// CPU microseconds per operation of rumba itself on this host: the workload over an engine that keeps no data.
     pub harness_cpu_us_per_op: Metric,
     /// The phases as they ended; `loops` is all loops together.
     pub phases: Vec<PhaseRecord>,
-    /// Metrics that charge the settle to the load and the drain to the operations, by name.
+    /// Metrics that include the settle in the load or the drain in the operations, by name.
     pub charged: BTreeMap<String, Metric>,
-    /// Of warmup and loops one by one: what their bytes were written for, by the engine's own counters.
+    /// Bytes written by purpose in warmup and in each loop, by the engine's own counters.
     pub written: Vec<PhaseWritten>,
-    /// The trial's own warnings and those that follow from its figures; what is said of all repeats together is one of
-    /// the summary's `remarks`.
+    /// The trial's own warnings and those that follow from its figures. Warnings about all repeats together are in the
+    /// summary's `remarks`.
     pub warnings: Vec<Warning>,
 }
 
-/// Results as a JSON value that follows `docs/report.schema.json`; `comparison` is of the run's own sides.
+/// Results as a JSON value that follows `docs/report.schema.json`; `comparison` is that of the run's own sides.
 pub fn json(results: &Results, summary: &Summary, comparison: Option<&Comparison>) -> serde_json::Value {
     let document = Document {
         format: FORMAT,
@@ -163,16 +162,16 @@ pub fn json(results: &Results, summary: &Summary, comparison: Option<&Comparison
     serde_json::to_value(document).expect("plain values with text keys always serialise")
 }
 
-/// One run against another as other programs read it.
+/// One run compared with another, for other programs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(title = "rumba compare")]
 pub struct ComparisonDocument {
-    /// The version of this format; it grows when a field changes its meaning.
+    /// The version of this format, increased when a field changes its meaning.
     pub format: u32,
-    /// The comparison; of its fields each is one of the JSON's.
+    /// The comparison; each of its fields is a field of the JSON.
     #[serde(flatten)]
     pub comparison: Comparison,
-    /// What came of each `--fail-if`, engine by engine.
+    /// The result of each `--fail-if`, engine by engine.
     pub fail_if: Vec<Gated>,
 }
 
@@ -192,7 +191,7 @@ pub fn comparison_schema() -> serde_json::Value {
     schema_of::<ComparisonDocument>("compare")
 }
 
-/// A schema under its own name, which says the format's version and no place: validators keep several apart by it.
+/// A schema with an id that contains the format's version and no address; validators distinguish schemas by it.
 pub fn schema_of<T: JsonSchema>(name: &str) -> serde_json::Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
@@ -245,14 +244,14 @@ fn status_word(status: &Status) -> (StatusWord, Option<Failure>) {
     }
 }
 
-/// The names of the metrics that charge work put off, of those that the engine's counters make, and of those that the
+/// The names of the metrics that include deferred work, of those made from the engine's counters, and of those that the
 /// workload reports.
 pub fn charged_metrics(record: &Record) -> impl Iterator<Item = String> {
     let by_rule = metrics_of_record(record).into_iter().chain(record.rates());
     CHARGED.iter().map(|info| info.name.to_owned()).chain(by_rule)
 }
 
-/// A trial's own charged figure, found in its row: in the load's figures or in the loops'.
+/// A trial's own figure that includes deferred work, from the load or the loops of its row.
 pub fn charged(record: &Record, summary: &Summary, metric: &str) -> Metric {
     let row = summary.row(&record.plan.engine.name, record.plan.clients);
     let parts = row.into_iter().flat_map(|row| [row.load.as_ref(), row.run.as_ref()]).flatten();

@@ -1,6 +1,5 @@
-//! Report: terminal tables, JSON and one HTML page from records. It reads
-//! [`rumba_core::results`] and the values of [`rumba_core::comparison`], never
-//! an engine.
+//! Report: terminal tables, JSON and one HTML page from records. It depends on [`rumba_core::results`] and the values
+//! of [`rumba_core::comparison`], never on an engine.
 #![deny(missing_docs)]
 
 mod compact;

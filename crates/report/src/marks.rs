@@ -1,8 +1,9 @@
-//! When an engine wrote a checkpoint, flushed or compacted: by rule, from how its counters grow from one look to the next.
+//! Finds checkpoints, flushes and compactions of an engine, by the growth of its counters between two samples.
 //!
-//! A counter whose name has the word `checkpoints`, `flushes` or `compactions` counts them; one that is called
-//! `written_checkpoint…_bytes`, `written_flush…_bytes` or `written_compaction…_bytes` grows while one goes on; and a debt
-//! with `checkpoint` in its name (`checkpoint_age_bytes`) falls with one.
+//! - A counter whose name has the word `checkpoints`, `flushes` or `compactions` counts them.
+//! - A counter named `written_checkpoint…_bytes`, `written_flush…_bytes` or `written_compaction…_bytes` grows during
+//!   one.
+//! - Deferred work with `checkpoint` in its name (`checkpoint_age_bytes`) falls with one.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +13,17 @@ use rumba_core::engine_samples::{Column, EngineTimeSeries, Of};
 use crate::packed::Packed;
 use crate::timeline::POINTS;
 
-/// What is looked for, with what several of it are called.
+/// The kinds of events, each with its plural.
 const KINDS: [(&str, &str); 3] = [("checkpoint", "checkpoints"), ("flush", "flushes"), ("compaction", "compactions")];
-/// How many of something there are at the moment is no count of how often it was.
+/// The present number of running or pending events is not a count of past ones.
 const NOW: [&str; 2] = ["running", "pending"];
-/// A debt that falls by less has been written down bit by bit.
+/// A smaller relative fall of deferred work is gradual writing, not a checkpoint.
 const FALL: f64 = 0.1;
 
-/// Stretches of time, from and until, one pair behind the other: seconds since the trial's start.
+/// Intervals of time as pairs of start and end, in sequence: seconds since the trial's start.
 pub type Marks = BTreeMap<&'static str, Packed>;
 
-/// What a course shows. Stretches too near to each other to be told apart in a drawing are one.
+/// The events in a time series. Intervals too near to each other to be drawn separately are merged.
 pub fn marks(course: &EngineTimeSeries) -> Marks {
     let mut happened: BTreeMap<&'static str, Vec<bool>> = BTreeMap::new();
     for column in &course.columns {
@@ -39,7 +40,7 @@ pub fn marks(course: &EngineTimeSeries) -> Marks {
     stretches.filter(|(_, stretches)| !stretches.0.is_empty()).collect()
 }
 
-/// What a column tells of, if it tells of anything.
+/// The kind of event that a column shows, if any.
 fn kind_of(column: &Column) -> Option<&'static str> {
     let name = column.name.to_ascii_lowercase();
     let kind = |is_it: &dyn Fn(&str, &str) -> bool| {
@@ -61,7 +62,7 @@ fn kind_of(column: &Column) -> Option<&'static str> {
     }
 }
 
-/// The stretches in which it happened from one look to the next.
+/// The intervals in which an event happened between two samples.
 fn stretches(at_s: &[f64], happened: &[bool]) -> Packed {
     let length_s = at_s.last().zip(at_s.first()).map_or(0.0, |(last, first)| last - first);
     let apart_s = length_s / POINTS as f64;
@@ -100,7 +101,7 @@ mod tests {
             (Of::Counter, "transaction: transaction checkpoints", &[3.0, 3.0, 4.0, 4.0, 4.0]),
             (Of::Debt, "checkpoint_age_bytes", &[50.0, 60.0, 59.0, 70.0, 20.0]),
             (Of::Counter, "written_compaction_level2_bytes", &[0.0, 5.0, 9.0, 9.0, 9.0]),
-            // It was seen later than the others.
+            // It appeared later than the others.
             (Of::Counter, "written_flush_bytes", &[7.0, 8.0]),
         ]);
         assert_eq!(found["checkpoint"], [101.0, 102.0, 103.0, 104.0]);

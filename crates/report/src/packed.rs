@@ -1,9 +1,14 @@
-//! Series of numbers as the page has them: four digits each, in two bytes, as base64. Most of a long run's page is this.
+//! Encodes series of numbers for the page: four digits each, in two bytes, as base64. They are most of a long run's
+//! page.
 //!
-//! The text is `EXPONENT:BASE64`. The bytes are codes of 16 bits, the lower byte first. 0 is no number; a code up to 10,000
-//! is one more than a count of units, a unit being ten to the power of the exponent; each further 9,000 codes are the
-//! four digits from 1000 to 9999 of the next decade. So the largest seven decades have four digits, and what is smaller
-//! has those that are left. `web/src/packed.ts` reads it.
+//! The text is `EXPONENT:BASE64`. The bytes are codes of 16 bits, the lower byte first.
+//!
+//! - 0 means no number.
+//! - A code up to 10,000 is one more than a count of units; a unit is ten to the power of the exponent.
+//! - Each further 9,000 codes are the four digits from 1000 to 9999 of the next decade.
+//!
+//! The largest seven decades therefore have four digits, and smaller numbers have fewer. `web/src/packed.ts` decodes
+//! it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -13,10 +18,10 @@ use serde::{Serialize, Serializer};
 const UNITS: f64 = 10_000.0;
 /// Codes of each decade.
 const DECADE: f64 = 9_000.0;
-/// How many powers of ten the unit lies below the power of the largest number.
+/// The number of powers of ten between the unit and the largest number.
 const BELOW: i32 = 9;
 
-/// Numbers, and places without one.
+/// Numbers with gaps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Packed(pub Vec<Option<f64>>);
 
@@ -26,16 +31,16 @@ impl Serialize for Packed {
     }
 }
 
-/// The numbers as the page has them.
+/// The numbers after decoding by the page.
 pub fn serialize<S: Serializer>(values: &[Option<f64>], serializer: S) -> Result<S::Ok, S::Error> {
     match packed(values) {
         Some(text) => serializer.serialize_str(&text),
-        // What goes below zero is rare, and as it is.
+        // Values below zero are rare, and are written unpacked.
         None => values.serialize(serializer),
     }
 }
 
-/// The text; none of numbers of which one is below zero.
+/// The text; `None` if a number is below zero.
 fn packed(values: &[Option<f64>]) -> Option<String> {
     let largest = values.iter().flatten().copied().fold(0.0, f64::max);
     let exponent = if largest > 0.0 { largest.log10().floor() as i32 - BELOW } else { 0 };
@@ -45,7 +50,7 @@ fn packed(values: &[Option<f64>]) -> Option<String> {
     Some(format!("{exponent}:{}", STANDARD_NO_PAD.encode(bytes)))
 }
 
-/// A number's code; none below zero.
+/// A number's code; `None` below zero.
 fn code(value: f64, exponent: i32) -> Option<u16> {
     if value < 0.0 || !value.is_finite() {
         return None;
@@ -62,7 +67,7 @@ fn code(value: f64, exponent: i32) -> Option<u16> {
     Some((1.0 + UNITS + f64::from(decade - 1) * DECADE + (digits - 1000.0)) as u16)
 }
 
-/// A number times a power of ten, which is exact where powers of ten are.
+/// A number times a power of ten, exact if the power of ten is.
 fn scaled(value: f64, power: i32) -> f64 {
     if power >= 0 { value * 10f64.powi(power) } else { value / 10f64.powi(-power) }
 }

@@ -3,12 +3,12 @@
 use rumba_core::engine::{EngineFacts, Form};
 use rumba_core::record::Record;
 
-/// Whether the trial's engine is a server: only then do its clients have a process of their own.
+/// Whether the trial's engine is a server, because only then do its clients have a separate process.
 pub fn in_server(record: &Record) -> bool {
     record.plan.facts.as_ref().is_some_and(is_server)
 }
 
-/// The same of an engine.
+/// The same for an engine.
 pub fn is_server(facts: &EngineFacts) -> bool {
     facts.form == Form::Server
 }

@@ -1,5 +1,4 @@
-//! Intervals made few enough to draw: at most [`POINTS`] per trial, with every
-//! stall kept.
+//! Reduces intervals for drawing: at most [`POINTS`] per trial, without losing any stall.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +9,10 @@ use serde::Serialize;
 
 use crate::marks::{Marks, marks};
 
-/// The most points that a trial's timeline has.
+/// The most points of a trial's timeline.
 pub const POINTS: usize = 600;
 
-/// A series over a trial's timeline; no number where the interval has none.
+/// A series over a trial's timeline; no number if the interval has none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
     /// The stable name of the series: `ops_per_s`.
@@ -21,7 +20,7 @@ pub struct Series {
     /// One value per point.
     #[serde(serialize_with = "crate::packed::serialize")]
     pub values: Vec<Option<f64>>,
-    /// Why there are none, when there are none at all.
+    /// The reason, if there are no numbers at all.
     pub absent: Option<String>,
 }
 
@@ -32,18 +31,18 @@ pub struct Timeline {
     pub at_s: Vec<f64>,
     /// The phases in order: name, start and end in seconds since the trial's start.
     pub phases: Vec<(String, f64, f64)>,
-    /// When it was suspended, in order: from and until, seconds since the trial's start.
+    /// The suspensions in order: start and end, seconds since the trial's start.
     pub suspended: Vec<(f64, f64)>,
-    /// When the engine wrote a checkpoint, flushed or compacted.
+    /// Checkpoints, flushes and compactions of the engine.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub marks: Marks,
     /// The series.
     pub series: Vec<Series>,
-    /// Seconds that one pair of points stands for; `None` when every interval is a point.
+    /// Seconds that one pair of points covers; `None` when every interval is a point.
     pub bucket_s: Option<f64>,
 }
 
-/// A series' value of every interval.
+/// A series' value for every interval.
 type Values = fn(&[Interval]) -> Vec<Metric>;
 
 const SERIES: [(&str, Values); 10] = [
@@ -59,11 +58,11 @@ const SERIES: [(&str, Values); 10] = [
     ("ctx_switches_per_s", |all| each(all, |interval| interval.spent.host_ctx_switches.per(interval.seconds, "time"))),
 ];
 
-/// Seconds over which writes per operation are averaged: flushes and
-/// compactions write in bursts, and a second between two of them says nothing.
+/// Seconds over which writes per operation are averaged: flushes and compactions write in bursts, and a second between
+/// two of them is not representative.
 const WINDOW_S: f64 = 15.0;
 
-/// Intervals of which one ends less than this before the other begins follow each other.
+/// The largest gap between two intervals that count as adjacent.
 const NEIGHBOURS_S: f64 = 0.01;
 
 fn each(intervals: &[Interval], value: impl Fn(&Interval) -> Metric) -> Vec<Metric> {
@@ -74,7 +73,7 @@ fn megabytes(bytes: &Metric, interval: &Interval) -> Metric {
     bytes.map(|bytes| bytes / f64::from(1 << 20)).per(interval.seconds, "time")
 }
 
-/// What a read or write of the device took on average.
+/// The average time of a read or write of the device.
 fn await_ms(interval: &Interval) -> Metric {
     let spent = &interval.spent;
     let requests = spent.device_reads.plus(&spent.device_writes);
@@ -85,8 +84,8 @@ fn await_ms(interval: &Interval) -> Metric {
     }
 }
 
-/// Time in which the device had a request in flight. The kernel's clock of it is coarse, so an interval may show a little
-/// more than its length.
+/// The share of time in which the device had a request in flight. The kernel's clock for it is coarse, so an interval
+/// may show slightly more than its length.
 fn utilisation_percent(interval: &Interval) -> Metric {
     interval
         .spent
@@ -96,7 +95,7 @@ fn utilisation_percent(interval: &Interval) -> Metric {
         .map(|share| share.min(100.0))
 }
 
-/// Cores kept busy by clients and engine, a server's included.
+/// The number of busy cores used by clients and engine, including a server's.
 fn cores(interval: &Interval) -> Metric {
     interval.spent.cpu_s.per(interval.seconds, "time")
 }
@@ -116,26 +115,25 @@ fn written_per_op(intervals: &[Interval]) -> Vec<Metric> {
     (0..intervals.len()).map(until).collect()
 }
 
-/// Over the last intervals of a part.
+/// The figure over the last intervals of a part.
 fn written_in_window(intervals: &[Interval], is_part: impl Fn(&Interval) -> bool) -> Metric {
     let from_s = intervals.last().map_or(0.0, |last| last.start_s) - WINDOW_S;
     let within = |interval: &&Interval| is_part(interval) && interval.start_s > from_s;
-    // Of a second in which nobody could run nothing is known, and nothing is missing in it.
+    // A suspended second has no reading of its meters. No value is lost, because the next reading contains its share.
     let is_known =
         |interval: &&Interval| interval.suspended_s == 0.0 || interval.spent.device_write_bytes.value().is_some();
     let window: Vec<&Interval> = intervals.iter().rev().take_while(within).filter(is_known).collect();
     let bytes = window.iter().fold(Metric::Value(0.0), |sum, interval| sum.plus(&interval.spent.device_write_bytes));
-    // What was planted in a file may be more than whole numbers add up to.
+    // In manipulated files the sum may exceed the range of whole numbers.
     let ops: f64 = window.iter().map(|interval| interval.ops as f64).sum();
     bytes.map(|bytes| bytes / 1024.0).per(ops, "operations")
 }
 
-/// A trial's timeline. Above [`POINTS`] intervals, buckets of neighbours within
-/// one phase become two points each: every series keeps its own smallest and
-/// largest value of the bucket, in the order in which they happened, so a stall
-/// of one second stays visible in an hour.
+/// A trial's timeline. Above [`POINTS`] intervals, neighbours within one phase form buckets of two points each. Every
+/// series keeps its own smallest and largest value of the bucket in their order of time, so that a stall of one second
+/// stays visible in an hour.
 pub fn timeline(intervals: &[Interval], course: &EngineTimeSeries) -> Timeline {
-    // It parts the load from the run, and is of neither.
+    // It separates the load from the run, and belongs to neither.
     let is_shown = |interval: &&Interval| interval.phase != PhaseKind::VerifyLoad;
     let intervals: &[Interval] = &intervals.iter().filter(is_shown).cloned().collect::<Vec<_>>();
     let runs: Vec<&[Interval]> = intervals.chunk_by(|a, b| a.phase == b.phase).collect();
@@ -165,7 +163,7 @@ pub fn timeline(intervals: &[Interval], course: &EngineTimeSeries) -> Timeline {
     Timeline { at_s, phases, suspended, marks, series: series.into(), bucket_s }
 }
 
-/// The stretches of seconds in which the measurement was suspended; neighbours are one.
+/// The intervals in which the measurement was suspended; adjacent ones are merged.
 fn suspended(intervals: &[Interval]) -> Vec<(f64, f64)> {
     let mut stretches: Vec<(f64, f64)> = Vec::new();
     for interval in intervals.iter().filter(|interval| interval.suspended_s > 0.0) {
@@ -178,13 +176,13 @@ fn suspended(intervals: &[Interval]) -> Vec<(f64, f64)> {
     stretches.into_iter().map(|(from, until)| (round(from), round(until))).collect()
 }
 
-/// At most [`POINTS`] / 2 slices; they keep to phases unless there are too many of those.
+/// At most [`POINTS`] / 2 slices, which do not cross phases unless there are too many phases.
 fn buckets<'a>(intervals: &'a [Interval], runs: &[&'a [Interval]]) -> Vec<&'a [Interval]> {
     let most = POINTS / 2;
     if runs.len() > most / 2 {
         return intervals.chunks(intervals.len().div_ceil(most)).collect();
     }
-    // Every run may end in a bucket that is not full: one is kept for each.
+    // Every phase may end in a partial bucket, so one is reserved for each.
     let size = intervals.len().div_ceil(most - runs.len());
     runs.iter().flat_map(|run| run.chunks(size)).collect()
 }
@@ -232,7 +230,7 @@ fn series(name: &'static str, metrics: Vec<Metric>) -> Series {
     Series { name, values: if absent.is_some() { Vec::new() } else { values }, absent }
 }
 
-/// Four significant digits: more cannot be seen, and the page stays small.
+/// Four significant digits: more are not visible, and the page stays small.
 pub fn round(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;

@@ -1,4 +1,4 @@
-//! Which engine had the least of each, and the most operations: computed, no adjectives.
+//! Finds the engine with the least of each resource, and with the most operations.
 
 use std::fmt::Write as _;
 
@@ -24,21 +24,22 @@ pub struct Verdict {
     pub engine: String,
     /// That median with its unit.
     pub value: String,
-    /// Engines that the exact test does not find worse, or whose medians are within a percent: not told apart.
+    /// Engines that the exact test does not find worse, or whose medians are within a percent: no significant
+    /// difference.
     pub close: Vec<String>,
-    /// Whether it was seen once: with one repeat nothing is told apart, however far it lies.
+    /// Whether it is a single run; with one repeat no difference is significant, however large.
     pub seen_once: bool,
-    /// What it holds for: other loads too, or this load only.
+    /// The scope of the verdict: other loads too, or this load only.
     pub scope: Scope,
     /// Engines left out, each with the reason.
     pub left_out: Vec<String>,
-    /// Why CPU is that of clients and engine and not the host's, of which kernel work is a part.
+    /// The reason why CPU is that of clients and engine, and not that of the host, which includes kernel work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_not_host: Option<String>,
 }
 
-/// A question, whether more is better, and the metrics that answer it in order
-/// of preference: the first that every engine has. Debt is charged where it can be.
+/// A question, whether more is better, and the metrics that answer it in order of preference: the first that every
+/// engine has. Metrics that include deferred work come first.
 const QUESTIONS: [(&str, bool, &[&str]); 4] = [
     ("most operations per second", true, &["ops_per_s"]),
     ("least written per operation", false, &["wkb_per_op_with_drain", "wkb_per_op", "proc_wkb_per_op"]),
@@ -46,13 +47,13 @@ const QUESTIONS: [(&str, bool, &[&str]); 4] = [
     ("smallest on disk, without logs", false, &["data_bytes"]),
 ];
 
-/// Whether the row is of an engine that stores nothing: it measures the harness and takes part in no contest.
+/// Whether the row is of an engine that stores no data: it measures the harness and is not ranked.
 pub fn keeps_nothing(row: &Row) -> bool {
     row.facts.as_ref().is_some_and(|facts| !facts.keeps_data)
 }
 
-/// Whom the others are compared with unless the reader says otherwise: the
-/// experiment's first engine that keeps its data and has figures of it, of whole runs where one has.
+/// The default baseline: the experiment's first engine that keeps its data and has figures. Engines with complete runs
+/// are preferred.
 pub fn default_baseline(summary: &Summary) -> Option<&str> {
     let keeping = || summary.rows.iter().filter(|row| !keeps_nothing(row));
     let has = |row: &&Row| row.run.is_some();
@@ -60,11 +61,11 @@ pub fn default_baseline(summary: &Summary) -> Option<&str> {
     whole.or(keeping().find(has)).or(keeping().next()).or(summary.rows.first()).map(Row::engine_alone)
 }
 
-/// The verdicts per number of clients; none where fewer than two engines can be compared.
+/// The verdicts per number of clients; empty if fewer than two engines can be compared.
 pub fn verdicts(summary: &Summary) -> Vec<Verdict> {
     let mut all = Vec::new();
     for clients in summary.clients() {
-        // The tests of a suite are too many to be told in sentences; the table of ratios has them.
+        // A suite has too many tests for sentences; the table of ratios has them.
         let of_clients = |row: &&Row| row.clients == clients && row.test.is_none();
         let rows: Vec<&Row> = summary.rows.iter().filter(of_clients).collect();
         for (question, more, metrics) in QUESTIONS {
@@ -142,8 +143,8 @@ fn verdict(
 
 type Entry<'a> = (&'a Row, &'a Figure, f64);
 
-/// The most entries that may be ranked with each other: those of engines that had the same memory. Among several choices
-/// as large it is that of the first engine. Why the others are left out is added.
+/// The largest set of entries that may be ranked with each other, because their engines had the same memory. Among sets
+/// of equal size, the first engine's is used. The reasons for leaving out the others are added.
 fn comparable<'a>(
     summary: &Summary,
     entries: Vec<Entry<'a>>,
@@ -164,7 +165,7 @@ fn comparable<'a>(
     kept
 }
 
-/// `zstd against none`, where the winner is compressed otherwise than others and the metric depends on that.
+/// `zstd against none`, if the winner's compression differs from others' and the metric depends on it.
 fn compression_against(summary: &Summary, best: &Row, others: &[Entry<'_>], metric: &str) -> Option<String> {
     let mut words: Option<(String, Vec<String>)> = None;
     for (row, ..) in others {
@@ -179,7 +180,7 @@ fn compression_against(summary: &Summary, best: &Row, others: &[Entry<'_>], metr
     words.map(|(own, others)| format!("{own} against {}", others.join(", ")))
 }
 
-/// The rows that may win, and why the others may not.
+/// The rows that may be ranked, and the reasons for leaving out the others.
 fn contestants<'a>(rows: &[&'a Row]) -> (Vec<&'a Row>, Vec<String>) {
     let (mut fit, mut left_out) = (Vec::new(), Vec::new());
     for row in rows {
@@ -216,7 +217,7 @@ fn with_unit(metric: &str, value: f64) -> String {
     }
 }
 
-/// The verdicts in words, one line per number of clients; empty when there is nothing to compare.
+/// The verdicts in words, one line per number of clients; empty if there is nothing to compare.
 pub fn verdict_line(summary: &Summary) -> String {
     let all = verdicts(summary);
     let mut text = String::new();

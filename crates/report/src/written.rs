@@ -1,4 +1,4 @@
-//! What each loop's bytes were written for, by the engine's own counters.
+//! Bytes written by purpose in each loop, by the engine's own counters.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use rumba_core::record::{PhaseKind, PhaseRecord, Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What one phase wrote for what.
+/// The bytes that one phase wrote by purpose.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PhaseWritten {
     /// The warmup or a loop.
     pub phase: PhaseKind,
-    /// KB per operation of the phase, by the metrics' names: `compaction_level2_kb_per_op`. What was not counted at both ends of the phase is left out.
+    /// KB per operation of the phase, by the metrics' names: `compaction_level2_kb_per_op`. A counter that was not
+    /// reported at both ends of the phase is left out.
     pub kb_per_op: BTreeMap<String, f64>,
 }
 
-/// Ageing, warmup and loops one by one: the growth of the engine's counters from the
-/// end of the phase before, by the phase's operations. Nothing of a phase whose
-/// counters the engine does not give.
+/// Bytes written by purpose in ageing, warmup and each loop: the growth of the engine's counters from the end of the
+/// phase before, divided by the phase's operations. A phase without counters is left out.
 pub fn written(record: &Record) -> Vec<PhaseWritten> {
     let pairs = record.phases.iter().zip(record.phases.iter().skip(1));
     pairs.filter_map(|(before, phase)| phase_written(before, phase)).collect()

@@ -1,6 +1,5 @@
-//! rumba's own cache: servers that it installed, templates of data directories,
-//! and what servers have said that they can do. All of it can be removed at any
-//! time and is made anew.
+//! rumba's own cache: installed servers, templates of data directories, and the servers' reported capabilities. All of
+//! it can be deleted at any time and is created again when needed.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,7 +11,7 @@ use rumba_core::error::EngineError;
 /// The cache's directory: `RUMBA_CACHE`, or `rumba` in the user's cache directory.
 ///
 /// # Errors
-/// When the environment names neither a cache nor a home directory.
+/// The environment names neither a cache nor a home directory.
 pub fn root() -> Result<PathBuf, EngineError> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = || set("HOME").map(|home| home.join(".cache"));
@@ -21,11 +20,12 @@ pub fn root() -> Result<PathBuf, EngineError> {
     std::path::absolute(root?).map_err(|error| EngineError::failed("cache", error.to_string()))
 }
 
-/// Where root has what users who may do less run: its own cache is below a directory that is for root alone.
+/// Root's directory for servers that unprivileged users run, because root's own cache is below a directory that only
+/// root may enter.
 const OF_ALL: &str = "/var/cache/rumba";
 
-/// The directory for servers that are run by others than who installs them: `RUMBA_CACHE` where it is set, root's
-/// where root is who installs, which everybody may read; [`root`] for all others.
+/// The directory for servers that run as another user. It is `RUMBA_CACHE` if set, else a public directory if root
+/// installs, else [`root`].
 ///
 /// # Errors
 /// See [`root`].
@@ -37,28 +37,28 @@ pub fn root_for_others() -> Result<PathBuf, EngineError> {
     Ok(OF_ALL.into())
 }
 
-/// Makes a directory and what is above it, for everybody to read.
+/// Creates a directory and its parents, readable for all users.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub fn make_public(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o755).create(path)
 }
 
-/// Lets everybody read a directory and all that is in it, and run what its owner may run.
+/// Makes a directory and its contents readable for all users, and executable where the owner may execute.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub fn open_to_all(path: &Path) -> io::Result<()> {
     change_modes(path, &|mode| mode | if mode & 0o100 != 0 { 0o555 } else { 0o444 })
 }
 
-/// Takes from all programs in a directory that whoever runs them gets their owner's rights. Packages bring such along, and
-/// here no upgrade of the system's reaches them.
+/// Removes setuid and setgid bits from all programs in a directory. Packages contain such programs, and system upgrades
+/// do not reach these copies.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub fn take_privileges(path: &Path) -> io::Result<()> {
     change_modes(path, &|mode| mode & 0o777)
 }
@@ -79,18 +79,18 @@ fn change_modes(path: &Path, change: &dyn Fn(u32) -> u32) -> io::Result<()> {
     if changed == mode { Ok(()) } else { fs::set_permissions(path, fs::Permissions::from_mode(changed)) }
 }
 
-/// A directory that becomes `place` when all of it is there, so that nobody
-/// ever sees half of it; removed when it does not come to that.
+/// A directory that becomes `place` when it is complete, so that no process sees a partial one. Dropping an incomplete
+/// draft deletes it.
 pub struct Draft {
     path: PathBuf,
     place: PathBuf,
 }
 
 impl Draft {
-    /// An empty directory beside `place`, for the owner alone.
+    /// An empty directory next to `place`, accessible to its owner only.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// The directory cannot be created.
     pub fn new(place: &Path) -> io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let parent = place.parent().unwrap_or(Path::new("/"));
@@ -98,21 +98,21 @@ impl Draft {
         remove_drafts_of_the_dead(parent);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("{PREFIX}{}-{}-{count}", where_numbers_count(), std::process::id()));
-        // What another process of this number has left behind.
+        // An earlier process with the same number may have left this directory.
         remove_if_there(&path)?;
         make_private(&path)?;
         Ok(Self { path, place: place.to_owned() })
     }
 
-    /// Where to put what is being made; it gets its name in the cache when it is whole.
+    /// The directory to fill; it gets its final name when it is complete.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Puts it into its place. Where another process has been faster, its is kept.
+    /// Moves the draft to its place. If another process was faster, that process's directory is kept.
     ///
     /// # Errors
-    /// When it cannot be put there.
+    /// The draft cannot be moved.
     pub fn settle(self) -> io::Result<()> {
         match fs::rename(&self.path, &self.place) {
             Err(_) if self.place.is_dir() => Ok(()),
@@ -120,10 +120,10 @@ impl Draft {
         }
     }
 
-    /// Puts it into the place of what is there.
+    /// Moves the draft to its place and replaces an existing directory.
     ///
     /// # Errors
-    /// When it cannot be put there.
+    /// The draft cannot be moved.
     pub fn replace(self) -> io::Result<()> {
         if !self.place.exists() {
             return fs::rename(&self.path, &self.place);
@@ -137,17 +137,18 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // What is in its place is no longer here; what cannot be removed is found by the next draft.
+        // After a move the path no longer exists. If the removal fails, the next draft removes the directory.
         let _ = remove_if_there(&self.path);
     }
 }
 
 const PREFIX: &str = ".draft-";
 
-/// A draft that nobody has touched for so long is nobody's, wherever its process was.
+/// A draft unchanged for this long is abandoned, wherever its process ran.
 const LONG: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Removes the drafts whose processes are gone. Of those of another container or host that shares the cache it cannot be told.
+/// Removes the drafts of dead processes. For other containers or hosts that share the cache it is unknown whether a
+/// process is dead, so the draft's age decides.
 fn remove_drafts_of_the_dead(parent: &Path) {
     let here = where_numbers_count();
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
@@ -168,7 +169,7 @@ fn remove_drafts_of_the_dead(parent: &Path) {
     }
 }
 
-/// A short name of the boot and the container in which a process's number is its own.
+/// A short name for the boot and the container in which process numbers are unique.
 fn where_numbers_count() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
@@ -182,19 +183,19 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a directory and what is above it, for the owner alone.
+/// Creates a directory and its parents, accessible to its owner only.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub fn make_private(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Copies a directory with all that is in it; shares the blocks where the file system can.
+/// Copies a directory with its contents, and shares blocks if the file system can.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     make_private(to)?;
     for entry in fs::read_dir(from)? {
@@ -210,14 +211,14 @@ pub fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A text that differs between any two builds of a program: its path, size and time of change.
+/// A text that differs between any two builds of a program: its path, size and modification time.
 pub fn stamp(program: &Path) -> String {
     let meta = fs::metadata(program).ok();
     let time = meta.as_ref().and_then(|meta| meta.modified().ok()?.duration_since(UNIX_EPOCH).ok());
     format!("{} {:?} {time:?}", program.display(), meta.map(|meta| meta.len()))
 }
 
-/// A number for a text, the same in every process: FNV-1a of 64 bits.
+/// A hash of a text, the same in every process: 64-bit FNV-1a.
 pub fn number_of(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

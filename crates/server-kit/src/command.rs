@@ -1,4 +1,4 @@
-//! Running other people's commands.
+//! Runs external commands.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
@@ -7,10 +7,10 @@ use rumba_core::error::EngineError;
 
 use crate::failure::{full_or_failed, last_lines};
 
-/// Runs a command to its end and takes what it printed.
+/// Runs a command to its end and returns its output.
 ///
 /// # Errors
-/// Its own words.
+/// The command's error output.
 pub fn output_of(command: &mut Command, what: &'static str) -> Result<String, EngineError> {
     let mut text = String::new();
     progress_of(command, what, &mut |line| {
@@ -20,10 +20,10 @@ pub fn output_of(command: &mut Command, what: &'static str) -> Result<String, En
     Ok(text)
 }
 
-/// Runs a command to its end and gives each line that it prints as it comes.
+/// Runs a command to its end and passes on each line as it is printed.
 ///
 /// # Errors
-/// Its own words.
+/// The command's error output.
 pub fn progress_of(
     command: &mut Command,
     what: &'static str,
@@ -36,7 +36,7 @@ pub fn progress_of(
     let mut stderr = child.stderr.take();
     let errors = std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What cannot be read is not shown; the status says that it failed.
+        // If the output cannot be read, the exit status still reports the failure.
         let _ = stderr.as_mut().map(|stderr| stderr.read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     });

@@ -1,30 +1,30 @@
-//! An existing server, named by a DSN:
-//! `scheme://user@host:port/database?tls=verified&ca=/path` or `scheme://user@/database?socket=/path`.
+//! An existing server, named by a DSN: `scheme://user@host:port/database?tls=verified&ca=/path` or
+//! `scheme://user@/database?socket=/path`.
 //!
-//! Its password never is in the DSN, which is kept with the results.
+//! A password is never part of the DSN, because the DSN is stored with the results.
 
 use std::path::{Path, PathBuf};
 
 use rumba_core::setting::SettingError;
 use rumba_transport::Tls;
 
-/// How the DSNs of a family of servers are written.
+/// The DSN syntax of a family of servers.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// The schemes, with `://`: the usual one first.
+    /// The schemes, including `://`; the most common first.
     pub schemes: &'static [&'static str],
-    /// Two ways to write one.
+    /// Two examples of a DSN.
     pub example: &'static str,
-    /// Where a password is to be given instead.
+    /// Alternative places for a password.
     pub password_remedy: &'static str,
-    /// The parameter that names a file with more of it; none if there is none.
+    /// The parameter that names an additional file, if there is one.
     pub file: Option<&'static str>,
 }
 
-/// The database or schema that is used when the DSN names none.
+/// The default database or schema.
 pub const DATABASE: &str = "rumba";
 
-/// Where an existing server is, and who one is to it; without a password.
+/// An existing server and the user to connect as, without a password.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dsn {
     /// The user, if one is named.
@@ -35,7 +35,7 @@ pub struct Dsn {
     pub port: Option<u16>,
     /// The Unix socket, if one is named.
     pub socket: Option<PathBuf>,
-    /// The database (PostgreSQL) or schema (MySQL) that rumba works in; it is empty, rumba's, or not there.
+    /// The database (PostgreSQL) or schema (MySQL) that rumba uses. It must be empty, rumba's own, or absent.
     pub database: String,
     /// How the connection is encrypted.
     pub tls: Tls,
@@ -43,13 +43,13 @@ pub struct Dsn {
     pub file: Option<PathBuf>,
 }
 
-/// An error about a server that is named in an experiment.
+/// An error about an experiment's server.
 pub fn wrong(problem: impl Into<String>, remedy: impl Into<String>) -> SettingError {
     SettingError::new("server", problem, remedy)
 }
 
 impl Form {
-    /// How to write one.
+    /// Describes the syntax, for error messages.
     pub fn like(&self) -> String {
         format!("write it like {}", self.example)
     }
@@ -63,11 +63,11 @@ impl Form {
         wrong("a DSN is kept with the results and must not hold a password", remedy)
     }
 
-    /// Refuses what looks like a DSN that lacks its scheme, and is no path that is there; without its text, which may
-    /// hold a password.
+    /// Refuses a text that looks like a DSN without its scheme and is not an existing path. The error omits the text,
+    /// which may contain a password.
     ///
     /// # Errors
-    /// How a DSN is written.
+    /// The syntax of a DSN.
     pub fn refuse_without_scheme(&self, text: &str) -> Result<(), SettingError> {
         let has_login = text.contains('@') && text.contains(['/', '?']);
         if (has_login || text.contains(':')) && !Path::new(text).exists() {
@@ -77,10 +77,10 @@ impl Form {
         Ok(())
     }
 
-    /// Reads a DSN.
+    /// Parses a DSN.
     ///
     /// # Errors
-    /// What is wrong with it; never with its text, which may hold a password.
+    /// The mistake in the DSN, without its text, which may contain a password.
     pub fn parse(&self, text: &str) -> Result<Dsn, SettingError> {
         let like = || self.like();
         let rest = self.schemes.iter().find_map(|scheme| text.strip_prefix(scheme));
@@ -88,7 +88,7 @@ impl Form {
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = place.split_once('/').unwrap_or((place, ""));
         let (user, address) = authority.rsplit_once('@').map_or((None, authority), |(user, at)| (Some(user), at));
-        // A `?` or a `/` in a password ends the part that the user and the host would stand in.
+        // An unescaped `?` or `/` in a password ends the part with user and host.
         let is_cut = user.is_none() && rest.contains('@') && split_port(address).is_none();
         if is_cut || user.is_some_and(|user| user.contains(':')) {
             return Err(self.holds_password());
@@ -136,7 +136,7 @@ impl Parameters {
             "socket" => self.socket = Some(value.into()),
             _ if form.file == Some(name) => self.file = Some(value.into()),
             "password" | "passwd" | "pwd" => return Err(form.holds_password()),
-            // Whatever this is, it may be a part of a password.
+            // An unexpected name may be a part of a password, so the error must not repeat it.
             _ if name.contains(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c)) => {
                 return Err(wrong("its parameters are not written name=value", form.like()));
             }
@@ -182,7 +182,7 @@ fn split_port(address: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// Undoes percent-encoding; what is not one stays as it is.
+/// Decodes percent-encoding; invalid sequences stay unchanged.
 fn decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -221,7 +221,7 @@ mod tests {
             "mysql://me@host/x?password=hunter2",
             "mysql://me@host/x?pwd=hunter2",
             "mysql://me:hun@ter2@host/x",
-            // These were repeated, as the name of a parameter.
+            // The errors for these DSNs repeated the password as the name of a parameter.
             "mysql://me:hun?hunter2@host/x",
             "mysql://me:hun/hunter2@host/x",
         ] {

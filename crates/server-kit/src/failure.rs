@@ -1,27 +1,26 @@
-//! Why a server did not start: its last words, and the setting they are about.
+//! Explains why a server did not start: its last messages, and the setting they concern.
 
 use rumba_core::error::EngineError;
 
-/// The last lines of a log that are not empty.
+/// The last non-empty lines of a log.
 pub fn last_lines(log: &str, count: usize) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
-/// How a family of servers writes its log.
+/// The log format of a family of servers.
 #[derive(Clone, Copy, Debug)]
 pub struct LogWords {
-    /// Whether a line tells of an error.
+    /// Whether a line reports an error.
     pub is_error: fn(&str) -> bool,
-    /// Settings whose names such lines have for other reasons, and never because of the setting.
+    /// Settings whose names appear in such lines for other reasons only.
     pub never_meant: &'static [&'static str],
     /// Other words for a setting.
     pub aliases: &'static [(&'static str, &'static [&'static str])],
 }
 
 impl LogWords {
-    /// What to tell of a server that did not start; `settings` are the variables
-    /// that it was given, and their values.
+    /// Explains why a server did not start; `settings` are its variables and their values.
     pub fn explain(&self, log: &str, settings: &[(&str, &str)]) -> String {
         let telling: Vec<&str> = log.lines().filter(|line| (self.is_error)(line)).collect();
         let shown = if telling.is_empty() { last_lines(log, 10) } else { last_lines(&telling.join("\n"), 10) };
@@ -31,8 +30,8 @@ impl LogWords {
         }
     }
 
-    /// The first setting that the log's errors name, or whose value they repeat;
-    /// longer names first, since one may be part of another.
+    /// The first setting whose name or value is in the log's errors. Longer names are tried first, because a name may
+    /// be part of a longer one.
     fn culprit<'a>(&self, lines: &[&str], settings: &[(&'a str, &'a str)]) -> Option<&'a str> {
         let meant = settings.iter().copied().filter(|(name, _)| !self.never_meant.contains(name));
         let mut settings: Vec<_> = meant.collect();
@@ -54,7 +53,7 @@ impl LogWords {
     }
 }
 
-/// Whether a value is one that a log does not repeat by chance: no number, no switch.
+/// Whether a value is specific enough to identify its setting: not a number and not a switch.
 fn is_telling(value: &str) -> bool {
     value.len() >= 5 && value.contains(|c: char| !c.is_ascii_digit())
 }
@@ -62,14 +61,14 @@ fn is_telling(value: &str) -> bool {
 fn contains_word(line: &str, name: &str) -> bool {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
     line.match_indices(name).any(|(at, _)| {
-        // `--port` is spelt `__port` here: an option's dashes are no part of its name.
+        // `--port` is normalized to `__port` here, and an option's dashes are not part of its name.
         let before = line[..at].trim_end_matches("__").chars().next_back();
         !is_part(before) && !is_part(line[at + name.len()..].chars().next())
     })
 }
 
-/// A failure; told apart from a full device, for which servers write `Errcode: 28`
-/// or `OS errno 28` and apt "enough free space".
+/// Distinguishes a full device from other failures. Servers write `Errcode: 28` or `OS errno 28` for it, and apt writes
+/// "enough free space".
 pub fn full_or_failed(call: &'static str, message: String) -> EngineError {
     if tells_of_full_device(&message) {
         EngineError::DiskFull(format!("{call}: {message}"))
@@ -78,7 +77,7 @@ pub fn full_or_failed(call: &'static str, message: String) -> EngineError {
     }
 }
 
-/// Whether a server's words are about a full device.
+/// Whether a server's message reports a full device.
 pub fn tells_of_full_device(words: &str) -> bool {
     let lower = words.to_ascii_lowercase();
     [

@@ -1,4 +1,4 @@
-//! What a server that is started needs of the file system and the network.
+//! File-system and network helpers for starting a server.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -8,14 +8,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// What a socket's address holds, without the zero at its end.
+/// The longest path in a socket's address, without its terminating zero.
 const SOCKET_PATH_MAX: usize = 107;
 
-/// Writes a file that its owner alone may read, in the place of what is there: the directory may be that of a server's user,
-/// who can have put a link there to what root alone may write.
+/// Writes a file that only its owner may read, and replaces an existing one. The directory may belong to a server's
+/// user, who could have placed a symbolic link to a file of root's.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
     let new = path.with_file_name(format!(".{name}.new"));
@@ -28,30 +28,30 @@ pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
-/// A password of 128 bits.
+/// Generates a password of 128 bits.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub fn password() -> io::Result<String> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    // Servers with rules for passwords want all kinds of characters.
+    // Some servers' password rules require all kinds of characters.
     Ok(bytes.iter().fold("Aa1-".to_owned(), |text, byte| text + &format!("{byte:02x}")))
 }
 
-/// A port that nobody listened on just now.
+/// A port that was free a moment ago.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-/// A path to the socket of this name in a directory that fits into a socket's address,
-/// and what must stay open for it.
+/// A path to the named socket in a directory that is short enough for a socket's address, and the descriptor that must
+/// stay open for it.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub fn short_socket(directory: &Path, name: &str) -> io::Result<(PathBuf, Option<OwnedFd>)> {
     let path = directory.join(name);
     if path.as_os_str().as_bytes().len() <= SOCKET_PATH_MAX {

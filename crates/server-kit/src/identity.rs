@@ -1,4 +1,4 @@
-//! Servers that refuse to be run by root, run as somebody who may do less.
+//! Runs servers that refuse root as an unprivileged user.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -15,7 +15,7 @@ use rustix::thread::{
     set_keep_capabilities, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 
-/// Somebody in whose name a server is run.
+/// A user that runs a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The user's name.
@@ -24,18 +24,18 @@ pub struct Identity {
     group: u32,
 }
 
-/// How a directory is opened to be read: along no link.
+/// Flags to open a directory without following links.
 const WHOLE: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Who runs a server when the user whom its package makes is not there.
+/// The user that runs a server if its package's user does not exist.
 const NOBODY: &str = "nobody";
 
 impl Identity {
-    /// Whom a server is run as when rumba is run by root; `None` where it is not, and the server is run as who runs
-    /// rumba. `asked` is whom the experiment asks for, `usual` whom the server's package makes.
+    /// The user that runs a server when root runs rumba. `None` for other users, who run their servers themselves. The
+    /// parameters are the experiment's choice, if any, and the user that the server's package creates.
     ///
     /// # Errors
-    /// A user whom this host does not have, or who is root; another user where rumba is not run by root.
+    /// A user that does not exist on this host, or is root; any user if rumba is not run by root.
     pub fn choose(asked: Option<&str>, usual: &str) -> Result<Option<Self>, SettingError> {
         if !geteuid().is_root() {
             return match asked {
@@ -60,10 +60,10 @@ impl Identity {
         Ok(Some(found))
     }
 
-    /// Refuses a program that this user cannot come to.
+    /// Refuses a program that this user cannot access.
     ///
     /// # Errors
-    /// The directory that is in the way.
+    /// The directory that denies access.
     pub fn require_way_to(&self, program: &Path) -> Result<(), SettingError> {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
         let is_shut = |place: &&Path| {
@@ -82,11 +82,11 @@ impl Identity {
         Err(SettingError::new("server", problem, "have it elsewhere, or run rumba as a user who is not root"))
     }
 
-    /// Gives a directory and all that is in it to this user. It may be theirs already, and processes of theirs may put links
-    /// into it meanwhile: none is followed.
+    /// Gives a directory and its contents to this user. The user may own it already and concurrently create links in
+    /// it, so no link is followed.
     ///
     /// # Errors
-    /// The system's words; that it is no directory.
+    /// The system's error; the path is not a directory.
     pub fn own(&self, path: &Path) -> io::Result<()> {
         let directory = rustix::fs::open(path, WHOLE, Mode::empty())?;
         self.own_below(&directory)?;
@@ -111,14 +111,14 @@ impl Identity {
         Ok(())
     }
 
-    /// Makes the command run as this user. The directories above its data may be for root alone, and stay so: the
-    /// command keeps the capability to pass through them, and only to read.
+    /// Makes the command run as this user. The directories above its data may stay accessible to root only, because the
+    /// command keeps the capability to traverse and read them.
     pub fn take_on(&self, command: &mut Command) {
         let (user, group) = (Uid::from_raw(self.user), Gid::from_raw(self.group));
-        // SAFETY: between fork and exec only system calls are made, on the only thread, and nothing is allocated.
+        // SAFETY: between fork and exec only system calls are made, on the only thread, and no memory is allocated.
         unsafe {
             command.pre_exec(move || {
-                // A container may have taken the lesser of the two from its root.
+                // A container's root may lack the weaker capability.
                 let has = capabilities(None)?.permitted;
                 let lesser = has.contains(CapabilitySet::DAC_READ_SEARCH);
                 let passing = if lesser { CapabilitySet::DAC_READ_SEARCH } else { CapabilitySet::DAC_OVERRIDE } & has;
@@ -143,7 +143,7 @@ fn wrong(problem: impl Into<String>, remedy: impl Into<String>) -> SettingError 
     SettingError::new("os_user", problem, remedy)
 }
 
-/// A user in a table of the form of `/etc/passwd`.
+/// Finds a user in a table with the format of `/etc/passwd`.
 fn find(users: &str, name: &str) -> Option<Identity> {
     let fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields[0] == name)?;
     Some(Identity { name: name.to_owned(), user: fields.get(2)?.parse().ok()?, group: fields.get(3)?.parse().ok()? })
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn chown_covers_the_directory_and_not_link_targets() {
         use std::os::unix::fs::{MetadataExt, symlink};
-        // To give to oneself is all that others than root may do.
+        // Without root, a process can only give files to its own user.
         let own = (geteuid().as_raw(), rustix::process::getegid().as_raw());
         let new = if geteuid().is_root() { (4_294_967, 4_294_968) } else { own };
         let dir = tempfile::tempdir().unwrap();

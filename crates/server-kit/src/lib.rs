@@ -1,4 +1,4 @@
-//! What engines that are servers share: how a server is had, configured, started, watched, read back and stopped.
+//! Shared code of the server engines: installing, configuring, starting, watching, reading back and stopping a server.
 #![deny(missing_docs)]
 
 pub mod cache;

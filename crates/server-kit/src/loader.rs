@@ -1,4 +1,4 @@
-//! Servers in unpacked trees that bring the libraries they were built for, and their own dynamic loader with them.
+//! Servers in unpacked trees with their own libraries and dynamic loader.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Of a tree that has one.
+    /// The loader of a tree, if it has one.
     pub fn of(tree: &Path) -> Option<Self> {
         let libraries = library_directories(tree);
         let program = libraries.iter().find_map(|dir| loader_in(dir))?;
@@ -30,15 +30,15 @@ impl Loader {
     }
 }
 
-/// Has every program of a directory of the tree run with the tree's own loader and libraries, whoever starts it: for
-/// programs that start one another by themselves. The program itself is then `NAME.bin`, and `NAME` a script that finds
-/// the tree from where it stands. Trees without a loader of their own are left as they are.
+/// Wraps every program in a directory of the tree so that it runs with the tree's own loader and libraries. This is for
+/// programs that start each other. The program is renamed to `NAME.bin`, and `NAME` becomes a script that finds the
+/// tree relative to itself. Trees without a loader stay unchanged.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub fn wrap_programs(tree: &Path, directory: &Path) -> io::Result<()> {
     let (Some(loader), Ok(below)) = (Loader::of(tree), directory.strip_prefix(tree)) else { return Ok(()) };
-    // From the program's directory up to the tree.
+    // The path from the program's directory up to the tree.
     let up = below.iter().map(|_| "..").collect::<Vec<_>>().join("/");
     let inside =
         |path: &Path| path.strip_prefix(tree).map(|path| format!("$tree/{}", path.display())).unwrap_or_default();
@@ -62,7 +62,7 @@ pub fn wrap_programs(tree: &Path, directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The directories of shared libraries in a tree of Debian's.
+/// The directories of shared libraries in a tree of Debian packages.
 pub fn library_directories(tree: &Path) -> Vec<PathBuf> {
     let mut directories = Vec::new();
     for parent in ["usr/lib", "lib"] {
@@ -94,7 +94,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Programs that start one another, in a tree that is moved after it was made.
+    /// Programs that start each other, in a tree that is moved after its creation.
     #[test]
     fn program_in_tree_starts_another_with_the_trees_libraries() {
         let dir = tempfile::tempdir().unwrap();
@@ -102,7 +102,7 @@ mod tests {
         let (programs, libraries) = (tree.join("usr/lib/server/1/bin"), tree.join("usr/lib/x86_64-linux-gnu"));
         fs::create_dir_all(&programs).unwrap();
         fs::create_dir_all(&libraries).unwrap();
-        // What tells how it was called stands in for a loader.
+        // A script that prints its arguments replaces the loader.
         let loader = libraries.join("ld-linux-x86-64.so.2");
         rumba_testkit::process::executable(b"#!/bin/sh\necho \"$1 $2 $3 $4 $5 $6\"\n", &loader);
         fs::write(programs.join("server"), b"\x7fELF and more").unwrap();
@@ -111,7 +111,8 @@ mod tests {
         let place = dir.path().join("place");
         fs::rename(&tree, &place).unwrap();
         let program = place.join("usr/lib/server/1/bin/server");
-        // Read, not executed: a test beside this one may still hold it open for writing.
+        // Run it through `sh` instead of executing it, because a concurrent test may still hold the file open for
+        // writing.
         let output = Command::new("sh").arg(&program).arg("--version").output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         let (program, up) = (program.display(), format!("{}/../../../../..", program.parent().unwrap().display()));

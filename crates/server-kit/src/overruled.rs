@@ -1,4 +1,4 @@
-//! What an experiment's own values for a server's variables come to where the profile keeps the common settings by them.
+//! Finds the common settings that an experiment's own server variables override.
 
 use rumba_core::common::{Durability, Overruled, Own};
 use rumba_core::engine::EngineConfig;
@@ -6,19 +6,19 @@ use rumba_core::engine::EngineConfig;
 use crate::profile::{Levels, Promises};
 use crate::readback::{Match, compare};
 
-/// A setting of the experiment's, and its value.
+/// A setting of the experiment, and its value.
 type Set = (String, String);
 
 impl Promises {
-    /// The common settings that an experiment's own overrule. `is` says whether a setting, by its name, is a variable;
-    /// `bytes` reads a size as the server does.
+    /// The common settings that the experiment's own settings override. `is` says whether a setting is another name of
+    /// a variable; `bytes` parses a size as the server does.
     pub fn overruled(
         &self,
         config: &EngineConfig,
         is: impl Fn(&str, &str) -> bool,
         bytes: impl Fn(&str) -> Option<u64>,
     ) -> Overruled {
-        // Of several that are the same variable the last is written last.
+        // If several settings are the same variable, the last one takes effect.
         let set = |variable: &str| -> Option<Set> {
             let (setting, value) = config.settings.0.iter().rfind(|(setting, _)| is(setting, variable))?;
             Some((setting.clone(), value.to_string()))
@@ -27,8 +27,8 @@ impl Promises {
         Overruled { cache, durability: self.durability(config, set) }
     }
 
-    /// The level whose values are in force, all of them; what comes to none is told by the setting that it is owed to.
-    /// An existing server is not told what the experiment does not set: of that nothing is known unless it sets all.
+    /// The level whose values are all in effect. If no level matches, the result names the overriding setting. On an
+    /// existing server unset variables are unknown, so the level is known only if the experiment sets all of them.
     fn durability(&self, config: &EngineConfig, set: impl Fn(&str) -> Option<Set>) -> Option<Own<Durability>> {
         let in_force = |(variable, values): &(String, Levels)| match set(variable) {
             Some((setting, value)) => Some((Some(setting), value)),
@@ -46,7 +46,7 @@ impl Promises {
         }
         let other = with_values().filter(|((_, value), values)| !is_of(value, values, config.durability));
         let named = other.chain(with_values()).find_map(|((setting, _), _)| setting.clone());
-        // Of two levels with the same values the commit keeps the stronger promise.
+        // If two levels have the same values, the stronger one is guaranteed.
         let level = Durability::NAMES.iter().rev().map(|(_, level)| *level).find(|level| is_whole(*level));
         named.map(|setting| Own::new(setting, level))
     }

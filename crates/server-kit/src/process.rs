@@ -1,4 +1,4 @@
-//! A server's process: it ends with the process that started it, whatever ends that.
+//! A server's process, which ends with the process that started it, even after a kill.
 
 use std::fs::Metadata;
 use std::io;
@@ -14,33 +14,34 @@ use rumba_core::error::EngineError;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 
-/// Between two looks at a process that is about to start or to end.
+/// Pause between two checks of a process that is starting or ending.
 pub const LOOK: Duration = Duration::from_millis(10);
 
-/// The signals by which a server ends.
+/// The signals that end a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signals {
-    /// Cleanly, whoever is connected.
+    /// Clean shutdown, even with open connections.
     pub stop: Signal,
-    /// At once. A server of several processes that share memory has to be told, where one of a single process is killed.
+    /// Immediate end. A server of several processes with shared memory needs a signal that it can handle; a single
+    /// process is killed.
     pub abort: Signal,
 }
 
 impl Signals {
-    /// Of a server that is one process.
+    /// The signals for a server with a single process.
     pub const ONE_PROCESS: Self = Self { stop: Signal::TERM, abort: Signal::KILL };
 }
 
-/// How long a server that is told to end at once may take before it is killed.
+/// How long a server may take to end immediately before it is killed.
 const ABORT: Duration = Duration::from_secs(5);
 
-/// Makes the kernel send the command's process this signal when the thread that starts it
-/// ends. That must be a thread that lives as long as the server is wanted.
+/// Makes the kernel send this signal to the command's process when the thread that starts it ends. That thread must
+/// therefore live as long as the server is needed.
 pub fn dies_with_us(command: &mut Command, signal: Signal) {
     let parent = std::process::id();
-    // A terminal's interrupt is for the trial, which then stops the server.
+    // A terminal's interrupt must reach only the trial, which then stops the server.
     command.process_group(0);
-    // SAFETY: between fork and exec only system calls are made, and nothing is allocated.
+    // SAFETY: between fork and exec only system calls are made, and no memory is allocated.
     unsafe {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(signal))?;
@@ -48,7 +49,7 @@ pub fn dies_with_us(command: &mut Command, signal: Signal) {
             if now != Some(parent) {
                 return Err(io::Error::other("the process that started it is gone"));
             }
-            // As many files as this user may open: a server asks for no more than it is allowed.
+            // Raise the limit of open files to the maximum, because servers adapt to the soft limit.
             let limit = rustix::process::getrlimit(Resource::Nofile);
             rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
             Ok(())
@@ -56,45 +57,44 @@ pub fn dies_with_us(command: &mut Command, signal: Signal) {
     }
 }
 
-/// The process at the other end of a Unix socket, as far as this host tells.
+/// The process at the other end of a Unix socket, if this host knows it.
 pub fn listening_at(socket: &Path) -> Option<u32> {
     let peer = socket_peercred(UnixStream::connect(socket).ok()?).ok()?;
     Some(peer.pid.as_raw_pid() as u32).filter(|pid| *pid > 1)
 }
 
-/// The data directory that a server tells which works in it, if this user can list it and it is not seen that the server
-/// works elsewhere.
+/// The reported data directory of a server that uses it as its working directory. `None` if this user cannot list it,
+/// or if the server is known to work elsewhere.
 pub fn data_here(pid: Option<u32>, told: PathBuf) -> Option<PathBuf> {
     let is_here = pid.and_then(|pid| works_in(pid, &told));
     unless_elsewhere(told, is_here)
 }
 
-/// The data directory that a server tells which works anywhere, and keeps this file of it open for as long as it runs; if
-/// this user can list it and it is not seen that the server has no such file of it open.
+/// The reported data directory of a server that keeps `file` in it open. `None` if this user cannot list it, or if the
+/// server is known not to have that file open.
 pub fn data_held(pid: Option<u32>, told: PathBuf, file: &str) -> Option<PathBuf> {
     let is_here = pid.and_then(|pid| holds_open(pid, &told.join(file)));
     unless_elsewhere(told, is_here)
 }
 
-/// The path that a server tells is that of its own view of files: in a container it is another directory than here, and
-/// there may be another server's data in the one that is here. One that is not absolute is of where the server works, or
-/// did when it began.
+/// Drops a reported path that is not valid on this host. In a container the path means another directory, and this
+/// host's directory may hold another server's data. A relative path depends on the server's working directory.
 fn unless_elsewhere(told: PathBuf, is_here: Option<bool>) -> Option<PathBuf> {
     (told.is_absolute() && is_here != Some(false) && std::fs::read_dir(&told).is_ok()).then_some(told)
 }
 
-/// Which file it is, whatever its path.
+/// Identifies a file independently of its path.
 fn identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// Whether a process works in a directory; `None` where that cannot be seen, as of another user's process.
+/// Whether a directory is a process's working directory; `None` if unknown, for example for another user's process.
 fn works_in(pid: u32, directory: &Path) -> Option<bool> {
     let file = |path: &Path| std::fs::metadata(path).ok().map(|found| identity(&found));
     Some(file(Path::new(&format!("/proc/{pid}/cwd")))? == file(directory)?)
 }
 
-/// Whether a process has a file open; `None` where that cannot be seen, as of another user's process.
+/// Whether a process has a file open; `None` if unknown, for example for another user's process.
 fn holds_open(pid: u32, file: &Path) -> Option<bool> {
     let open = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
     let Ok(wanted) = std::fs::metadata(file) else { return Some(false) };
@@ -102,12 +102,12 @@ fn holds_open(pid: u32, file: &Path) -> Option<bool> {
     Some(open.any(|found| identity(&found) == identity(&wanted)))
 }
 
-/// The processes that another has started and that have not ended.
+/// The living child processes of a process.
 fn children_of(parent: i32) -> Vec<Pid> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_child = |pid: &i32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // Behind the name, which may hold anything: the state, and the parent.
+        // After the name, which may contain anything, come the state and the parent.
         let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
         fields.split_whitespace().nth(1).and_then(|field| field.parse().ok()) == Some(parent)
     };
@@ -122,29 +122,29 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts it. The calling thread must live as long as the server is wanted.
+    /// Starts a server. The calling thread must live as long as the server is needed.
     ///
     /// # Errors
-    /// The system's words.
+    /// The system's error.
     pub fn start(command: &mut Command, signals: Signals) -> io::Result<Self> {
         dies_with_us(command, signals.abort);
         Ok(Self { child: command.spawn()?, signals })
     }
 
-    /// Its number.
+    /// The process number.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// How it ended, by its code or its signal; `None` while it runs. Does not wait.
+    /// The exit status, or `None` while the process runs. Does not block.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Asks it to end and waits; kills it when it takes longer than `patience`.
+    /// Stops the process cleanly, and kills it if it takes longer than `patience`.
     ///
     /// # Errors
-    /// When it had to be killed, or ended otherwise than well.
+    /// The process had to be killed, or did not end cleanly.
     pub fn stop(&mut self, patience: Duration) -> Result<(), EngineError> {
         let call = "stop of the server";
         if let Some(status) = self.ended() {
@@ -171,20 +171,20 @@ impl Process {
         }
     }
 
-    /// Kills it and all processes that it has started, as a crash does: none of them is told, and none writes another
-    /// byte on behalf of the others.
+    /// Kills the process and all its children, as a crash does. None of them is signaled before, so none writes more
+    /// data on behalf of the others.
     ///
     /// # Errors
-    /// That it had ended before.
+    /// The process had ended before.
     pub fn kill_all(&mut self) -> Result<(), EngineError> {
         if let Some(status) = self.ended() {
             return Err(EngineError::failed("kill of the server", format!("it had ended before, with {status}")));
         }
         let pid = Pid::from_child(&self.child);
-        // Stopped, it starts no more of them.
+        // A stopped process cannot start more children.
         let _ = rustix::process::kill_process(pid, Signal::STOP);
         for child in children_of(pid.as_raw_pid()) {
-            // One that has just ended needs no kill.
+            // If it has just ended, the error can be ignored.
             let _ = rustix::process::kill_process(child, Signal::KILL);
         }
         let _ = self.child.kill();
@@ -192,18 +192,18 @@ impl Process {
         Ok(())
     }
 
-    /// Ends it at once.
+    /// Ends the process immediately.
     pub fn kill(&mut self) {
         if self.signals.abort != Signal::KILL && self.ended().is_none() {
             let pid = Pid::from_child(&self.child);
-            // One that has just ended is waited for below like any other.
+            // A process that has just ended is reaped below like any other.
             let _ = rustix::process::kill_process(pid, self.signals.abort);
             let asked = Instant::now();
             while asked.elapsed() < ABORT && self.ended().is_none() {
                 sleep(LOOK);
             }
         }
-        // It may have ended already; either way it is waited for, so that nothing of it is left.
+        // It may have ended already; reap it in any case, so that no zombie remains.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -219,7 +219,7 @@ impl Drop for Process {
 mod tests {
     use super::*;
 
-    /// The size and the device of another server's data were told, which had the same path on the host.
+    /// rumba reported the size and device of another server's data that had the same path on the host.
     #[test]
     fn directory_of_same_path_is_the_servers_only_if_identical() {
         let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -231,7 +231,8 @@ mod tests {
         assert_eq!(works_in(u32::MAX, data.path()), None, "there is no such process");
     }
 
-    /// Servers that work elsewhere than in their data, as `mongod` does, are known by a file of it that they keep open.
+    /// Servers that do not work in their data directory, such as `mongod`, are identified by a file in it that they
+    /// keep open.
     #[test]
     fn directory_is_the_servers_if_it_holds_its_file_open() {
         let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -1,8 +1,8 @@
-//! Profiles: from a budget of memory to a server's configuration.
+//! Profiles, which compute a server's configuration from a memory budget.
 //!
-//! A profile is a text in TOML, in layers; each layer is for some servers and engines. A value that begins with `=` is
-//! computed: `cache` or `cpus`, then any of `* N`, `/ N`, `from SIZE`, `to SIZE`, `by SIZE`, and last `unit U`, which is
-//! written behind the number. `A less B` subtracts one such quantity from another.
+//! A profile is a TOML text with layers; each layer applies to some servers and engines. A value that begins with `=`
+//! is computed. It starts with `cache` or `cpus`, followed by any of `* N`, `/ N`, `from SIZE`, `to SIZE`, `by SIZE`. A
+//! final `unit U` is appended to the number. `A less B` subtracts one such quantity from another.
 
 use std::collections::BTreeMap;
 
@@ -22,37 +22,37 @@ struct Profile {
     families: BTreeMap<String, String>,
 }
 
-/// Variables for some servers; later layers come on top of earlier ones.
+/// Variables for some servers; later layers override earlier ones.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Layer {
-    /// A brand and bounds of its version: `mysql >= 5.7 < 8.0.30`; all servers if absent.
+    /// A brand and version bounds: `mysql >= 5.7 < 8.0.30`; all servers if absent.
     servers: Option<String>,
-    /// The engine by the server's name; all if absent.
+    /// The engine by the server's name; all engines if absent.
     engine: Option<String>,
     #[serde(default)]
     variables: BTreeMap<String, String>,
-    /// Variables by which a durability is kept: `name = { none = "0", buffered = "0", no-sync = "2", sync = "1" }`. A
-    /// level that is missing is one that the server does not have.
+    /// Variables that implement a durability: `name = { none = "0", buffered = "0", no-sync = "2", sync = "1" }`. The
+    /// server does not support a level that is missing.
     #[serde(default)]
     durability: BTreeMap<String, Levels>,
 }
 
-/// A variable's value for each durability that the server has.
+/// A variable's value for each durability that the server supports.
 pub type Levels = BTreeMap<Durability, String>;
 
-/// What a profile is made for.
+/// The inputs of a profile.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs<'a> {
     /// The engine by the server's name.
     pub engine: &'a str,
-    /// Whose server, in small letters: `mariadb`.
+    /// The server's brand in lower case: `mariadb`.
     pub brand: &'a str,
     /// The server's version.
     pub version: Version,
     /// The database's own cache in bytes.
     pub cache: u64,
-    /// What a commit promises.
+    /// The durability that a commit guarantees.
     pub durability: Durability,
     /// CPUs that the server may use.
     pub cpus: u64,
@@ -61,37 +61,37 @@ pub struct Needs<'a> {
 /// A variable of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The server's variable, as its documents spell it.
+    /// The server's variable, as its manual spells it.
     pub name: String,
-    /// As it is written into the configuration, units and all.
+    /// The value as it is written into the configuration, including units.
     pub value: String,
-    /// Whether it is what an experiment's common settings come to, and must hold.
+    /// Whether it implements one of the experiment's common settings, so that it must take effect.
     pub is_promise: bool,
 }
 
-/// A profile for a server.
+/// A profile filled in for a server.
 #[derive(Clone, Debug, Default)]
 pub struct Filled {
     /// The server's variables.
     pub lines: Vec<Line>,
-    /// The options of an LSM's column families.
+    /// The options of an LSM engine's column families.
     pub families: Vec<(String, String)>,
 }
 
-/// By which variables profiles keep the common settings, as the experiment has them.
+/// The variables by which profiles implement the common settings.
 #[derive(Clone, Debug, Default)]
 pub struct Promises {
-    /// The variable that is the cache.
+    /// The variable for the cache size.
     pub cache: Option<String>,
-    /// The variables that make up the durability.
+    /// The variables for the durability.
     pub durability: Vec<(String, Levels)>,
 }
 
 impl Promises {
-    /// Refuses a durability that the engine does not have.
+    /// Refuses a durability that the engine does not support.
     ///
     /// # Errors
-    /// The setting `durability`, with the levels that the engine has.
+    /// The setting `durability`, with the levels that the engine supports.
     pub fn require(&self, engine: &str, durability: Durability) -> Result<(), SettingError> {
         let has = |level: Durability| self.durability.iter().all(|(_, levels)| levels.contains_key(&level));
         if has(durability) {
@@ -103,8 +103,8 @@ impl Promises {
     }
 }
 
-/// The promises of profiles for an engine by the server's name, the more special one last. They stand in layers for all
-/// servers, so that none need be here to know them; a profile that is not sound is told of where it is filled in.
+/// The common-setting variables of the profiles for an engine, the more specific profile last. They are in layers for
+/// all servers, so no server is needed to know them. [`fill`] reports an invalid profile.
 pub fn promises(profiles: &[&str], engine: &str) -> Promises {
     let mut promises = Promises::default();
     let sound = profiles.iter().filter_map(|text| toml_edit::de::from_str::<Profile>(text).ok());
@@ -118,10 +118,10 @@ pub fn promises(profiles: &[&str], engine: &str) -> Promises {
     promises
 }
 
-/// Fills in profiles, the more special one last.
+/// Fills in profiles, the more specific one last.
 ///
 /// # Errors
-/// A profile that is not sound, which is a mistake of rumba's and found by its tests.
+/// An invalid profile, which is a bug in rumba that its tests detect.
 pub fn fill(profiles: &[&str], needs: &Needs<'_>) -> Result<Filled, EngineError> {
     let broken = |what: String| EngineError::failed("profile", what);
     let mut filled = Filled::default();
@@ -163,7 +163,7 @@ impl Layer {
     }
 }
 
-/// Whether `mysql >= 5.7 < 8.0.30` names a server.
+/// Whether `mysql >= 5.7 < 8.0.30` matches a server.
 fn names(servers: &str, brand: &str, version: Version) -> bool {
     let mut words = servers.split_whitespace();
     if words.next() != Some(brand) {
@@ -183,15 +183,15 @@ fn names(servers: &str, brand: &str, version: Version) -> bool {
     true
 }
 
-/// Whether a value is the cache as it is, in whatever unit, or what is left of it.
+/// Whether a value is the cache size itself, in any unit, or the rest of it.
 fn is_the_cache(value: &str) -> bool {
     let mut words = value.split_whitespace();
     let is_cache = words.next() == Some("=") && words.next() == Some("cache");
     is_cache && words.next().is_none_or(|word| word == "unit" || word == "less")
 }
 
-/// Variables of a profile that have no reason: they are not the cache, and no comment stands above them. A comment holds until the
-/// next blank line.
+/// Variables of a profile without a reason: they are not the cache, and there is no comment above them. A comment
+/// applies until the next blank line.
 pub fn without_reason(profile: &str) -> Vec<&str> {
     let mut has_reason = false;
     let variables = profile.lines().filter(|line| {
@@ -206,7 +206,7 @@ pub fn without_reason(profile: &str) -> Vec<&str> {
     variables.collect()
 }
 
-/// Computes `= cache * 2 from 64MiB to 16GiB by 1MiB unit B`; any other text is its own value.
+/// Computes `= cache * 2 from 64MiB to 16GiB by 1MiB unit B`; any other text is returned unchanged.
 fn compute(text: &str, needs: &Needs<'_>) -> Result<String, String> {
     let Some(expression) = text.strip_prefix('=') else { return Ok(text.to_owned()) };
     if let Some((whole, part)) = expression.split_once(" less ") {

@@ -1,23 +1,23 @@
-//! What is in force after the start, compared with what was asked for.
+//! Compares the effective settings after the start with the requested ones.
 
 use rumba_core::error::EngineError;
 use rumba_core::units::parse_bytes;
 
-/// By how much a server may round a number that it was told.
+/// The relative rounding that a server may apply to a number.
 const ROUNDING: f64 = 0.1;
 
-/// How a value in force stands to what was asked for.
+/// The result of comparing an effective value with the requested one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
-    /// It is the same, however it is written.
+    /// The values are equal, apart from their spelling.
     Same,
-    /// It is a number that the server has rounded.
+    /// The server has rounded the number.
     Rounded,
-    /// The server says another value than was asked for.
+    /// The server reports another value.
     Other,
 }
 
-/// Compares a value in force with what was asked for.
+/// Compares an effective value with the requested one.
 pub fn compare(asked: &str, found: &str) -> Match {
     let (asked, found) = (asked.trim(), found.trim());
     if asked.eq_ignore_ascii_case(found) || (asked == "NULL" && found.is_empty()) {
@@ -32,7 +32,7 @@ pub fn compare(asked: &str, found: &str) -> Match {
     }
     match (as_switch(asked), as_switch(found)) {
         (Some(asked), Some(found)) if asked == found => Match::Same,
-        // A list of words in another order, or with the words that one of them stands for.
+        // A list of words may be in another order, or contain the expansion of one of its words.
         _ if is_within(asked, found) => Match::Same,
         _ => Match::Other,
     }
@@ -47,7 +47,7 @@ fn is_within(asked: &str, found: &str) -> bool {
     asked.contains(',') && asked.split(',').all(has)
 }
 
-/// A switch in any of the words that servers take for one.
+/// Parses a switch in any of the servers' spellings.
 pub fn as_switch(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "1" | "on" | "true" | "yes" => Some(true),
@@ -56,7 +56,7 @@ pub fn as_switch(text: &str) -> Option<bool> {
     }
 }
 
-/// The error for a setting that another value is in force for.
+/// The error for a setting whose effective value differs.
 pub fn refused(call: &'static str, name: &str, asked: &str, found: &str) -> EngineError {
     let message = format!(
         "{name} was asked to be {asked} and is {found}: the server changed or ignored it. \

@@ -1,37 +1,37 @@
-//! What a server says of itself: figures, and what could not be had.
+//! Readings of a server's statistics: gauges, and those that are unavailable.
 
 use rumba_core::engine::Gauge;
 
-/// Figures, and what could not be had.
+/// Gauges, and those that are unavailable.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
-    /// What was read, by the server's own names with the unit last.
+    /// The values, by the server's own names with the unit last.
     pub gauges: Vec<Gauge>,
-    /// What could not be had.
+    /// The unavailable gauges.
     pub absent: Vec<Absence>,
 }
 
-/// A figure that could not be had.
+/// An unavailable gauge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Absence {
-    /// The name that the figure would have had.
+    /// The gauge's name.
     pub name: String,
-    /// Why, and where there is one, the remedy.
+    /// The reason, and the remedy if there is one.
     pub reason: String,
 }
 
 impl Reading {
-    /// A figure by its name.
+    /// Returns a value by its name.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.gauges.iter().find(|gauge| gauge.name == name).map(|gauge| gauge.value)
     }
 
-    /// Adds a figure.
+    /// Adds a value.
     pub fn put(&mut self, name: impl Into<String>, value: f64) {
         self.gauges.push(Gauge::new(name, value));
     }
 
-    /// Adds a figure, or why there is none.
+    /// Adds a value, or the reason why it is unavailable.
     pub fn put_or(&mut self, name: &str, value: Result<f64, String>) {
         match value {
             Ok(value) => self.put(name, value),
@@ -39,12 +39,12 @@ impl Reading {
         }
     }
 
-    /// Says why there is no figure of this name.
+    /// Records why a gauge is unavailable.
     pub fn miss(&mut self, name: impl Into<String>, reason: impl Into<String>) {
         self.absent.push(Absence { name: name.into(), reason: reason.into() });
     }
 
-    /// Adds what another has.
+    /// Adds the contents of another reading.
     pub fn join(&mut self, other: Reading) {
         self.gauges.extend(other.gauges);
         self.absent.extend(other.absent);

@@ -1,4 +1,5 @@
-//! Data directories that a server takes seconds to make: each is made once, kept in the cache, and copied from there.
+//! Templates of data directories: each takes a server seconds to create, so rumba creates it once, caches it, and
+//! copies it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,12 +9,12 @@ use rumba_core::error::EngineError;
 use crate::cache::{self, Draft};
 use crate::failure::full_or_failed;
 
-/// Puts a new data directory at `data`, a copy of one that was made before if there is one. `name` is its server's in the
-/// names of files, and `key` says all that makes it another than others. `make` is told two empty directories: the one to
-/// make it in, and one for its log and other files of the moment.
+/// Creates a data directory at `data` by copying a template, which is created first if it is missing. `name` is the
+/// server's name for file names, and `key` contains everything that distinguishes the template from others. `make`
+/// receives two empty directories: one for the data, and one for its log and temporary files.
 ///
 /// # Errors
-/// That of `make`; the system's words; a full device.
+/// The error of `make`; the system's error; a full device.
 pub fn provide(
     name: &str,
     key: &str,
@@ -35,8 +36,8 @@ fn template(
         return Ok(place);
     }
     let draft = Draft::new(&place).map_err(failed)?;
-    // The log is beside the data directory, which has to be empty when a server makes its own; as that one, it is found
-    // and removed by the next draft if this process is killed.
+    // The log needs a separate directory, because the data directory must be empty when a server initializes it. If
+    // this process is killed, the next draft finds and removes both.
     let beside = Draft::new(&place).map_err(failed)?;
     make(draft.path(), beside.path())?;
     draft.settle().map_err(failed)?;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Version(pub u16, pub u16, pub u16);
 
 impl Version {
-    /// Reads the first dotted number of a text: `10.11.14-MariaDB` is 10.11.14.
+    /// Parses the first dotted number of a text: `10.11.14-MariaDB` is 10.11.14.
     pub fn find(text: &str) -> Option<Self> {
         text.split(|c: char| !c.is_ascii_digit() && c != '.').filter(|word| word.contains('.')).find_map(|word| {
             let mut parts = word.split('.').map(str::parse);
@@ -31,7 +31,7 @@ impl std::fmt::Display for Version {
     }
 }
 
-/// Which file a program is, and when it was last written.
+/// Identifies a program's file and its last modification.
 type Program = (PathBuf, [i128; 4]);
 
 fn program_at(path: &Path) -> io::Result<Program> {
@@ -40,11 +40,11 @@ fn program_at(path: &Path) -> io::Result<Program> {
     Ok((path.to_owned(), [file.dev().into(), file.ino().into(), file.len().into(), changed]))
 }
 
-/// What a program says of its version. A process asks each once, because to start a server's program takes a sixth of a
-/// second; one that was replaced since is asked again.
+/// The output of a program's version option. A process runs each program only once, because starting a server's program
+/// takes a sixth of a second. A program that was replaced since runs again.
 ///
 /// # Errors
-/// Why it does not start.
+/// Why the program does not start.
 pub fn told(program: &Path, ask: &mut Command) -> io::Result<Output> {
     static TOLD: Mutex<Option<HashMap<Program, Output>>> = Mutex::new(None);
     let asked = program_at(program)?;

@@ -1,49 +1,48 @@
-//! Waiting for work that the server does in the background, for as long as it gets on.
+//! Waits for a server's background work as long as it makes progress.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rumba_core::error::EngineError;
 
-/// How waiting is done.
+/// The parameters of a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// Between two looks at the server.
+    /// Pause between two samples of the server.
     pub poll: Duration,
-    /// How long nothing may move before that is called stuck.
+    /// The time without progress after which the work counts as stuck.
     pub stuck_after: Duration,
 }
 
 impl Default for Patience {
-    /// A look costs the server about a millisecond; a minute is longer than any pause
-    /// that a server makes by itself.
+    /// A sample costs the server about a millisecond. A minute is longer than any pause that a server makes on its own.
     fn default() -> Self {
         Self { poll: Duration::from_millis(100), stuck_after: Duration::from_secs(60) }
     }
 }
 
-/// Something that is to fall.
+/// An amount of work that must decrease.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Owed {
-    /// What it is, for a person.
+    /// Its name for people.
     pub name: &'static str,
-    /// How much is left, in a unit of its own; only that it falls matters.
+    /// The remaining amount, in any unit; only its decrease matters.
     pub left: f64,
-    /// What may stay.
+    /// The amount that may remain.
     pub floor: f64,
 }
 
-/// A look at the server.
+/// A sample of the server's background work.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BackgroundWork {
-    /// What is to fall.
+    /// The amounts that must decrease.
     pub owed: Vec<Owed>,
-    /// What grows while work is done that shows in none of them yet.
+    /// A counter that grows while work proceeds that does not yet show in any amount.
     pub work: f64,
 }
 
 impl BackgroundWork {
-    /// Adds something that is to fall: what is left of it, and what may stay.
+    /// Adds an amount that must decrease, and how much of it may remain.
     pub fn owe(&mut self, name: &'static str, left: f64, floor: f64) {
         self.owed.push(Owed { name, left, floor });
     }
@@ -57,7 +56,7 @@ impl BackgroundWork {
         self.work > best.work || self.owed.iter().any(less)
     }
 
-    /// The least of each that was seen, so that swinging up and down is no progress.
+    /// Keeps the lowest value of each amount, so that fluctuation does not count as progress.
     fn keep_best(&mut self, look: &BackgroundWork) {
         self.work = self.work.max(look.work);
         for owed in &look.owed {
@@ -74,10 +73,10 @@ impl BackgroundWork {
     }
 }
 
-/// Looks until nothing is owed.
+/// Samples until no work remains.
 ///
 /// # Errors
-/// What `look` says; what is left when nothing moved for too long.
+/// The error of `look`; the remaining work if there was no progress for too long.
 pub fn until_paid(
     patience: &Patience,
     mut look: impl FnMut() -> Result<BackgroundWork, EngineError>,
@@ -103,17 +102,17 @@ pub fn until_paid(
     }
 }
 
-/// Why waiting ended before all was paid.
+/// Why a wait ended early.
 #[derive(Debug)]
 pub enum WaitError {
-    /// A look failed.
+    /// A sample failed.
     Failed(EngineError),
-    /// Nothing moves: what is left.
+    /// There is no progress; the text describes the remaining work.
     Stuck(String),
 }
 
 impl WaitError {
-    /// As an error; `hint` says what to look at when nothing moves.
+    /// Converts to an engine error; `hint` says what to check if there is no progress.
     pub fn into_error(self, call: &'static str, hint: &str) -> EngineError {
         match self {
             WaitError::Failed(error) => error,

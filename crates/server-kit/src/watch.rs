@@ -1,5 +1,5 @@
-//! A running server, watched: when it ends by itself, its clients learn only that
-//! their connections are lost. What it said last is told instead.
+//! Watches a running server. When a server ends unexpectedly, its clients only see lost connections, so rumba reports
+//! the end of the server's log instead.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,19 +17,19 @@ use rumba_core::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, 
 use crate::failure::{LogWords, last_lines, tells_of_full_device};
 use crate::process::{LOOK, Process};
 
-/// How long a server that has closed its connections may take until it has ended.
+/// How long a server may take to end after it has closed its connections.
 const ENDING: Duration = Duration::from_secs(5);
 
-/// Lines that are told of a log with nothing about an end.
+/// The number of log lines to report if the log says nothing about an end.
 const LAST_LINES: usize = 5;
-/// What to do about a server that ended.
+/// The advice about a server that ended.
 const AGAIN: &str = "where the log tells of no error it was killed from outside, by a user or for lack of memory (dmesg tells); \
                      `rumba run --resume DIR --retry-failed` runs the trial again";
 
-/// Bytes below which a server cannot have gone on writing.
+/// With less free space than this, a server cannot have continued to write.
 const LEAST_ROOM: u64 = 1 << 20;
 
-/// A server's process, and what is needed to say why it ended.
+/// A server's process, and the data to explain why it ended.
 pub struct Watch {
     process: Mutex<Process>,
     log: PathBuf,
@@ -38,13 +38,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Over a process that writes to `log`, in these words, and was given `settings`.
+    /// A watch on a process that writes to `log`, in the format `words`, and was started with `settings`.
     pub fn new(process: Process, log: PathBuf, words: LogWords, settings: Vec<(String, String)>) -> Self {
         Self { process: Mutex::new(process), log, words, settings }
     }
 
     fn process(&self) -> MutexGuard<'_, Process> {
-        // Nothing in a process is half done when somebody panics.
+        // A panic cannot leave a process in an inconsistent state.
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -53,33 +53,33 @@ impl Watch {
         self.process().pid()
     }
 
-    /// Asks it to end and waits; see [`Process::stop`].
+    /// Stops the process cleanly, see [`Process::stop`].
     ///
     /// # Errors
-    /// When it had to be killed, or ended otherwise than well.
+    /// The process had to be killed, or did not end cleanly.
     pub fn stop(&self, patience: Duration) -> Result<(), EngineError> {
         self.process().stop(patience)
     }
 
-    /// Ends it at once.
+    /// Ends the process immediately.
     pub fn kill(&self) {
         self.process().kill();
     }
 
-    /// Kills it without warning, and all processes that it has started; see [`Process::kill_all`].
+    /// Kills the process without warning, with all its children, see [`Process::kill_all`].
     ///
     /// # Errors
-    /// That it had ended before.
+    /// The process had ended before.
     pub fn kill_all(&self) -> Result<(), EngineError> {
         self.process().kill_all()
     }
 
-    /// What it has written to its log so far, for the words of a failure.
+    /// The contents of its log so far, to explain a failure.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// Why it has ended, if it has; `call` is what failed for that.
+    /// Why the server has ended, if it has; `call` is the call that failed as a result.
     pub fn end(&self, call: &'static str) -> Option<EngineError> {
         let status = self.process().ended()?;
         Some(self.ended(call, status))
@@ -91,7 +91,7 @@ impl Watch {
             format!("the server ended with {status}; {}", self.words.explain(&log, settings))
         };
         let plain = words(&[]);
-        // Then no setting is to blame, whatever names its last words have.
+        // A full device is the cause, even if the last messages contain names of settings.
         if self.is_device_full() || tells_of_full_device(&plain) {
             return EngineError::DiskFull(format!("{call}: {plain}"));
         }
@@ -99,13 +99,13 @@ impl Watch {
         EngineError::failed(call, words(&told))
     }
 
-    /// Whether the log's device is full, which is the data's: then the log, too,
-    /// breaks off before it says so. MyRocks aborts when it cannot write.
+    /// Whether the device of the log, and so of the data, is full. The log is then incomplete as well. MyRocks aborts
+    /// when it cannot write.
     fn is_device_full(&self) -> bool {
         rustix::fs::statvfs(&self.log).is_ok_and(|volume| volume.f_bavail * volume.f_frsize < LEAST_ROOM)
     }
 
-    /// The error that a client met, or the end of the server where that is behind it.
+    /// Returns the client's error, or the server's end if that caused it.
     #[cold]
     fn behind(&self, error: EngineError) -> EngineError {
         if !matches!(error, EngineError::Lost(_)) {
@@ -114,7 +114,7 @@ impl Watch {
         let since = Instant::now();
         while since.elapsed() < ENDING {
             match self.end("connection") {
-                // What was under way is in doubt, as after any loss of a connection.
+                // The outcome of the operation is unknown, as after any lost connection.
                 Some(EngineError::Failed { message, .. }) => return EngineError::Lost(format!("{message}\n{AGAIN}")),
                 Some(end) => return end,
                 None => {}
@@ -126,10 +126,10 @@ impl Watch {
         error.followed_by(&format!("; the server runs on (pid {}), and its log ({log}) ends with:\n{last}", self.pid()))
     }
 
-    /// The same for what is no part of the load.
+    /// Explains an error of an operation that is not part of the load.
     ///
     /// # Errors
-    /// Those of the result, explained.
+    /// The result's error, explained.
     pub fn explained<T>(&self, result: Result<T, EngineError>) -> Result<T, EngineError> {
         result.map_err(|error| self.behind(error))
     }
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
     use crate::process::Signals;
 
-    /// A server that has logged this, and runs.
+    /// A running server with this log.
     fn watch(dir: &std::path::Path, log: &str) -> Watch {
         let file = dir.join("error.log");
         fs::write(&file, log).expect("a log");
@@ -274,7 +274,7 @@ mod tests {
         assert!(told.ends_with("`rumba run --resume DIR --retry-failed` runs the trial again"), "{told}");
     }
 
-    /// Takes declared types, and tells how many; nothing else.
+    /// A session that only accepts declared types, and returns their number.
     struct Declares;
 
     impl SqlSession for Declares {
@@ -323,7 +323,8 @@ mod tests {
         }
     }
 
-    /// They were left out on the servers that rumba starts: a script's parameter had the type of its place there.
+    /// The types were dropped on servers that rumba starts, so a script's parameter got its type from its place in the
+    /// statement.
     #[test]
     fn declared_types_reach_the_session() {
         let dir = tempfile::tempdir().expect("a directory");

@@ -30,7 +30,7 @@ pub fn compare(base: &Results, other: &Results) -> Comparison {
     compare_summed((base, &summarise(base)), (other, &summarise(other)))
 }
 
-/// The same of runs that are summed up already and call their engines alike.
+/// The same for summarised runs whose engines have the same names.
 pub(crate) fn compare_summed(
     (base, base_summary): (&Results, &Summary),
     (other, other_summary): (&Results, &Summary),
@@ -74,7 +74,7 @@ pub(crate) fn compare_summed(
     }
 }
 
-/// The numbers of clients that a part of a row is about: of a load all that started from it in both runs.
+/// The numbers of clients of a part of a row; for a load, all that started from it in both runs.
 fn about(row: &Row, part: Part, base: &Summary, other: &Summary) -> Vec<u32> {
     if part == Part::Run {
         return vec![row.clients];
@@ -83,13 +83,13 @@ fn about(row: &Row, part: Part, base: &Summary, other: &Summary) -> Vec<u32> {
     let match_of = |clients: &u32| other.row(&row.engine, *clients);
     match match_of(&row.clients).map(|row| other.clients_of_load(row)) {
         Some(in_other) => in_base.into_iter().filter(|clients| in_other.contains(clients)).collect(),
-        // The other lacks this number of clients: the load is compared where it has another that shares it.
+        // The other lacks this number of clients; the load is compared under another number that shares it.
         None if in_base.iter().any(|clients| match_of(clients).is_some()) => Vec::new(),
         None => in_base,
     }
 }
 
-/// Why the other run has no figures of a row that the base has.
+/// The reason why the other run has no figures of a row that the base has.
 fn why_unmatched(row: &Row, match_row: Option<&Row>, part: Part, other: &Summary) -> String {
     let Some(match_row) = match_row else { return format!("{} did not run in the other", row.engine) };
     if let Some(why) = match_row.why_unsound() {
@@ -110,15 +110,15 @@ fn why_unmatched(row: &Row, match_row: Option<&Row>, part: Part, other: &Summary
     format!("no repeat of {} ended {what} in the other{}", row.engine, why.unwrap_or_default())
 }
 
-/// When a trial began, and whether it is the other run's.
+/// The start of a trial, and whether it belongs to the other run.
 type Start<'a> = (&'a str, bool);
 
-/// Whether the trials of every engine (with its clients) that ran in both went in turns.
+/// Whether the trials of every engine (with its clients) that ran in both took turns.
 fn interleaved(base: &Results, other: &Results) -> bool {
     let mut turns: BTreeMap<(&str, u32), [Vec<Start>; 2]> = BTreeMap::new();
     for (results, is_other) in [(base, false), (other, true)] {
         for record in results.trials.iter().map(|trial| &trial.record) {
-            // A search is one turn, however many probes it takes.
+            // A search counts as one turn, regardless of its number of probes.
             if record.plan.part != TrialPart::Load && record.plan.probe.is_none_or(|probe| probe == 1) {
                 let sides = turns.entry((&record.plan.engine.name, record.plan.clients)).or_default();
                 sides[usize::from(is_other)].push((&record.started, is_other));
@@ -129,7 +129,7 @@ fn interleaved(base: &Results, other: &Results) -> bool {
     both().next().is_some() && both().all(|sides| in_turns(sides.concat()))
 }
 
-/// Whether the trials that these figures are of went in turns.
+/// Whether the trials behind these figures took turns.
 fn took_turns(base: (&Results, &PhaseFigures), other: (&Results, &PhaseFigures)) -> bool {
     let mut trials: Vec<Start> = Vec::new();
     for ((results, figures), is_other) in [(base, false), (other, true)] {
@@ -140,9 +140,9 @@ fn took_turns(base: (&Results, &PhaseFigures), other: (&Results, &PhaseFigures))
     !trials.is_empty() && in_turns(trials)
 }
 
-/// Whether trials of two sides went in turns: in the order of their starts, most neighbours are of different
-/// sides, and of all pairs of one of each side neither side's came first in more than three quarters, which two
-/// runs that merely overlap exceed. Times are RFC 3339 in UTC, whose order is that of their text.
+/// Whether the trials of two sides took turns. In the order of their starts, most neighbours must be of different
+/// sides. Among all pairs with one trial of each side, neither side may come first in more than three quarters, which
+/// two runs that merely overlap exceed. Times are RFC 3339 in UTC, so that text order is time order.
 fn in_turns(mut trials: Vec<Start>) -> bool {
     trials.sort_unstable();
     let turns = trials.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
@@ -159,7 +159,7 @@ fn in_turns(mut trials: Vec<Start>) -> bool {
     2 * turns >= trials.len() && 4 * base_first >= pairs && 4 * base_first <= 3 * pairs
 }
 
-/// What an engine does not have alike in both runs.
+/// The conditions that differ between the two runs of an engine.
 fn comparability(base: (&Results, &str), other: (&Results, &str)) -> Vec<Unequal> {
     let [base, other] =
         [base, other].map(|(results, engine)| setup(results.trials.iter().map(|trial| &trial.record), engine));
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn runs_are_interleaved_when_their_trials_go_in_turns() {
-        // One letter a minute: of which run the trial that began then was.
+        // One letter per minute: the run whose trial began then.
         let begun = |order: &str, run: char| {
             let starts: Vec<usize> =
                 order.char_indices().filter(|(_, c)| *c == run).map(|(minute, _)| minute).collect();
@@ -383,7 +383,7 @@ mod tests {
         assert!(comparison.rows.iter().all(|row| row.engine == "a"));
     }
 
-    /// What the experiments have is not what the server had.
+    /// An experiment's cache setting has no effect on an existing server, so it must not be named as a cause.
     #[test]
     fn the_cache_of_an_existing_server_is_no_suspect() {
         let of = |server: &str, cache| {

@@ -1,5 +1,5 @@
-//! Engines of two runs that are the same under two names: records of older versions call those that a list has made by
-//! their values alone (`innodb.4k`), later ones by what differs (`innodb[page_size=4k]`).
+//! Matches engines of two runs that have different names in different versions. Older records name those of a list by
+//! their values alone (`innodb.4k`), later ones by the differing settings (`innodb[page_size=4k]`).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use rumba_core::engine_name::short;
 use rumba_core::results::Results;
 
-/// The names of the engines of a run, in a suite with the test behind them.
+/// The names of the engines of a run, followed by the test in a suite.
 pub fn engines(results: &Results) -> BTreeSet<String> {
     results.trials.iter().map(|trial| trial.record.plan.engine.name.clone()).collect()
 }
 
-/// A run with its engines under these names, where both mean the same and nothing else does.
+/// A run with its engines renamed to these names, if a name on each side means the same and is unambiguous.
 pub fn called_as<'a>(results: &'a Results, names: &BTreeSet<String>) -> Cow<'a, Results> {
     let own = engines(results);
     let renamed: BTreeMap<&String, &String> = own

@@ -1,4 +1,4 @@
-//! The charged metrics: what rows and operations cost once their debt is paid.
+//! Metrics that include deferred work: the cost of rows and operations once the engine has caught up.
 
 use rumba_core::counted::{NOT_COUNTED, metrics_of_record, rule_of};
 use rumba_core::engine::DEFERRED_BYTES;
@@ -8,12 +8,12 @@ use rumba_core::record::{PhaseKind, PhaseRecord, Record, Spent};
 
 use crate::search::DISTURBING;
 
-/// Charged metrics by stable name.
+/// Metrics that include deferred work, by stable name.
 pub type Charged = Vec<(String, Metric)>;
 
-/// The load's charged metrics: Σ over load and settle of bytes or CPU, per row
-/// or logical byte loaded. Without the settle, an engine that leaves its writes
-/// to the page cache would load for nothing.
+/// The load's metrics that include deferred work: Σ over load and settle of bytes or CPU, per row or logical byte
+/// loaded. Without the settle, an engine that leaves its writes to the page cache would seem to load without any
+/// writes.
 pub fn charged_load(record: &Record) -> Charged {
     let phases = loaded(record);
     let over = |cost: fn(&Spent) -> Metric, scale: f64, per: fn(&PhaseRecord) -> Metric, what: &str| match &phases {
@@ -43,11 +43,11 @@ fn loaded(record: &Record) -> Result<(&PhaseRecord, &PhaseRecord), &'static str>
     Ok((load, settle))
 }
 
-/// The loops' charged metrics.
+/// The loops' metrics that include deferred work.
 ///
-/// (Σ over warmup, loops, backlog and drain of bytes or CPU) / (Σ over warmup,
-/// loops and backlog of operations). The warmup is in both sums: it put work off
-/// as well, and what it put off cannot be told apart in the drain.
+/// (Σ over warmup, loops, backlog and drain of bytes or CPU) / (Σ over warmup, loops and backlog of operations). The
+/// warmup is in both sums because it also defers work, and the drain does not separate this work from that of the
+/// loops.
 pub fn charged_run(record: &Record) -> Charged {
     let spans = spans(record);
     let over = |cost: fn(&Spent) -> Metric, scale: f64| match &spans {
@@ -85,8 +85,8 @@ pub fn charged_run(record: &Record) -> Charged {
     charged
 }
 
-/// CPU microseconds of the host for an operation, with the drain. The phases follow each other, so their ticks are cut off
-/// once: the parts are summed before they are held against each other.
+/// CPU microseconds of the host per operation, with the drain. The phases are adjacent, so their ticks are truncated
+/// only once. The parts are therefore summed before they are compared.
 fn host_cpu_us(record: &Record, spans: &Result<(Vec<&PhaseRecord>, &PhaseRecord), String>) -> Metric {
     let (working, drain) = match spans {
         Ok((working, drain)) => (working, *drain),
@@ -106,14 +106,14 @@ fn host_cpu_us(record: &Record, spans: &Result<(Vec<&PhaseRecord>, &PhaseRecord)
     host_cpu_s(&spent).map(|seconds| seconds * 1e6).per(operations(working), "operations")
 }
 
-/// Why the host's CPU is not the trial's alone, if it is not: what the kernel did for others cannot be told from what it did
-/// for the trial.
+/// The reason why the host's CPU includes work for other processes, if it does. The kernel's work for them cannot be
+/// separated from its work for the trial.
 fn disturbance(record: &Record) -> Option<String> {
     let warning = record.warnings.iter().find(|warning| DISTURBING.contains(&warning.code.as_str()))?;
     Some(format!("the host was disturbed: {}", warning.message))
 }
 
-/// The rates that the workload reports, and by how much the database grows with them.
+/// The rates that the workload reports, and the growth of the database at these rates.
 fn rates(record: &Record) -> Charged {
     let Some(loops) = ended(record, PhaseKind::Loops) else { return Vec::new() };
     let mut all = Vec::new();
@@ -131,12 +131,12 @@ fn rates(record: &Record) -> Charged {
     all
 }
 
-/// A day's work, by the specification that reports such rates.
+/// A working day, by the specification that defines such rates.
 const MINUTES_OF_8H: f64 = 480.0;
 
-/// By how many bytes the data grew on disk for each operation of a type. Both ends are of the same kind, with nothing put
-/// off: that of the last settle before the warmup, and that of the drain. Logs are in neither: they come and go. Files that
-/// have not grown are a figure like any other, 0: with it left out, the median would be of the repeats that happened to grow.
+/// Growth of the data on disk, in bytes per operation of a type. Both ends are without deferred work: the last settle
+/// before the warmup, and the drain. Logs are excluded because they come and go. Files that have not grown count as 0;
+/// without such repeats, the median would cover only repeats whose files happened to grow.
 fn growth(record: &Record, op: &str) -> Metric {
     let (working, drain) = match spans(record) {
         Ok(spans) => spans,
@@ -152,12 +152,12 @@ fn growth(record: &Record, op: &str) -> Metric {
     grown.per(counts.sum(), "operations of this type")
 }
 
-/// The difference; absent as soon as one of both is.
+/// The difference; absent if one of both is.
 fn less(whole: &Metric, part: &Metric) -> Metric {
     whole.plus(&part.map(|part| -part))
 }
 
-/// The product; absent as soon as one of both is.
+/// The product; absent if one of both is.
 fn times(one: &Metric, other: &Metric) -> Metric {
     match other.value() {
         Some(factor) => one.map(|value| value * factor),
@@ -165,8 +165,9 @@ fn times(one: &Metric, other: &Metric) -> Metric {
     }
 }
 
-/// What a counter of the engine's own grew by for each operation, from the end of the settle to that of the drain. One that
-/// was not there before began at nothing, where the engine told others: a level that had never held anything.
+/// The increase of one of the engine's own counters per operation, from the end of the settle to the end of the drain.
+/// A counter that was absent at first starts at 0 if the engine reported others, for example for an LSM level that was
+/// empty.
 fn grown(record: &Record, working: &[&PhaseRecord], drain: &PhaseRecord, counter: &str) -> Metric {
     let at_end =
         |phase: &PhaseRecord| phase.counters.iter().find(|gauge| gauge.name == counter).map(|gauge| gauge.value);
@@ -182,7 +183,8 @@ fn before_work(record: &Record) -> Option<&PhaseRecord> {
     record.phases.iter().take_while(|phase| !matches!(phase.phase, PhaseKind::Warmup | PhaseKind::Loop(_))).last()
 }
 
-/// Whether the engine told counters at both ends of what it is charged for: one that is not among them counted nothing.
+/// Whether the engine reported counters at both ends of the charged span. A counter that is missing there counted
+/// nothing.
 pub fn counts_alike(record: &Record) -> bool {
     let tells = |phase: Option<&PhaseRecord>| phase.is_some_and(|phase| !phase.counters.is_empty());
     tells(before_work(record)) && tells(ended(record, PhaseKind::Drain))
@@ -204,8 +206,8 @@ pub fn drained_bytes(record: &Record) -> Option<(f64, f64)> {
     Some((served, drain.spent.device_write_bytes.value()?))
 }
 
-/// Bytes that the engine estimates for work below its own triggers: by how much they grew from before the operations to the
-/// end of the drain. `None` where it makes no estimate.
+/// The growth of the engine's estimate of bytes for work below its own triggers, from before the operations to the end
+/// of the drain. `None` if it makes no estimate.
 pub fn deferred_bytes(record: &Record) -> Option<f64> {
     let at_end =
         |phase: &PhaseRecord| phase.debt_end.iter().find(|gauge| gauge.name == DEFERRED_BYTES).map(|gauge| gauge.value);
@@ -213,7 +215,7 @@ pub fn deferred_bytes(record: &Record) -> Option<f64> {
     Some(after - before_work(record).and_then(at_end).unwrap_or_default())
 }
 
-/// The phases that serve operations and the drain; or the reason why the debt cannot be charged.
+/// The phases that serve operations and the drain, or the reason why deferred work cannot be included.
 fn spans(record: &Record) -> Result<(Vec<&PhaseRecord>, &PhaseRecord), String> {
     let drain = ended(record, PhaseKind::Drain).ok_or("the trial ended before its debt was drained")?;
     let mut working: Vec<&PhaseRecord> = record.loops().collect();
@@ -236,7 +238,7 @@ fn per_op(working: &[&PhaseRecord], drain: &PhaseRecord, cost: fn(&Spent) -> Met
     total(working, cost).plus(&cost(&drain.spent)).per(operations(working), "operations")
 }
 
-/// What the drain spent, in percent of what was spent with it.
+/// The drain's percentage of all resources spent, including the drain.
 fn drain_percent(working: &[&PhaseRecord], drain: &PhaseRecord, cost: fn(&Spent) -> Metric) -> Metric {
     let of_drain = cost(&drain.spent);
     match total(working, cost).plus(&of_drain) {
@@ -294,14 +296,14 @@ mod tests {
         assert!(!charged_run(&record).iter().any(|(name, _)| name.starts_with("tpm")), "half a run has no rate");
     }
 
-    /// What all takes on disk at the end of a phase, and what of it is logs.
+    /// Sets the total size on disk at the end of a phase, and the share of logs in it.
     fn takes(record: &mut Record, kind: PhaseKind, size: f64, logs: f64) {
         let phase = record.phases.iter_mut().find(|phase| phase.phase == kind).unwrap();
         (phase.metrics.size_bytes, phase.metrics.log_bytes) = (Metric::Value(size), Metric::Value(logs));
     }
 
-    /// Twenty thousand operations of a type that has a rate in the warmup, as many in each of two loops of ten seconds; 900
-    /// MB of data before and 1,020 MB after, and logs that were 5 MB and are 300.
+    /// Twenty thousand operations of a type with a rate in the warmup, and as many in each of two loops of ten seconds.
+    /// The data grows from 900 MB to 1,020 MB, and the logs from 5 MB to 300 MB.
     fn grown() -> Record {
         let mut record = record("a", 8, 1);
         record.phases.insert(1, phase(PhaseKind::Settle, 1.0, 0, 0.0));
@@ -309,12 +311,12 @@ mod tests {
         rated.for_each(|op| op.rate = Some(Rate { name: "tpmG".into(), most: None }));
         takes(&mut record, PhaseKind::Settle, 905e6, 5e6);
         takes(&mut record, PhaseKind::Drain, 1320e6, 300e6);
-        // Before the drain more was on disk.
+        // Before the drain there was more on disk.
         takes(&mut record, PhaseKind::Loops, 1500e6, 400e6);
         record
     }
 
-    /// The growth for each operation of the rate, and of eight hours.
+    /// The growth per operation of the rate, and in eight hours.
     fn growth_of(record: &Record) -> [Metric; 2] {
         let charged: std::collections::BTreeMap<_, _> = charged_run(record).into_iter().collect();
         ["tpmG_growth_bytes_per_op", "tpmG_growth_bytes_per_8h"].map(|name| charged[name].clone())
@@ -348,7 +350,7 @@ mod tests {
         assert_eq!(run.metrics["tpmG_growth_bytes_per_8h"].median, Metric::Value(0.0));
     }
 
-    /// What a record is made to lack.
+    /// Removes something from a record.
     type Change<'a> = &'a dyn Fn(&mut Record);
 
     #[test]

@@ -1,4 +1,4 @@
-//! The conditions that are not the same in two runs: the first suspects of whatever else is not.
+//! The conditions that differ between two runs: the first suspects for any other difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,20 +11,20 @@ use rumba_core::units::show_bytes;
 
 use crate::alike::engines;
 
-/// What a condition is called, and of which engine it is; of none where it is the host's, the run's or the workload's.
+/// A condition's name and its engine; the engine is `None` for conditions of the host, the run or the workload.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Name {
     engine: Option<String>,
     condition: String,
 }
 
-/// The conditions of a run; of one in which its trials differ all values, in an order that is not that of the trials.
+/// The conditions of a run. If its trials differ in one, it has all values, in an order independent of the trials.
 type Named = BTreeMap<Name, BTreeSet<String>>;
 /// The values of a condition in the base and in the other.
 type Values = (Option<String>, Option<String>);
 
-/// The conditions of the host and of each engine that are not the same: what was asked for, under what the trials ran,
-/// and the settings that the engines had in force.
+/// The differing conditions of the host and of each engine: requested values, values under which the trials ran, and
+/// the engines' effective settings.
 ///
 /// An engine that only one run has is named as such, not condition by condition.
 pub fn condition_changes(base: &Results, other: &Results) -> Vec<ConditionChange> {
@@ -34,7 +34,7 @@ pub fn condition_changes(base: &Results, other: &Results) -> Vec<ConditionChange
     told_once(&differing(&in_base, &in_other), both.len())
 }
 
-/// The conditions of the host, and of each of these engines what decides its figures.
+/// The conditions of the host, and those of each of these engines that affect its figures.
 fn named(results: &Results, both: &BTreeSet<String>) -> Named {
     let mut named = Named::new();
     for (name, value) in &results.conditions {
@@ -56,14 +56,14 @@ fn named(results: &Results, both: &BTreeSet<String>) -> Named {
     named
 }
 
-/// What an engine and its clients were asked for, and the version that came.
+/// The requested values for an engine and its clients, and the installed version.
 fn asked_for(record: &Record) -> Vec<(&str, String)> {
     let (engine, run) = (&record.plan.engine, &record.plan.run);
     let seconds = |seconds: f64| format!("{seconds} s");
     let mut asked = vec![
         ("engine", engine.engine.clone()),
         ("limits", limits_of(engine)),
-        // A setting of the engine's own that says so is a condition itself.
+        // An engine's own setting that overrides it is a separate condition.
         ("cache", record.plan.given_cache().told),
         ("durability", record.plan.given_durability().told),
         ("compression", engine.compression.clone().unwrap_or_else(|| "the engine's default".to_owned())),
@@ -81,7 +81,7 @@ fn asked_for(record: &Record) -> Vec<(&str, String)> {
     asked
 }
 
-/// What of the host an engine may use, in words.
+/// The engine's limits on the host, in words.
 fn limits_of(engine: &EngineConfig) -> String {
     let memory = engine.limits.memory_bytes.map(|bytes| format!("{} of memory", show_bytes(bytes as f64)));
     let storage = engine.limits.storage.as_ref().map(ToString::to_string);
@@ -89,8 +89,8 @@ fn limits_of(engine: &EngineConfig) -> String {
     if all.is_empty() { "none".to_owned() } else { all.join("; ") }
 }
 
-/// Adds the settings that engines told to be in force, where both runs have them and neither asked for them: a default
-/// that another release has otherwise, a server that somebody else has configured.
+/// Adds effective settings that both runs report and neither requested, for example a default that another release
+/// changed or a setting of an existing server.
 fn add_in_force(base: (&Results, &mut Named), other: (&Results, &mut Named), both: &BTreeSet<String>) {
     let in_force = |results: &Results| {
         let mut named = Named::new();
@@ -122,7 +122,7 @@ fn note(named: &mut Named, engine: Option<&str>, condition: &str, value: String)
     named.entry(name).or_default().insert(value);
 }
 
-/// The conditions with other values in the other than in the base.
+/// The conditions whose values differ between the other and the base.
 fn differing<'a>(base: &'a Named, other: &'a Named) -> Vec<(&'a Name, Values)> {
     let names: BTreeSet<&Name> = base.keys().chain(other.keys()).collect();
     let told = |named: &Named, name: &Name| {
@@ -134,8 +134,7 @@ fn differing<'a>(base: &'a Named, other: &'a Named) -> Vec<(&'a Name, Values)> {
     of_both.filter(|(_, (base, other))| nameless(base) != nameless(other)).collect()
 }
 
-/// A condition without the numbers of loop devices: which node a volume was
-/// given is chance and no difference.
+/// A condition without the numbers of loop devices, because the node that a volume gets is random.
 fn without_nodes(value: &str) -> String {
     let mut parts = value.split("/dev/loop");
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -146,7 +145,7 @@ fn without_nodes(value: &str) -> String {
     text
 }
 
-/// The same by their names, of which those that became the same for all of several engines are told once.
+/// The changes by name; a change that is the same for all of several engines is reported once.
 fn told_once(differing: &[(&Name, Values)], engines: usize) -> Vec<ConditionChange> {
     let mut alike: BTreeMap<(&str, &Values), usize> = BTreeMap::new();
     for (name, values) in differing.iter().filter(|(name, _)| name.engine.is_some()) {
@@ -180,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    /// The engines with one repeat each, of which the record was changed so.
+    /// The engines with one repeat each, with this change of the record.
     fn run(engines: &[&str], change: impl Fn(&mut Record)) -> Results {
         let mut records: Vec<Record> = engines.iter().map(|engine| record(engine, 8, 1)).collect();
         records.iter_mut().for_each(change);
@@ -197,7 +196,7 @@ mod tests {
         changes.map(|change| format!("{}: {} | {}", change.name, shown(change.base), shown(change.other))).collect()
     }
 
-    /// A queue for each client or one for all, a load that was aged or not: nothing of it was told.
+    /// A queue for each client or one for all, and an aged load, were not reported.
     #[test]
     fn what_a_trial_ran_under_is_told_and_what_it_came_to_is_not() {
         let queued = |queue: &'static str, peak: &'static str| {
@@ -212,7 +211,7 @@ mod tests {
         assert_eq!(told(&run(&["a"], |_| ()), &aged), ["a: age: - | 360 s"]);
     }
 
-    /// PostgreSQL 18 computes checksums of its pages where 15 does not, and `compare` said nothing of it.
+    /// PostgreSQL 18 computes checksums of its pages and 15 does not, and `compare` did not report that.
     #[test]
     fn unrequested_setting_is_reported_if_two_runs_differ_in_it() {
         let of = |checksums: &'static str, more: &'static str| {
@@ -225,7 +224,7 @@ mod tests {
         assert_eq!(told(&old, &new), ["a: data_checksums: off | on"], "what one of them lacks is its release's");
     }
 
-    /// What the experiments have is not what the server had, but where its clients ask for it.
+    /// An experiment's durability does not reach an existing server, unless its clients request it.
     #[test]
     fn existing_server_durability_is_reported_if_clients_request_it() {
         let changed = |server: &str, clients_ask_durability: bool| {
@@ -244,7 +243,7 @@ mod tests {
         assert_eq!(changed("mysql://me@host/lab", false), [""; 0]);
     }
 
-    /// Two runs were told to have had the same cache, which a setting of the engine's own had made another.
+    /// Two runs were reported to have the same cache, although a setting of the engine's own had changed it.
     #[test]
     fn cache_of_engine_setting_is_reported_not_the_common_one() {
         let of = |common: u64, own: Option<u64>| {

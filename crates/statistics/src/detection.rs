@@ -1,4 +1,4 @@
-//! From the noise of a pilot to the repeats that detect a difference.
+//! Computes the repeats that detect a difference, from the noise of a pilot.
 
 use rumba_core::comparison::{Figure, Part, Row, Summary};
 use rumba_core::detection::{Detection, DetectionRow, LEAST_PILOT_REPEATS, Needed};
@@ -10,7 +10,7 @@ use crate::planning::{POWER, Undecided, noise_interval, pooled_deviation, repeat
 use crate::ratios::LEAST_REPEATS;
 use crate::relative::headlines;
 
-/// What it takes to detect this difference (0.05 is 5%) between every two engines of a pilot.
+/// The repeats needed to detect this difference (0.05 is 5%) between every two engines of a pilot.
 pub fn detection(results: &Results, summary: &Summary, change: f64) -> Detection {
     let minutes_of_a_repeat = minutes_of_a_repeat(results);
     let mut rows = Vec::new();
@@ -23,7 +23,7 @@ pub fn detection(results: &Results, summary: &Summary, change: f64) -> Detection
     Detection { change, power: POWER, minutes_of_a_repeat, rows }
 }
 
-/// The time of all trials over the most repeats that an engine has.
+/// The total time of all trials divided by the most repeats of an engine.
 fn minutes_of_a_repeat(results: &Results) -> f64 {
     let records = || results.trials.iter().map(|trial| &trial.record);
     let seconds = |phases: &[rumba_core::record::PhaseRecord]| {
@@ -97,7 +97,7 @@ fn noise(base: &Figure, other: &Figure) -> Result<Noise, String> {
 }
 
 fn needed(noise: f64, change: f64) -> Option<u32> {
-    // Of a rise and a fall by the same percentage the rise is the smaller factor.
+    // For a rise and a fall by the same percentage, the rise is the smaller factor.
     let distance = change.ln_1p();
     repeats(&Undecided { noise, distance, alpha: (1.0 - LEVEL) / 2.0, samples: 2.0, least: LEAST_REPEATS })
 }

@@ -1,11 +1,11 @@
-//! How much of the host others took, in records of versions that had no metric of it.
+//! Disturbances by other processes, for records of versions without a metric of them.
 
 use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, PhaseRecord, Record};
 
-/// The metric of a phase whose record lacks it, from what else the record says; `None` where it says nothing.
+/// A phase's missing metric, derived from other values of the record; `None` if there are none.
 ///
-/// The share of steal stood in the text of the warning `stolen-cpu` alone, which was about the loops.
+/// The share of steal was only in the text of the warning `stolen-cpu`, which was about the loops.
 pub fn of_older_record(metric: &str, record: &Record, phase: &PhaseRecord) -> Option<Metric> {
     match metric {
         "stolen_cpu_percent" if phase.phase != PhaseKind::Load => stolen_percent(record).map(Metric::Value),
@@ -20,7 +20,7 @@ fn stolen_percent(record: &Record) -> Option<f64> {
     before.rsplit(' ').next()?.parse().ok()
 }
 
-/// The host's CPUs follow from what it used, in seconds and in percent of all of them.
+/// The number of the host's CPUs follows from its used CPU, in seconds and in percent.
 fn others_percent(phase: &PhaseRecord) -> Option<f64> {
     let (others_s, host_s) = (phase.spent.strangers_cpu_s.value()?, phase.spent.host_cpu_s.value()?);
     let host_percent = phase.metrics.host_cpu_percent.value()?;

@@ -1,24 +1,26 @@
-//! The test that verdicts rest on, and the intervals that invert it.
+//! The test behind all verdicts, and the intervals that invert it.
 //!
-//! Two samples: a value θ of the difference of the means (of logarithms where all figures are positive) is rejected when
+//! Two samples: a value θ of the difference of the means (of logarithms if all figures are positive) is rejected when
 //! two tests reject it.
 //!
-//! - The *permutation test* is exact where both sides are alike but for θ: then every way of dealing the figures (the
-//!   other's less θ) to two sides of the same sizes was equally likely. A deal that swaps `k` of the other, `R`, for `k`
-//!   of the base, `S`, reaches at least the difference seen exactly when `mean(R) - mean(S) <= θ`. So the means'
-//!   differences over all swaps are at once the p-value at every θ and, in order, the ends of every interval: no search.
-//! - *Welch's test* ([`Welch`]) holds where one side is noisier than the other. There the permutation test errs too often:
-//!   with five times the noise on one side in 8.7% of one-sided tests of three repeats instead of 5%.
+//! - The *permutation test* is exact if both sides are alike except for θ. Then every way of dealing the figures (the
+//!   other's less θ) to two sides of the same sizes was equally likely. A deal that swaps `k` of the other, `R`, for
+//!   `k` of the base, `S`, reaches at least the observed difference exactly when `mean(R) - mean(S) <= θ`. The means'
+//!   differences over all swaps therefore give the p-value at every θ. In order, they also give the ends of every
+//!   interval, without a search.
+//! - *Welch's test* ([`Welch`]) is valid if one side is noisier than the other. The permutation test then errs too
+//!   often: with five times the noise on one side, in 8.7% of one-sided tests of three repeats instead of 5%.
 //!
-//! Dealing Welch's t instead of the difference does not help: with as many repeats on both sides it orders the deals
-//! exactly as the difference does (the squares around the common mean are the same in every deal), so that the p-values
-//! are equal.
+//! Dealing Welch's t instead of the difference does not help. With as many repeats on both sides it orders the deals
+//! exactly as the difference does, because the squares around the common mean are the same in every deal. The p-values
+//! are then equal.
 //!
-//! One sample: under the hypothesis that the figures lie symmetrically around θ every choice of signs of `figure - θ` was
-//! equally likely; the same holds with the means of all subsets.
+//! One sample: under the hypothesis that the figures are symmetric around θ, every choice of signs of `figure - θ` was
+//! equally likely. The same holds with the means of all subsets.
 //!
 //! Source: Fisher, The Design of Experiments (1935), section 21; Tritchler, On inverting permutation tests, JASA 79
-//! (1984); Janssen, Studentized permutation tests for non-i.i.d. hypotheses, Statistics and Probability Letters 36 (1997).
+//! (1984); Janssen, Studentized permutation tests for non-i.i.d. hypotheses, Statistics and Probability Letters 36
+//! (1997).
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -28,23 +30,23 @@ use rumba_core::starts::Starts;
 
 use crate::welch::{ROUNDING, Welch};
 
-/// All deals are looked at up to this many: two sides of nine repeats have 48,620.
+/// The most deals that are enumerated: two sides of nine repeats have 48,620.
 const ENUMERATED: f64 = 50_000.0;
-/// Beyond it so many are drawn; with the deal seen among them the test keeps its level.
+/// The number of deals drawn beyond that; because the observed deal is among them, the test keeps its level.
 const DRAWN: usize = 10_000;
 /// Fixed, so that the same results always give the same report.
 const SEED: u64 = 0x72_75_6d_62_61;
 
-/// A test at every value of its parameter.
+/// A test as a function of its parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inverted {
-    /// Where the p-value steps: one value for each deal.
+    /// The values at which the p-value steps: one for each deal.
     steps: Vec<f64>,
-    /// Deals that reach the difference seen whatever θ: the one seen, and what was drawn like it.
+    /// Deals that reach the observed difference at every θ: the observed one, and drawn ones that equal it.
     always: usize,
-    /// The test that has to reject as well; none of one sample.
+    /// The second test that must reject; `None` for one sample.
     welch: Option<Welch>,
-    /// What p-values are multiplied by, and levels divided by.
+    /// The factor for p-values, and the divisor for levels.
     factor: f64,
 }
 
@@ -54,7 +56,7 @@ impl Inverted {
         Self { welch: Some(Welch::of(base, other)), ..Self::dealt(base, other) }
     }
 
-    /// The same test of figures that were looked at several times ([`Starts::looks_factor`]).
+    /// The same test for figures that were checked several times ([`Starts::looks_factor`]).
     pub fn at_looks(self, factor: f64) -> Self {
         Self { factor, ..self }
     }
@@ -75,7 +77,7 @@ impl Inverted {
         Self { steps, always: 1, welch: None, factor: 1.0 }
     }
 
-    /// The test of the mean of differences that lie symmetrically around it.
+    /// The test of the mean of differences that are symmetric around it.
     pub fn one_sample(differences: &[f64]) -> Self {
         if 2f64.powi(i32::try_from(differences.len()).unwrap_or(i32::MAX)) > ENUMERATED {
             return Self::drawn(|random| {
@@ -102,8 +104,8 @@ impl Inverted {
         (self.steps.len() + self.always) as f64
     }
 
-    /// How many steps lie outside of a one-sided interval that errs in at most
-    /// `alpha`; `None` when there are too few deals for such an interval.
+    /// The number of steps outside of a one-sided interval with an error of at most `alpha`; `None` if there are too
+    /// few deals for such an interval.
     fn outside(&self, alpha: f64) -> Option<usize> {
         let allowed = (alpha * self.deals() + ROUNDING).floor() as usize;
         allowed.checked_sub(self.always).filter(|rank| *rank < self.steps.len())
@@ -144,15 +146,15 @@ impl Inverted {
         (self.factor * p).min(1.0)
     }
 
-    /// The share of the deals that reach the difference seen where those with such a step do.
+    /// The share of deals that reach the observed difference, if those with such a step do.
     fn share(&self, reaches: impl Fn(f64) -> bool) -> f64 {
         let reached = self.steps.iter().filter(|step| reaches(**step)).count();
         (reached + self.always) as f64 / self.deals()
     }
 }
 
-/// The sums of all subsets of up to `most` members, by the number of these. Of thirty numbers there are a billion subsets,
-/// of which a side of three swaps with some thousands.
+/// The sums of all subsets of up to `most` members, grouped by their size. The limit matters: thirty numbers have a
+/// billion subsets, but a side of three needs only some thousands.
 fn subset_sums(numbers: &[f64], most: usize) -> Vec<Vec<f64>> {
     let mut sums = vec![vec![0.0]];
     for number in numbers {
@@ -167,7 +169,7 @@ fn subset_sums(numbers: &[f64], most: usize) -> Vec<Vec<f64>> {
     sums
 }
 
-/// Deals the figures of two sides anew.
+/// Deals the figures of two sides at random.
 struct Dealer {
     figures: Vec<f64>,
     base: usize,
@@ -182,8 +184,8 @@ impl Dealer {
         Self { figures, base: base.len(), base_sum: base.iter().sum(), places }
     }
 
-    /// A deal at random, as its step; `None` for the one seen. Where the last
-    /// one began from makes no deal likelier.
+    /// A random deal, as its step; `None` for the observed deal. The order that the last deal left does not change the
+    /// probabilities.
     fn deal(&mut self, random: &mut Xoshiro256PlusPlus) -> Option<f64> {
         let (mut kept, mut given, mut count) = (0.0, 0.0, 0.0);
         for place in 0..self.base {
@@ -200,12 +202,12 @@ impl Dealer {
     }
 }
 
-/// The mean; `None` of none.
+/// The mean; `None` for an empty slice.
 pub fn mean(numbers: &[f64]) -> Option<f64> {
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
 
-/// How many ways there are to choose `some` of `all`.
+/// The number of ways to choose `some` of `all`.
 fn choose(all: usize, some: usize) -> f64 {
     (0..some).map(|taken| (all - taken) as f64 / (taken + 1) as f64).product()
 }
@@ -216,7 +218,7 @@ mod tests {
     use super::*;
     use crate::testing::normal;
 
-    /// By the definition: deal all figures anew, count the deals that reach the difference seen.
+    /// The definition: deal all figures again, and count the deals that reach the observed difference.
     fn p_by_dealing(base: &[f64], other: &[f64], shift: f64) -> (f64, f64) {
         let all: Vec<f64> = base.iter().copied().chain(other.iter().map(|figure| figure - shift)).collect();
         let difference = |mask: u32| {
@@ -237,7 +239,7 @@ mod tests {
 
     #[test]
     fn few_repeats_against_many_are_as_many_deals_and_no_more() {
-        // The subsets of the larger side are a billion, in 8 GB.
+        // The larger side has a billion subsets, in 8 GB.
         let many: Vec<f64> = (0..30).map(f64::from).collect();
         let test = Inverted::two_samples(&[-3.0, -2.0, -1.0], &many);
         assert_eq!(test.deals(), 5456.0);
@@ -263,7 +265,7 @@ mod tests {
     #[test]
     fn the_interval_holds_exactly_what_the_test_does_not_reject() {
         let even = ([1.0, 1.4, 0.7, 1.1, 1.2], [1.9, 1.3, 2.2, 1.7, 1.5]);
-        // All noise on one side: of these Welch's interval is the wider one.
+        // All noise is on one side, so Welch's interval is the wider one.
         let uneven = ([1.0, 1.01, 0.99, 1.02, 1.0], [1.9, 1.3, 2.2, 1.7, 1.5]);
         for (base, other) in [even, uneven] {
             let mut test = Inverted::two_samples(&base, &other);
@@ -283,7 +285,7 @@ mod tests {
         assert!((four.p(0.0) - 2.0 / 70.0).abs() < 1e-12);
     }
 
-    /// The permutation test alone calls engines that are alike but for their noise different in 8.7% of such cases.
+    /// The permutation test alone has an error rate of 8.7% for engines that differ only in their noise.
     #[test]
     fn fivefold_noise_on_one_side_keeps_the_error_at_5_percent() {
         const DRAWS: u32 = 20_000;

@@ -1,8 +1,8 @@
-//! Gates of a comparison: `ops_per_s < 0.95` is so, is not so, or is undecided.
+//! Gates of a comparison: the condition `ops_per_s < 0.95` holds, does not hold, or is undecided.
 //!
-//! The test of a gate errs in 5% of cases where the two runs took turns. Where they did not, the host may have drifted
-//! between them, which no repeat shows: then what a gate says has to hold beyond an allowance for that. Of `worse` that goes
-//! for closing alone: that no headline is worse says no more than that none was found to be.
+//! The test of a gate errs in 5% of cases if the two runs took turns. If they did not, the host may have drifted
+//! between them, which no repeat shows. A gate's verdict must then hold beyond an allowance for that drift. For `worse`
+//! this applies only to closing, because "no headline is worse" says only that none was found to be.
 
 mod drift;
 mod few_samples;
@@ -19,7 +19,7 @@ pub use self::drift::Drift;
 use crate::claims::samples::{Alphas, Samples};
 use crate::claims::{ALPHA, Relation};
 
-/// What a comparison is not to find.
+/// A regression that a comparison must not contain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
     what: What,
@@ -44,20 +44,20 @@ struct Bound {
     bound: f64,
 }
 
-/// What is wrong with a gate, and what to write instead.
+/// A fault in a gate, and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateError {
-    /// What is wrong.
+    /// The fault.
     pub problem: String,
-    /// What to write instead.
+    /// The remedy.
     pub remedy: String,
 }
 
 impl Gate {
-    /// Reads `METRIC < NUMBER`, or the word `worse`.
+    /// Parses `METRIC < NUMBER`, or the word `worse`.
     ///
     /// # Errors
-    /// When it is not of this form, or the metric is not there.
+    /// The text does not have this form, or the metric is unknown.
     pub fn parse(text: &str) -> Result<Self, GateError> {
         let what = match text.trim() {
             worse::WORD => What::Worse,
@@ -66,15 +66,15 @@ impl Gate {
         Ok(Self { what, drift: Drift::default() })
     }
 
-    /// The same with another allowance for what the host does between runs that did not take turns.
+    /// The same gate with another allowed drift for runs that did not take turns.
     pub fn allowing(self, drift: Drift) -> Self {
         Self { drift, ..self }
     }
 
-    /// What comes of it for every engine that the base has figures of.
+    /// The verdict for every engine that the base has figures of.
     ///
     /// # Errors
-    /// When there is nothing that it could be about: a gate that cannot close is a mistake.
+    /// The gate matches nothing, because a gate that can never close is a mistake.
     pub fn judge(&self, comparison: &Comparison) -> Result<Vec<Gated>, GateError> {
         match &self.what {
             What::Bound(bound) => bound.judge(comparison, self.drift),
@@ -83,16 +83,16 @@ impl Gate {
     }
 }
 
-/// What a gate makes of an engine.
+/// The gate's verdict on an engine.
 struct Weighed {
     found: Found,
     reason: String,
-    /// What the host was allowed, of runs that did not take turns.
+    /// The allowed drift of the host, for runs that did not take turns.
     drift: Option<Drift>,
 }
 
 impl Weighed {
-    /// What rests on no allowance.
+    /// A verdict that uses no allowance.
     fn of(found: Found, reason: impl Into<String>) -> Self {
         Self { found, reason: reason.into(), drift: None }
     }
@@ -112,7 +112,7 @@ impl Weighed {
     }
 }
 
-/// That no engine is in both runs.
+/// The error if no engine is in both runs.
 fn nothing_compared(gate: &str) -> GateError {
     GateError {
         problem: format!("`{gate}`: no engine has the same name and number of clients in both runs"),
@@ -192,7 +192,7 @@ impl Bound {
             let starts = [row.other_starts, row.base_starts];
             let (other, base) = (bounded.figure.numbers(), compared.base.numbers());
             let above = matches!(self.relation, Relation::Greater | Relation::AtLeast);
-            // What a percentile is at least can show that it is above a bound, never that it is below.
+            // A lower bound of a percentile can show that it is above a gate's bound, but never that it is below.
             if above && other.len().min(base.len()) > 1 {
                 let (found, told) = self.test(drift, |bound| Samples::scaled(&other, &base, bound, starts));
                 if found == Found::Holds {
@@ -219,9 +219,9 @@ impl Bound {
         Weighed { found, reason: seen + &told, drift }
     }
 
-    /// What the other's repeats `against` the base's times a bound come to, and the test in words.
+    /// Tests the other's repeats `against` the base's times a bound; returns the verdict and the test in words.
     fn test(&self, drift: Option<Drift>, against: impl Fn(f64) -> Samples) -> (Found, String) {
-        // What is so is so against a bound that the drift has moved away from it, and what is not so likewise.
+        // Both "holds" and "does not hold" must be true after the drift has moved the bound away from them.
         let factor = drift.map_or(1.0, Drift::factor);
         let (lower, upper) = (against(self.bound / factor), against(self.bound * factor));
         let is_above = matches!(self.relation, Relation::Greater | Relation::AtLeast);
@@ -250,8 +250,9 @@ impl Bound {
     }
 }
 
-/// Why repeats of the other lack a figure that the base has: all of them, or some where all of the base's have it. What a
-/// gate guards may be what took it from them; from some, that there were merely too few operations.
+/// The reason why repeats of the other lack a figure that the base has. It applies if all of them lack it, or if some
+/// do and all of the base's have it. The regression that the gate guards against may have removed it. If only some lack
+/// it, the reason may merely be too few operations.
 fn lost(base: &Figure, other: &Figure) -> Option<String> {
     let mut reasons = other.values.iter().filter_map(Metric::reason);
     let why = match other.numbers().is_empty() {
@@ -291,7 +292,7 @@ mod tests {
         Gate::parse(gate).unwrap().judge(&compare(&base, &other)).unwrap().remove(0)
     }
 
-    /// The same of one run after the other, with this allowance for what the host did meanwhile.
+    /// The same for one run after the other, with this allowed drift.
     fn gated_apart(gate: &str, drift: &str, base: &[f64], other: &[f64]) -> Gated {
         let gate = Gate::parse(gate).unwrap().allowing(Drift::parse(drift).unwrap());
         gate.judge(&compare(&runs(base), &runs(other))).unwrap().remove(0)
@@ -314,7 +315,7 @@ mod tests {
         assert_eq!(gated("get_node.p99_ms > 1.1", &base, &base).verdict, Found::Fails);
     }
 
-    /// The host may have drifted between them, which no repeat of either shows.
+    /// The host may have drifted between the runs, which no repeat of either shows.
     #[test]
     fn sequential_runs_are_gated_beyond_an_allowance_that_is_named() {
         let (base, less) = ([100.0, 101.0, 99.0, 100.0], [92.0, 93.0, 91.0, 92.0]);
@@ -329,7 +330,7 @@ mod tests {
         }
         let much_less = gated_apart("ops_per_s < 0.95", "5%", &base, &[80.0, 81.0, 79.0, 80.0]);
         assert!(much_less.verdict == Found::Holds && much_less.reason.contains("did not take turns"), "{much_less:?}");
-        // What is not so must not be so beyond it either.
+        // "Does not hold" must also be true beyond the allowance.
         let as_good = [99.0, 100.0, 98.0, 99.0];
         assert_eq!(gated("ops_per_s < 0.95", &base, &as_good).verdict, Found::Fails, "in turns");
         assert_eq!(gated_apart("ops_per_s < 0.95", "5%", &base, &as_good).verdict, Found::Undecided);
@@ -347,7 +348,7 @@ mod tests {
             assert_eq!(gated.verdict, Found::Undecided, "{gated:?}");
             gated.reason
         };
-        // 0.905 and 0.9975 are as far as the host is allowed to have moved it.
+        // 0.905 and 0.9975 are the limits of the allowed drift.
         for decided in [0.83, 1.08] {
             let reason = reason(decided);
             assert!(
@@ -386,7 +387,7 @@ mod tests {
         assert_eq!(in_turns.allowed_drift_percent, None);
     }
 
-    /// A row of runs one after the other that have throughput alone.
+    /// A row of sequential runs that have only throughput.
     fn apart(base: &[f64], other: &[f64]) -> ComparedRow {
         let of = |rates: &[f64]| figure(rates.iter().map(|rate| Metric::Value(*rate)).collect());
         let ratio = Ratio {
@@ -417,7 +418,7 @@ mod tests {
         }
     }
 
-    /// How often a gate closes over two runs of one engine, one after the other: with the usual allowance and without any.
+    /// The share of false alarms over two sequential runs of one engine: with the default allowance and without any.
     fn closed_in_vain(repeats: usize, deviation: f64, phi: f64) -> [f64; 2] {
         // Beyond nine repeats each test draws ten thousand deals.
         let draws: u32 = if repeats < 10 { 500 } else { 300 };
@@ -445,7 +446,7 @@ mod tests {
             let cell = format!("noise {deviation:.2}, autocorrelation {phi}, {repeats} repeats");
             println!("{cell}: closed though nothing changed {without:.3}, with the allowance {with:.3}");
             assert!(with < without, "{cell}: {with} of {without}");
-            // With ten repeats it is about 5%, and the figure of so many draws has a standard error of 1.3%.
+            // With ten repeats it is about 5%, and this number of draws has a standard error of 1.3%.
             let most = if repeats < 10 { 0.05 } else { 0.09 };
             assert!(with <= most || deviation > 0.05, "{cell}: {with}");
             assert!(without > 0.10 || phi < 0.9, "{cell}: it is not what the allowance is for: {without}");
@@ -458,7 +459,7 @@ mod tests {
         assert!(["5", "-1%", "100%", "five%", "NaN%", ""].into_iter().all(|text| Drift::parse(text).is_err()));
     }
 
-    /// Engines `a` and `b`; of `b` every repeat ended as this makes it.
+    /// Engines `a` and `b`, with this status for every repeat of `b`.
     fn two_engines(end: fn(&mut rumba_core::record::Record)) -> Results {
         let of = |engine: &'static str| (1..=4).map(move |repeat| record(engine, 8, repeat));
         results(

@@ -1,4 +1,4 @@
-//! Runs of the same experiment one after the other: each figure against the run before it, and where its level changed.
+//! Sequential runs of the same experiment: each figure against the run before it, and the changes of its level.
 
 mod levels;
 mod standing;
@@ -26,21 +26,21 @@ use crate::validity::withhold;
 /// One run, with the directory that its results are in.
 #[derive(Clone)]
 pub struct Run {
-    /// The directory, as it was given.
+    /// The directory, as given by the user.
     pub directory: String,
     /// Its results.
     pub results: Results,
 }
 
-/// A run with what is known of it.
+/// A run with its summary.
 struct Known<'a> {
     run: &'a Run,
     summary: Summary,
     point: Point,
 }
 
-/// The history of these runs. Each engine's are in an order of their own: that of its versions where these differ,
-/// else of rumba's commits, else of their starts; unless `by` says it for all.
+/// The history of these runs. Each engine's runs have a separate order: by its versions if they differ, else by rumba's
+/// commits, else by their starts. `by` overrides it for all.
 pub fn history(runs: &[Run], by: Option<Axis>) -> History {
     let runs = alike(runs);
     let known = known(&runs);
@@ -60,8 +60,8 @@ pub fn history(runs: &[Run], by: Option<Axis>) -> History {
     }
 }
 
-/// Of each engine its last run against those before it in its order, as one comparison: each figure over the last one
-/// before it that has it, whole and sound, as [`history`] has it. `None` of a single run.
+/// For each engine, compares its last run with the earlier ones in its order, as one comparison. Each figure is
+/// compared with the last earlier one that is complete and valid, as in [`history`]. `None` for a single run.
 pub fn last_step(runs: &[Run], by: Option<Axis>) -> Option<Comparison> {
     let runs = alike(runs);
     let known = known(&runs);
@@ -75,7 +75,7 @@ pub fn last_step(runs: &[Run], by: Option<Axis>) -> Option<Comparison> {
     })
 }
 
-/// The runs with their engines under the names that the latest run has for them.
+/// The runs with their engines renamed to the latest run's names.
 fn alike(runs: &[Run]) -> Vec<Cow<'_, Run>> {
     let mut latest_first: Vec<&Run> = runs.iter().collect();
     latest_first.sort_by(|one, other| other.results.started.cmp(&one.results.started));
@@ -111,7 +111,7 @@ fn known_of(run: &Run) -> Known<'_> {
     Known { run, summary: summarise(results), point }
 }
 
-/// The engines with their clients, in the order in which runs first have them.
+/// The engines with their clients, in the order of their first appearance.
 fn rows(known: &[Known<'_>]) -> Vec<(String, u32)> {
     let mut rows: Vec<(String, u32)> = Vec::new();
     for row in known.iter().flat_map(|known| &known.summary.rows) {
@@ -122,7 +122,7 @@ fn rows(known: &[Known<'_>]) -> Vec<(String, u32)> {
     rows
 }
 
-/// Names of conditions that some neighbouring runs do not have alike. What each run has anew is none.
+/// Names of conditions that differ between neighbouring runs, without conditions that always differ.
 fn differ(known: &[Known<'_>]) -> Vec<String> {
     let anew = ["load_average_at_start", "free_space", "resumed"];
     let pairs = known.windows(2).flat_map(|pair| condition_changes(&pair[0].run.results, &pair[1].run.results));
@@ -130,7 +130,7 @@ fn differ(known: &[Known<'_>]) -> Vec<String> {
     names.into_iter().filter(|name| !anew.contains(&name.as_str())).collect()
 }
 
-/// The runs that know an engine, in its order.
+/// The runs with an engine, in its order.
 struct Order<'a> {
     by: Axis,
     runs: Vec<&'a Known<'a>>,
@@ -152,7 +152,7 @@ impl<'a> Order<'a> {
             () if several(&|known| known.point.commit.clone()) => Axis::Commit,
             () => Axis::Started,
         });
-        // They are in the order of their starts, which a stable sort keeps among those that are alike.
+        // The runs are ordered by their starts; a stable sort keeps this order for equal keys.
         match by {
             Axis::Version => runs.sort_by(|one, other| by_pieces(&version(one, engine), &version(other, engine))),
             Axis::Commit => runs.sort_by(|one, other| one.point.committed.cmp(&other.point.committed)),
@@ -161,7 +161,7 @@ impl<'a> Order<'a> {
         Self { by, runs, all }
     }
 
-    /// The last run of an engine against what stands of those before it; `None` where it is the only one.
+    /// The last run of an engine against the baseline from earlier ones; `None` if it is the only one.
     fn last_step(&self, engine: &str) -> Option<Comparison> {
         let (last, before) = self.runs.split_last()?;
         let nearest = before.last()?;
@@ -177,14 +177,14 @@ impl<'a> Order<'a> {
     /// The headline figures of a part.
     fn lines(&self, engine: &str, clients: u32, part: Part) -> Vec<Line> {
         let rows: Vec<Option<&Row>> = self.runs.iter().map(|known| known.summary.row(engine, clients)).collect();
-        // A load that several numbers of clients started from is one, and told with the first of them.
+        // A load shared by several numbers of clients is one load, reported with the first of them.
         let is_first = |(known, row): (&&Known<'_>, &Option<&Row>)| {
             row.is_some_and(|row| known.summary.clients_of_load(row).first() == Some(&clients))
         };
         if part == Part::Load && !self.runs.iter().zip(&rows).any(is_first) {
             return Vec::new();
         }
-        // Of the two metrics of CPU all runs have the same.
+        // All runs use the same one of the two CPU metrics.
         let cpu = CpuHeadline::of_rows(rows.iter().flatten().copied());
         let figures: Vec<Vec<Headline<'_>>> = rows.iter().map(|row| headlines(*row, part, &cpu)).collect();
         let mut names: Vec<(String, String)> = Vec::new();
@@ -200,11 +200,11 @@ impl<'a> Order<'a> {
                 .collect();
             let steps = self.steps(engine, part, (&metric, &unit), &rows, &of_metric);
             let labels: Vec<&str> = steps.iter().map(|step| step.label.as_str()).collect();
-            // Broken data has no level, nor have repeats that something has chosen.
+            // Invalid data and biased selections of repeats have no level.
             let repeats = rows.iter().zip(&of_metric).map(|(row, figure)| {
                 let is_sound = row.is_some_and(|row| row.why_not_judged(part).is_none());
                 let sound = figure.filter(|figure| is_sound && figure.lacking().is_none());
-                // Several starts of one load say nothing about how the loads of two runs differ by chance.
+                // Several starts of one load do not show the random difference between the loads of two runs.
                 sound.and_then(|figure| Some(row.as_ref()?.part(part)?.numbers_of_loads(figure))).unwrap_or_default()
             });
             let changes = levels::changes(&labels, &repeats.collect::<Vec<_>>());
@@ -213,7 +213,7 @@ impl<'a> Order<'a> {
         names.into_iter().map(line).collect()
     }
 
-    /// One figure, run by run, each over the last one before it that has it, whole and sound.
+    /// One figure over the runs, each compared with the last earlier one that is complete and valid.
     fn steps(
         &self,
         engine: &str,
@@ -238,7 +238,7 @@ impl<'a> Order<'a> {
                     false => tested,
                 }
             });
-            // What decides nothing hides no step from what came before it to what comes after.
+            // An undecided figure must not hide a step between its neighbours.
             if let Some(figure) = figure.filter(|figure| unsound.is_none() && figure.lacking().is_none()) {
                 before = row.map(|row| (row, figure));
             }
@@ -258,7 +258,7 @@ impl<'a> Order<'a> {
         steps
     }
 
-    /// What a run is called; with its start where others have the same name.
+    /// The label of a run, with its start if others have the same name.
     fn label(&self, known: &Known<'_>, engine: &str) -> String {
         let name = |known: &Known<'_>| match self.by {
             Axis::Version => version(known, engine),
@@ -282,7 +282,7 @@ fn headlines<'a>(row: Option<&'a Row>, part: Part, cpu: &CpuHeadline) -> Vec<Hea
     all.filter(|headline| !headline.figure.numbers().is_empty()).collect()
 }
 
-/// Why a run has no figure of an engine.
+/// The reason why a run has no figure of an engine.
 fn why_absent(known: &Known<'_>, row: Option<&Row>, engine: &str, part: Part) -> String {
     let suspended = row.and_then(|row| row.why_suspended(part));
     if let Some(why) = row.and_then(Row::why_unsound).or(suspended) {
@@ -297,18 +297,18 @@ fn why_absent(known: &Known<'_>, row: Option<&Row>, engine: &str, part: Part) ->
     known.summary.unfinished.iter().find_map(cause).unwrap_or_else(|| "no repeat has it".to_owned())
 }
 
-/// The version of an engine in a run: that of its last trial which knows it.
+/// The version of an engine in a run: that of its last trial with a known version.
 fn version(known: &Known<'_>, engine: &str) -> Option<String> {
     let of_engine = known.run.results.trials.iter().filter(|trial| trial.record.plan.engine.name == engine);
     of_engine.filter_map(|trial| trial.record.version.clone()).next_back()
 }
 
-/// Versions in the order of their numbers: 9.2 before 10.1, 10.1-rc before 10.1 not told apart from it by words alone.
+/// Orders versions by their numbers (9.2 before 10.1), then by their text.
 fn by_pieces(one: &Option<String>, other: &Option<String>) -> Ordering {
     let pieces = |version: &Option<String>| -> Vec<u64> {
         let text = version.as_deref().unwrap_or_default();
         let numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|piece| !piece.is_empty());
-        // A hash has digits too long for a number.
+        // A hash may contain digits that are too long for a number.
         numbers.filter_map(|piece| piece.parse().ok()).collect()
     };
     pieces(one).cmp(&pieces(other)).then_with(|| one.cmp(other))

@@ -1,6 +1,5 @@
-//! Statistics over records: summaries, comparisons, claims, verdicts. Pure
-//! functions from results to the plain values of [`rumba_core::comparison`];
-//! no I/O, no clock, no chance (what is drawn is drawn from a fixed seed).
+//! Statistics over records: summaries, comparisons, claims, verdicts. Pure functions from results to the plain values
+//! of [`rumba_core::comparison`], without I/O, clock or true randomness (draws use a fixed seed).
 
 mod against;
 mod alike;

@@ -1,33 +1,33 @@
-//! How many repeats would decide what these could not.
+//! Plans the number of repeats that would decide an undecided test.
 
 use rumba_core::ratio::MOST_MORE_REPEATS;
 
-/// No plan is longer: with so much noise, the noise is the finding.
+/// The longest plan; with more noise, the noise itself is the finding.
 const MOST: f64 = 1000.0;
-/// The chance with which that many repeats decide, if what was seen is true.
+/// The probability that this number of repeats decides, if the observed difference is true.
 pub const POWER: f64 = 0.9;
 
-/// What is known of a test that has not decided.
+/// An undecided test.
 pub struct Undecided {
     /// Standard deviation of one repeat, of logarithms.
     pub noise: f64,
-    /// What would be decided is this far from what was seen.
+    /// The distance between the observed value and the one to decide.
     pub distance: f64,
     /// One-sided level.
     pub alpha: f64,
     /// Samples whose noise adds up: 2 when both sides repeat, 1 for differences within repeats.
     pub samples: f64,
-    /// The test decides nothing with fewer.
+    /// The fewest repeats with which the test can decide.
     pub least: u32,
 }
 
-/// Repeats of each side with which a test would decide in nine of ten cases if
-/// the distance seen is the true one; `None` beyond 1000.
+/// Repeats of each side with which a test would decide in nine of ten cases, if the observed distance is the true one;
+/// `None` beyond 1000.
 ///
-/// `n = c·σ²·(z₁₋α + z₀.₉)² / δ² + z₁₋α²/2`, with `c` samples: the normal
-/// approximation with a correction for an estimated variance. For two samples
-/// Guenther's correction for Student's test is half as large; the permutation
-/// and Welch tests together need the larger one, by simulation in the tests.
+/// `n = c·σ²·(z₁₋α + z₀.₉)² / δ² + z₁₋α²/2`, with `c` samples: the normal approximation with a correction for an
+/// estimated variance. For two samples Guenther's correction for Student's test is half as large; the permutation and
+/// Welch tests together need the larger one, by simulation in the tests.
+///
 /// Source: Guenther, Sample size formulas for normal theory t tests, The American Statistician 35 (1981).
 pub fn repeats(of: &Undecided) -> Option<u32> {
     let z = normal_quantile(1.0 - of.alpha);
@@ -36,7 +36,7 @@ pub fn repeats(of: &Undecided) -> Option<u32> {
     (count <= MOST).then(|| (count.ceil() as u32).max(of.least))
 }
 
-/// How many more than those there are would decide; `None` beyond [`MOST_MORE_REPEATS`], where the noise is the finding.
+/// How many more repeats would decide; `None` beyond [`MOST_MORE_REPEATS`], because the noise is then the finding.
 pub fn more_repeats(of: &Undecided, have: usize) -> Option<u32> {
     let more = repeats(of)?.saturating_sub(have as u32).max(1);
     (more <= MOST_MORE_REPEATS).then_some(more)
@@ -54,9 +54,10 @@ pub fn pooled_deviation(sides: &[&[f64]]) -> Option<f64> {
     (freedom > 0.0).then(|| f64::sqrt(squares / freedom))
 }
 
-/// The 90% interval of a standard deviation that is estimated with so many degrees of freedom, for normal noise.
+/// The 90% interval of a standard deviation that is estimated with this many degrees of freedom, for normal noise.
 ///
-/// Source: Wilson and Hilferty, The distribution of chi-square, Proceedings of the National Academy of Sciences 17 (1931).
+/// Source: Wilson and Hilferty, The distribution of chi-square, Proceedings of the National Academy of Sciences 17
+/// (1931).
 pub fn noise_interval(deviation: f64, freedom: f64) -> (f64, f64) {
     let z = normal_quantile(0.95);
     let spread = 2.0 / (9.0 * freedom);
@@ -65,7 +66,8 @@ pub fn noise_interval(deviation: f64, freedom: f64) -> (f64, f64) {
     (deviation / share(z).sqrt(), deviation / share(-z).sqrt())
 }
 
-/// The value that a standard normal one stays below with probability `p`, above one half, to 0.0005.
+/// The quantile of the standard normal distribution at probability `p`, above one half, to 0.0005.
+///
 /// Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.2.23.
 fn normal_quantile(p: f64) -> f64 {
     let t = (-2.0 * (1.0 - p).ln()).sqrt();
@@ -112,7 +114,7 @@ mod tests {
         assert!(low > 0.85 && high < 1.2, "{low} {high}");
     }
 
-    /// The plan is made with the formula; what decides is the test.
+    /// The plan uses the formula, but the test decides.
     #[test]
     fn planned_repeats_find_the_difference_in_nine_of_ten_cases() {
         const DRAWS: u32 = 1000;

@@ -1,4 +1,4 @@
-//! A figure over another: exact interval, verdict, what is still missing.
+//! Ratios of figures: exact interval, verdict, and the repeats still needed.
 
 use rumba_core::comparison::{Figure, metric_info};
 use rumba_core::metric::{Better, Metric};
@@ -8,12 +8,12 @@ use rumba_core::starts::Starts;
 use crate::exact::{Inverted, mean};
 use crate::planning::{Undecided, more_repeats, pooled_deviation};
 
-/// Differences of sums of the same figures in another order are no differences.
+/// The largest rounding difference between sums of the same figures in another order.
 const ROUNDING: f64 = 1e-9;
-/// With fewer repeats of each side a two-sided test at 5% rejects nothing.
+/// The fewest repeats of each side with which a two-sided test at 5% can reject.
 pub const LEAST_REPEATS: u32 = 4;
 
-/// The ratio of two figures, whose repeats started from these, with the verdict of this metric alone.
+/// The ratio of two figures with these loads behind their repeats, with the verdict of this metric alone.
 pub fn ratio(
     metric: &str,
     unit: &str,
@@ -54,9 +54,9 @@ pub fn ratio(
     }
 }
 
-/// What a test of two sets of repeats comes to.
+/// The result of testing two sets of repeats.
 pub struct Tested {
-    /// The smallest ratio that is not rejected, or why there is none.
+    /// The smallest ratio that is not rejected, or the reason why there is none.
     pub low: Result<f64, String>,
     /// The largest.
     pub high: Result<f64, String>,
@@ -75,7 +75,7 @@ impl Tested {
     }
 }
 
-/// Tests repeats of the other against repeats of the base; `looks` is [`Starts::looks_factor`], 1 where the number of
+/// Tests repeats of the other against repeats of the base; `looks` is [`Starts::looks_factor`], or 1 if the number of
 /// repeats was fixed.
 pub fn test(base: &[f64], other: &[f64], better: Better, looks: f64) -> Tested {
     if base.len() < 2 || other.len() < 2 {
@@ -97,13 +97,13 @@ pub fn test(base: &[f64], other: &[f64], better: Better, looks: f64) -> Tested {
     Tested { low: end(low), high: end(high), change, p: Some(test.p(0.0)), more_repeats }
 }
 
-/// The one-sided p-value that the other's figures are no more than the base's, which claims rest on.
+/// The one-sided p-value that the other's figures are no more than the base's, which claims use.
 pub fn p_greater(base: &[f64], other: &[f64]) -> f64 {
     let (base, other) = comparable(base, other);
     Inverted::two_samples(&base, &other).p_of_no_more(0.0)
 }
 
-/// What is tested of two sides: logarithms where all figures are positive, so that ratios are; else the figures.
+/// The values to test: logarithms if all figures are positive, so that the test compares ratios; otherwise the figures.
 fn comparable(base: &[f64], other: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let in_logs = base.iter().chain(other).all(|number| *number > 0.0);
     let values = |numbers: &[f64]| -> Vec<f64> {
@@ -112,15 +112,15 @@ fn comparable(base: &[f64], other: &[f64]) -> (Vec<f64>, Vec<f64>) {
     (values(base), values(other))
 }
 
-/// The two-sided p-value that the other's figures are the base's times no more than this factor, and divided by no more.
-/// With a factor of 1 it is that of [`test`] with as many `looks`. Where a figure is zero or less the differences are tested, as there: of a
-/// base of zero no factor makes something.
+/// The two-sided p-value that the other's figures are at most the base's times this factor, and at least the base's
+/// divided by it. With a factor of 1 it equals that of [`test`] with as many `looks`. If a figure is zero or less, the
+/// differences are tested as there, and the factor has no effect on a base of zero.
 pub fn p_beyond(base: &[f64], other: &[f64], factor: f64, looks: f64) -> f64 {
     let in_logs = base.iter().chain(other).all(|number| *number > 0.0);
     let value = |number: f64| if in_logs { number.ln() } else { number };
     let other: Vec<f64> = other.iter().map(|number| value(*number)).collect();
     let against = |end: fn(f64, f64) -> f64| {
-        // Below zero it is the quotient that is the larger one.
+        // Below zero the quotient is the larger one.
         let moved = base.iter().map(|number| value(end(number * factor, number / factor)));
         Inverted::two_samples(&moved.collect::<Vec<f64>>(), &other).at_looks(looks)
     };
@@ -143,12 +143,12 @@ fn of_differences(base: &[f64], other: &[f64], better: Better, looks: f64) -> Te
         _ => Change::Undecided,
     };
     let why = "a repeat is zero or less, so there is no interval of the ratio: the differences were tested".to_owned();
-    // Differences have no margin within which they are the same: only equal figures without noise are.
+    // Differences have no margin for "the same": only equal figures without noise count.
     let more_repeats = if change == Change::Undecided { more(base, other, alpha / looks, 0.0) } else { None };
     Tested { low: Err(why.clone()), high: Err(why), change, p: Some(test.p(0.0)), more_repeats }
 }
 
-/// The verdict of an interval; an end that is not there is unbounded.
+/// The verdict of an interval; a missing end is unbounded.
 fn change(better: Better, low: Option<f64>, high: Option<f64>) -> Change {
     let (low, high) = (low.unwrap_or(0.0), high.unwrap_or(f64::INFINITY));
     match () {
@@ -168,8 +168,8 @@ fn direction(better: Better, more: bool) -> Change {
     }
 }
 
-/// Repeats of each side beyond these that would decide, at the noise and the difference seen: that the two
-/// differ, or that they are the same, within this margin. `None` where neither would be found.
+/// How many more repeats of each side would decide at the observed noise and difference. A decision is that the two
+/// differ, or that they are the same within this margin. `None` if neither would be found.
 fn more(base: &[f64], other: &[f64], alpha: f64, margin: f64) -> Option<u32> {
     let noise = pooled_deviation(&[base, other])?;
     let seen = (mean(other)? - mean(base)?).abs();
@@ -183,7 +183,7 @@ fn more(base: &[f64], other: &[f64], alpha: f64, margin: f64) -> Option<u32> {
     [differ, same].into_iter().flatten().min()
 }
 
-/// How many of these ratios are headlines that have, or could have had, a verdict: too few repeats never err.
+/// The number of headline ratios that have, or could have had, a verdict; too few repeats never err.
 pub fn headline_verdicts<'a>(ratios: impl Iterator<Item = &'a Ratio>) -> VerdictCount {
     let could_err = |ratio: &Ratio| {
         let is_decided = !matches!(ratio.change, Change::Undecided | Change::SeenOnce);
@@ -193,10 +193,9 @@ pub fn headline_verdicts<'a>(ratios: impl Iterator<Item = &'a Ratio>) -> Verdict
     VerdictCount::of(ratios.filter(|ratio| ratio.headline && could_err(ratio)).count())
 }
 
-/// The verdicts of the metrics that are no headline bear a false discovery rate
-/// together: one that would say better, worse or differs alone says undecided
-/// unless the procedure of Benjamini and Hochberg rejects it among all of them.
-/// Metrics of one trial rise and fall together, under which it keeps its rate.
+/// Applies the false discovery rate to verdicts of metrics that are not headlines. A verdict of better, worse or
+/// differs becomes undecided unless the procedure of Benjamini and Hochberg rejects it among all of them. Metrics of
+/// one trial are positively correlated, under which the procedure keeps its rate.
 pub fn discover<'a>(ratios: impl Iterator<Item = &'a mut Ratio>) {
     let mut details: Vec<&mut Ratio> = ratios.filter(|ratio| !ratio.headline && ratio.p.is_some()).collect();
     let bound = discoveries(details.iter().filter_map(|ratio| ratio.p));
@@ -254,7 +253,7 @@ mod tests {
         assert_eq!(three.low.unwrap_err(), "unbounded: 3 and 3 repeats are too few for a 95% interval");
     }
 
-    /// Looking after each of five to eight repeats errs in more than 5% of runs unless it is corrected for.
+    /// Without a correction, checking after each of five to eight repeats errs in more than 5% of runs.
     #[test]
     fn a_run_that_looks_after_each_repeat_keeps_its_level() {
         const RUNS: u32 = 1000;
@@ -276,7 +275,7 @@ mod tests {
         assert!(corrected <= 0.05, "{corrected}");
     }
 
-    /// At most 20 repeats are 16 looks: p-values are multiplied by 5.3.
+    /// At most 20 repeats are 16 checks, so p-values are multiplied by 5.3.
     #[test]
     fn a_run_that_may_stop_early_needs_more_to_decide() {
         let (slow, fast) = ([100.0, 101.0, 99.0, 100.5], [200.0, 199.0, 203.0, 201.0]);
@@ -312,7 +311,7 @@ mod tests {
         assert_eq!(more.change, Change::Better);
         assert!(more.low.unwrap_err().contains("a repeat is zero"));
         assert_eq!(tested(&[0.0; 3], &[3.0; 3]).more_repeats, Some(1));
-        // A tie is one although the sums differ in their last digit.
+        // A tie counts even if the sums differ in their last digit.
         let ties = tested(&[0.0, 0.1 + 0.2, 0.3, 0.3, 0.3], &[0.0, 0.3, 0.3, 0.3, 0.3]);
         assert_eq!(ties.change, Change::Undecided);
     }
@@ -344,7 +343,7 @@ mod tests {
         assert_eq!(tested(&[0.0, 0.0, 0.3], &[0.0, 0.0, 0.301]).more_repeats, None, "beyond twenty");
         let noisy = tested(&[0.0, 1.0, 2.0], &[1.0, 2.0, 3.0]).more_repeats.unwrap();
         assert!(noisy > 10, "one deviation apart: {noisy}");
-        // A fourth repeat that is zero as well decides: the same.
+        // A fourth repeat that is also zero decides: the same.
         assert_eq!(tested(&[0.0; 3], &[0.0; 3]).more_repeats, Some(1));
     }
 

@@ -1,4 +1,4 @@
-//! The engines of one run against each other.
+//! The engines of one run compared with each other.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use rumba_core::workload::engine_in_test;
 use crate::ratios::{discover, headline_verdicts, ratio};
 use crate::validity::withhold;
 
-/// What is set against the baseline beside the headlines.
+/// Metrics compared with the baseline in addition to the headlines.
 const DETAILS: &[&str] = &["rkb_per_op", "wkb_per_op", "proc_wkb_per_op", "cpu_us_per_op", "rss_bytes", "size_bytes"];
 
-/// What an engine, with its test, was given in its trials. Those that run the mix say it: one that only loads may be spared
-/// the limits.
+/// The setup of an engine, with its test, in its trials. Trials that run the mix take precedence, because one that only
+/// loads may run without the limits.
 pub fn setup<'a>(records: impl IntoIterator<Item = &'a Record>, engine: &str) -> Option<Setup> {
     let mut of_engine = records.into_iter().filter(|record| record.plan.engine.name == engine);
     of_engine.find(|record| record.plan.part != TrialPart::Load).map(Setup::of_record)
 }
 
-/// Every engine against every other in the same test, with each as the baseline.
+/// Every engine compared with every other in the same test, with each as the baseline.
 pub fn relative(rows: &[Row], records: &[&Record]) -> Vec<Relative> {
     let mut baselines: Vec<&str> = Vec::new();
     for row in rows {
@@ -90,7 +90,7 @@ pub fn p99s<'a>(
     })
 }
 
-/// The headline metrics of a part, beside the percentiles of a run.
+/// The headline metrics of a part, without the percentiles of a run.
 pub fn headline_names(part: Part) -> &'static [&'static str] {
     match part {
         Part::Load => HEADLINE_LOAD,
@@ -105,8 +105,8 @@ pub struct Headline<'a> {
     pub figure: &'a Figure,
 }
 
-/// The headline metrics that a part has, in the order of a comparison: those of its kind, of the two of CPU the one that the
-/// comparison has, and of a run the 99th percentiles of the main operations.
+/// The headline metrics of a part, in the order of a comparison. They are those of its kind, including only the CPU
+/// metric that the comparison uses. A run also has the 99th percentiles of the main operations.
 pub fn headlines<'a>(
     figures: &'a PhaseFigures,
     part: Part,
@@ -167,8 +167,8 @@ mod tests {
         assert_eq!((same.change, same.headline), (Change::Same, true));
     }
 
-    /// An engine that writes through the page cache, whose kernel threads work for 0.66 of what it does itself, against one
-    /// that does all by itself.
+    /// An engine that writes through the page cache, so that kernel threads add 66% to its own CPU, against one that
+    /// does all its work itself.
     fn hides_in_the_kernel() -> Vec<Record> {
         let of = |engine: &'static str, own_s: f64, uncharged_s: f64| {
             (1..=4).map(move |repeat| {
@@ -194,7 +194,7 @@ mod tests {
         (headline.metric.clone(), headline.change)
     }
 
-    /// Charged for its processes alone, the engine that hides work in the kernel won.
+    /// With only its processes' CPU counted, the engine that leaves work to the kernel won.
     #[test]
     fn cpu_verdict_uses_host_cpu_if_every_trial_was_undisturbed() {
         let mut records = hides_in_the_kernel();
@@ -202,13 +202,13 @@ mod tests {
         assert_eq!(cpu_headline(&summary), ("host_cpu_us_per_op_with_drain".to_owned(), Change::Better));
         let charged = summary.relative("cached", "direct", 8).unwrap().metric("cpu_us_per_op_with_drain").unwrap();
         assert!(charged.ratio.value().unwrap() > 1.15 && !charged.headline, "the order changes sign: {charged:?}");
-        // One disturbed trial of either side: both sides have the other metric.
+        // If one trial of either side is disturbed, both sides use the other metric.
         records[6].warnings.push(rumba_core::warning::Warning::new("stolen-cpu", "3.0% to others", "wait"));
         let summary = summarise(&results(records.clone()));
         assert_eq!(cpu_headline(&summary).0, "cpu_us_per_op_with_drain");
         let why = CpuHeadline::of_rows(&summary.rows).why_not_host.unwrap();
         assert_eq!(why, "direct: 1 of 4 repeats have none: the host was disturbed: 3.0% to others");
-        // A server on another host has no such figure at all.
+        // A server on another host lacks this figure completely.
         for record in records.iter_mut().filter(|record| record.plan.engine.name == "cached") {
             record.phases.iter_mut().for_each(|phase| phase.spent.strangers_cpu_s = Metric::absent("it is elsewhere"));
         }
@@ -217,7 +217,7 @@ mod tests {
         assert!(CpuHeadline::of_rows(&summary.rows).why_not_host.unwrap().ends_with("cached: it is elsewhere"));
     }
 
-    /// The same cache in the same limit was taken for the same memory.
+    /// Equal caches under equal limits were taken for equal memory.
     #[test]
     fn a_ratio_says_which_conditions_its_engines_do_not_have_alike() {
         let mut records = records();

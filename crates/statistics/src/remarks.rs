@@ -9,17 +9,18 @@ use rumba_core::warning::Warning;
 use crate::charge::{deferred_bytes, drained_bytes};
 use crate::trial_name::trial_name;
 
-/// An open loop that stays more than this below its target did not measure that target.
+/// The shortfall of an open loop above which it did not measure its target rate.
 const TARGET_SLACK: f64 = 0.05;
-/// A drain above this share of what warmup and loops wrote makes wkb_per_op misleading.
+/// If the drain is above this share of the bytes written in warmup and loops, wkb_per_op is misleading.
 const DRAIN_SHARE: f64 = 0.10;
 /// A drain below this many bytes is a checkpoint's housekeeping.
 const DRAIN_BYTES: f64 = (1 << 20) as f64;
-/// Work left below an engine's own triggers, above this share of what was charged, makes the charged figure misleading.
+/// If work below an engine's own triggers is above this share of the charged bytes, the charged figure is misleading.
 const DEFERRED_SHARE: f64 = 0.10;
-/// A file system writes metadata of its own, a few percent where little is synced; above this factor others may write.
+/// A file system writes its own metadata, a few percent if little is synced; above this factor other processes may be
+/// writing.
 const DEVICE_OVER_PROCESS: f64 = 1.5;
-/// Below this difference the factor says nothing.
+/// Below this difference the factor is not significant.
 const DEVICE_OVER_PROCESS_BYTES: f64 = (64 << 20) as f64;
 /// Ten samples beyond the 99th percentile.
 const SAMPLES_FOR_P99: u64 = 1000;
@@ -39,7 +40,7 @@ pub fn remarks(record: &Record) -> Vec<Remark> {
 fn derived(record: &Record) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = broken_data(record).collect();
     if record.suspended_run().is_some() {
-        // Its figures are in no table: what is wrong with them beside that would only be read into others.
+        // Its figures are in no table, so further warnings about them would be misleading.
         return warnings;
     }
     warnings.extend(debt(record));
@@ -109,7 +110,7 @@ fn debt(record: &Record) -> Option<Warning> {
     })
 }
 
-/// No drain does work below an engine's own triggers: where much of it is left, the bytes charged are too few.
+/// No drain does work below an engine's own triggers; if much of it is left, the charged bytes are too few.
 fn deferred(record: &Record) -> Option<Warning> {
     let ((served, drained), deferred) = (drained_bytes(record)?, deferred_bytes(record)?);
     let charged = served + drained;
@@ -128,10 +129,10 @@ fn deferred(record: &Record) -> Option<Warning> {
     })
 }
 
-/// Over all phases together: a process is charged when it dirties a page, the
-/// device when the page is written back, which may be phases later. A volume of its own is shared with nobody: what it
-/// wrote beyond the process is its file system's, which writes inode and journal with every synced write that made a
-/// file longer, and a cost of the engine.
+/// Compares over all phases together, because a process is charged when it dirties a page, and the device when the page
+/// is written back, possibly phases later. A separate volume is not shared with other processes. The bytes that it
+/// wrote beyond the process come from its file system, and are a cost of the engine. The file system writes inode and
+/// journal with every synced write that extends a file.
 fn shared_device(record: &Record) -> Option<Warning> {
     if record.plan.engine.limits.storage.is_some() {
         return None;
@@ -156,8 +157,8 @@ fn shared_device(record: &Record) -> Option<Warning> {
     })
 }
 
-/// Of types that tables and verdicts show: nobody waits for the percentiles of one operation in a hundred, and where
-/// they are asked for, they are absent with the reason.
+/// Considers only types that tables and verdicts show. Percentiles of very rare types are seldom needed, and are absent
+/// with their reason if requested.
 fn few_samples(run: &PhaseRecord) -> Option<Warning> {
     let all: f64 = run.op_types.values().map(|op| op.count as f64).sum();
     let is_shown = |op: &OpStats| op.short.is_some() || op.count as f64 >= MAIN_SHARE * all;
@@ -188,7 +189,7 @@ fn response_limits(run: &PhaseRecord) -> Option<Warning> {
     })
 }
 
-/// A throttle's bursts make the slow responses, whatever the engine does.
+/// The slow responses come from a throttle's bursts, not from the engine.
 fn throttled(record: &Record) -> Option<Warning> {
     let storage = record.plan.engine.limits.storage.as_ref()?;
     record.phase(PhaseKind::Loops).or_else(|| record.loops().last())?;

@@ -1,7 +1,8 @@
-//! Engines of one run that differ in their names alone, so that comparing them is comparing one engine with itself.
+//! Finds engines of one run that differ only in name, so that comparing them compares one engine with itself.
 //!
-//! Before a run the settings that each engine will start with decide, afterwards those that it reported. A setting that one
-//! experiment's engine asks for and the other has anyway, by a profile or by the engine's default, makes no difference.
+//! Before a run, the settings that each engine will start with decide; afterwards, the settings that it reported. A
+//! setting that one engine's configuration requests makes no difference if the other has it anyway, by a profile or by
+//! the engine's default.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,21 +11,21 @@ use rumba_core::engine::{AT_DEFAULT, EngineConfig};
 use rumba_core::record::Record;
 use rumba_core::setting::Value;
 
-/// Settings in force by name. Trials of one engine may have reported several values.
+/// Effective settings by name. Trials of one engine may have reported several values.
 pub type InForce = BTreeMap<String, BTreeSet<String>>;
 
 /// One engine of a run.
 #[derive(Clone, Debug)]
 pub struct Setup<'a> {
-    /// What the experiment asks for.
+    /// The engine's configuration in the experiment.
     pub config: &'a EngineConfig,
-    /// What it runs from: version and file.
+    /// The build: version and file.
     pub build: String,
-    /// The settings that it has.
+    /// Its effective settings.
     pub in_force: InForce,
 }
 
-/// What each instance has for itself: where it listens and keeps its files. It decides no figure.
+/// Settings that are unique to each instance, such as its address and files, and that affect no figure.
 const OF_THE_INSTANCE: &[&str] = &[
     AT_DEFAULT,
     "data_directory",
@@ -39,7 +40,7 @@ const OF_THE_INSTANCE: &[&str] = &[
 ];
 
 impl<'a> Setup<'a> {
-    /// An engine with these settings in force.
+    /// An engine with these effective settings.
     pub fn new(config: &'a EngineConfig, build: String, in_force: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut all = InForce::new();
         for (name, value) in in_force {
@@ -48,7 +49,7 @@ impl<'a> Setup<'a> {
         Self { config, build, in_force: all }
     }
 
-    /// Of the trials of one engine; `None` where none of them got as far as to report its settings.
+    /// The identity of an engine from its trials; `None` if no trial got as far as reporting its settings.
     fn of(records: &[&'a Record]) -> Option<Self> {
         let first = records.iter().find(|record| record.version.is_some())?;
         let build = format!("{:?} {:?}", first.version, first.source);
@@ -62,7 +63,7 @@ impl<'a> Setup<'a> {
         listed.flat_map(|names| names.split(", ")).any(|known| known == name)
     }
 
-    /// Its name in force of a setting that an experiment may write without the engine's prefix.
+    /// The effective name of a setting that an experiment may write without the engine's prefix.
     fn name_of(&self, setting: &str) -> Option<&str> {
         let plain = |name: &str| name.to_ascii_lowercase().replace('-', "_");
         let (wanted, end) = (plain(setting), format!("_{}", plain(setting)));
@@ -71,7 +72,7 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// Why two engines are one; `None` where something that decides figures differs.
+/// The reason why two engines are the same; `None` if a setting that affects figures differs.
 pub fn same(one: &Setup<'_>, other: &Setup<'_>) -> Option<String> {
     let (a, b) = (one.config, other.config);
     let is_alike = a.engine == b.engine
@@ -99,7 +100,7 @@ pub fn same(one: &Setup<'_>, other: &Setup<'_>) -> Option<String> {
     })
 }
 
-/// A server that runs already is another where it is reached otherwise; others are compared by their build.
+/// Existing servers are the same if they have the same address; others are compared by their build.
 fn servers_alike(one: &EngineConfig, other: &EngineConfig) -> bool {
     !(one.is_existing() || other.is_existing()) || one.server == other.server
 }
@@ -114,7 +115,7 @@ fn settings_alike(one: &Setup<'_>, other: &Setup<'_>) -> bool {
     names.iter().filter(|name| !OF_THE_INSTANCE.contains(&name.as_str())).all(is_alike)
 }
 
-/// The settings that were meant to differ, each with what is said of it.
+/// The settings that the experiment varies, each with its description.
 fn asked_apart<'a>(one: &'a EngineConfig, other: &'a EngineConfig) -> Vec<(&'a String, String)> {
     let names: BTreeSet<&String> = one.settings.0.keys().chain(other.settings.0.keys()).collect();
     let words = |name: &'a String| {
@@ -134,7 +135,7 @@ fn asked_apart<'a>(one: &'a EngineConfig, other: &'a EngineConfig) -> Vec<(&'a S
     names.into_iter().filter_map(words).collect()
 }
 
-/// The pairs among these engines that are one, by their positions, with the reason.
+/// The pairs among these engines that are the same, by their positions, with the reason.
 pub fn pairs(setups: &[Setup<'_>]) -> Vec<(usize, usize, String)> {
     let of = |at: usize| {
         let later = setups.iter().enumerate().skip(at + 1);
@@ -143,7 +144,7 @@ pub fn pairs(setups: &[Setup<'_>]) -> Vec<(usize, usize, String)> {
     (0..setups.len()).flat_map(of).collect()
 }
 
-/// Marks the rows of a run whose engines are one. An A/A run compares an engine with itself on purpose.
+/// Marks the rows of a run whose engines are the same. An A/A run compares an engine with itself on purpose.
 pub fn mark(rows: &mut [Row], records: &[&Record]) {
     if records.iter().any(|record| record.plan.run.aa) {
         return;
@@ -176,7 +177,8 @@ pub fn mark(rows: &mut [Row], records: &[&Record]) {
     }
 }
 
-/// Why two engines of a run are one, by their names there; `None` where they are not, or the run is an A/A run.
+/// The reason why two engines of a run are the same, by their names there; `None` if they are not, or if the run is an
+/// A/A run.
 pub fn same_in(records: &[&Record], one: &str, other: &str) -> Option<String> {
     let of = |name: &str| {
         let own: Vec<&Record> = records.iter().copied().filter(|record| record.plan.engine.name == name).collect();
@@ -202,7 +204,7 @@ mod tests {
     use crate::testing::{record, results};
     use crate::{Found, Gate, compare_sides, summarise};
 
-    /// What committed runs reported of engines: docs/experiments/tpcc-settings.json and lsm-shape.json.
+    /// Settings that engines reported in committed runs: docs/experiments/tpcc-settings.json and lsm-shape.json.
     const COMMITTED: &str = include_str!("same_engine/committed.json");
 
     /// Four repeats of an engine of a committed run, a little faster than these.

@@ -1,19 +1,19 @@
-//! Where more clients do no more, and what they wait for there.
+//! Finds the number of clients beyond which throughput does not grow, and the reason.
 
 use rumba_core::comparison::{About, Part, PhaseFigures, Remark, Row};
 use rumba_core::counted::WAITED;
 use rumba_core::units::counted;
 use rumba_core::warning::Warning;
 
-/// Fewer numbers of clients are no ladder.
+/// The fewest numbers of clients of a ladder.
 const RUNGS: usize = 3;
-/// A rung grows if it does more by this factor than the best below it.
+/// The factor by which a rung must exceed the best one below it to count as growth.
 const GROWS: f64 = 1.05;
-/// A wait below this share of an operation's time explains nothing.
+/// A wait below this share of an operation's time is no explanation.
 const SHARE: f64 = 0.1;
-/// As many retries per operation are told.
+/// The retries per operation from which they are reported.
 const RETRIES: f64 = 0.05;
-/// Above this the host's CPUs are what is used up.
+/// Above this, the host's CPUs are the limit.
 const BUSY_PERCENT: f64 = 90.0;
 
 /// A remark on each engine whose rate stops growing over a ladder of clients.
@@ -27,7 +27,7 @@ pub fn remarks(rows: &[Row]) -> Vec<Remark> {
     engines.into_iter().filter_map(|engine| remark(rows.iter().filter(|row| row.engine == engine))).collect()
 }
 
-/// A number of clients, and what it came to.
+/// A number of clients, and its results.
 struct Rung<'a> {
     clients: u32,
     ops_per_s: f64,
@@ -42,7 +42,7 @@ fn remark<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<Remark> {
     let rows: Vec<&Row> = rows.collect();
     let mut rungs: Vec<Rung> = rows.iter().filter_map(|row| rung(row)).collect();
     rungs.sort_by_key(|rung| rung.clients);
-    // Clients that think are as many as the rate wants, and each does as much as it thinks.
+    // With think times, throughput follows the number of clients and their think time.
     let is_bounded =
         |rung: &Rung| rung.run.op_types.values().any(|op| op.rate.as_ref().is_some_and(|rate| rate.most.is_some()));
     if rungs.len() < RUNGS || rungs.iter().any(is_bounded) {
@@ -67,7 +67,7 @@ fn remark<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<Remark> {
     Some(Remark { about, warning: Warning::new("scaling-ended", message, remedy) })
 }
 
-/// What the figures say of why more clients did no more.
+/// The probable reason why more clients did not do more, from the figures.
 fn cause(run: &PhaseFigures) -> String {
     let mut told = Vec::new();
     if let Some((what, share)) = largest_wait(run).filter(|(_, share)| *share >= SHARE) {
@@ -86,7 +86,7 @@ fn cause(run: &PhaseFigures) -> String {
     told.join(", ")
 }
 
-/// What clients wait for longest, as a share of the mean time of an operation.
+/// The longest wait of the clients, as a share of the mean time of an operation.
 fn largest_wait(run: &PhaseFigures) -> Option<(&str, f64)> {
     let mean_us = mean_us(run)?;
     let waits = run.counted_by(&WAITED).filter_map(|name| Some((WAITED.what(name)?, run.median(name).value()?)));

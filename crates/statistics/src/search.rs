@@ -1,62 +1,63 @@
-//! The search for the highest rate that keeps a response time: what a probe found, and which rate is next.
+//! The search for the highest rate that keeps a response time: the result of a probe, and the next rate.
 //!
-//! A closed loop comes first: what it serves bounds, of a server with a queue, what an open loop can. From three quarters
-//! of it the rate is halved until one is kept; then the gap is bisected until it is 1% wide. Of a load that is bound by
-//! something else than its clients (their think times) a higher rate may be kept, and is looked for.
+//! A closed loop comes first: for a server with a queue, its throughput bounds that of an open loop. From three
+//! quarters of it the rate is halved until one is kept; then the gap is bisected until it is 1% wide. If think times
+//! limit the load instead of the clients, a higher rate may be kept, and the search looks for it.
 //!
-//! One probe is one draw of arrivals, and a host does other things meanwhile. So a rate bounds the search from above when
-//! two probes have missed it, and the rate at which it ends is asked for once more; where two probes of a rate disagree, a
-//! third decides when it must. A probe that missed and was seen to be disturbed has no say at first.
+//! One probe is one draw of arrivals, and the host does other work meanwhile. A rate therefore bounds the search from
+//! above only when two probes have missed it, and the rate at which it ends is probed a second time. If two probes of a
+//! rate disagree, a third decides if necessary. A probe that missed and was disturbed is ignored at first.
 
 use rumba_core::metric::Metric;
 use rumba_core::ratio::MAIN_SHARE;
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPlan};
 use rumba_core::search::{Found, Percentile, Probe, Purpose, Search, Searched};
 
-/// The gap between the highest rate kept and the lowest missed at which a search ends, over the first.
+/// The relative gap between the highest rate kept and the lowest missed at which a search ends.
 const GAP: f64 = 0.01;
-/// The first open loop's rate over what the closed loop served.
+/// The first open loop's rate, relative to the closed loop's throughput.
 const FIRST: f64 = 0.75;
-/// A search that has found nothing above this share of the closed loop's rate finds nothing.
+/// A search that finds no rate above this share of the closed loop's rate has no result.
 const LEAST: f64 = 0.01;
-/// How much higher is looked where the closed loop was no bound.
+/// The factor for the next rate if the closed loop was no upper bound.
 const HIGHER: f64 = 1.25;
-/// More probes than any search needs: one that does not converge ends.
+/// The most probes; a search that does not converge ends here.
 pub const MOST_PROBES: usize = 40;
-/// So many probes must agree.
+/// The number of probes that must agree.
 const TWICE: usize = 2;
-/// So many disturbed probes of a rate count for nothing: a host that always disturbs is what there is to measure on.
+/// The number of disturbed probes of a rate that are ignored; after that, the disturbed host has to be measured as it
+/// is.
 const DISTURBED: usize = 2;
-/// The trial's own warnings that somebody took the CPU from it.
+/// The trial's own warnings that other processes took its CPU.
 pub const DISTURBING: [&str; 2] = ["stolen-cpu", "strangers-cpu"];
-/// A rate is served when no more than this is lacking.
+/// The largest shortfall of a served rate.
 const SLACK: f64 = 0.05;
-/// Random arrivals are so many deviations fewer than expected in one of 700 probes.
+/// Standard deviations: random arrivals are this far below their expected number in one of 700 probes.
 const DEVIATIONS: f64 = 3.0;
 
-/// What a search does next.
+/// The next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
-    /// A probe at this rate; `None` is the closed loop once more.
+    /// A probe at this rate; `None` repeats the closed loop.
     Probe(Option<f64>),
-    /// Nothing: it has ended.
+    /// The search has ended.
     Ended,
 }
 
-/// What is known of a rate.
+/// The state of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// One probe of it missed, or was disturbed.
+    /// A single probe missed it, or was disturbed.
     Open,
-    /// As many kept it as missed it, or one alone kept it: good enough to look higher.
+    /// As many kept it as missed it, or a single probe kept it, which is enough to try a higher rate.
     Kept,
-    /// Two kept it, and fewer missed it.
+    /// Two probes kept it, and fewer missed it.
     Confirmed,
-    /// Two missed it, and fewer kept it.
+    /// Two probes missed it, and fewer kept it.
     Missed,
 }
 
-/// What follows these probes, which are in the order in which they ran.
+/// The step after these probes, which are in the order in which they ran.
 pub fn next(probes: &[Probe]) -> Next {
     let Some(last) = probes.last() else { return Next::Ended };
     if probes.len() >= MOST_PROBES || last.found == Found::Unknown {
@@ -127,10 +128,10 @@ fn searched(first: &Record, records: &[&Record]) -> Option<Searched> {
     own.sort_by_key(|record| record.plan.probe);
     let mut probes: Vec<Probe> = Vec::new();
     own.iter().for_each(|record| probes.push(probe(record, &search, &probes)));
-    // What was interrupted is not what the search found.
+    // An interrupted trial is not a result of the search.
     let is_cut_off = own.iter().any(|record| matches!(record.status, Status::Running | Status::Interrupted));
     let kept = highest(&probes);
-    // The last: the first was taken for it because it was kept.
+    // The last one, because the first was kept by definition.
     let trial = probes.iter().rfind(|probe| probe.found == Found::Kept && probe.rate == kept).map(|probe| probe.trial);
     let why = |otherwise: &str| {
         let unknown = probes.iter().find(|probe| probe.found == Found::Unknown);
@@ -150,7 +151,7 @@ fn searched(first: &Record, records: &[&Record]) -> Option<Searched> {
     })
 }
 
-/// Why the highest rate that a search has is not what it was to find.
+/// The reason why the highest rate of a search is not its final result.
 pub fn why_open(search: &Searched) -> Option<String> {
     let unknown = search.probes.iter().find(|probe| probe.found == Found::Unknown);
     let gap = match (search.highest.value(), search.lowest_missed.value()) {
@@ -168,7 +169,7 @@ pub fn why_open(search: &Searched) -> Option<String> {
     }
 }
 
-/// What a trial of a search found, after these probes.
+/// The result of a trial of a search, after these probes.
 pub fn probe(record: &Record, search: &Search, before: &[Probe]) -> Probe {
     let rate = record.plan.run.rate;
     let purpose = match before.iter().rfind(|probe| probe.rate == rate).map(|probe| probe.found) {
@@ -188,7 +189,7 @@ pub fn probe(record: &Record, search: &Search, before: &[Probe]) -> Probe {
     Probe { trial: record.plan.number, rate, ops_per_s, percentile_ms, purpose, found, reason, disturbed }
 }
 
-/// Who was seen to take from the trial what it needed.
+/// The disturbances of a trial.
 fn disturbed(record: &Record) -> Option<String> {
     if let Status::Suspended { phase, cause } = &record.status {
         return Some(format!("{phase} was suspended: {cause}"));
@@ -198,7 +199,7 @@ fn disturbed(record: &Record) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-/// What a trial showed, whoever disturbed it.
+/// The outcome of a trial, regardless of disturbance.
 struct Seen {
     ops_per_s: Metric,
     percentile_ms: Metric,
@@ -232,7 +233,7 @@ fn seen(record: &Record, search: &Search) -> Seen {
     Seen { ops_per_s, percentile_ms, found, reason }
 }
 
-/// What loops at a rate say of it.
+/// Judges a rate by its loops.
 fn weigh(
     loops: &PhaseRecord,
     search: &Search,
@@ -252,7 +253,7 @@ fn weigh(
     }
 }
 
-/// The largest of the percentiles of all types of operations that are a share worth a verdict.
+/// The largest percentile among the main types of operations.
 fn worst(loops: &PhaseRecord, percentile: Percentile) -> Metric {
     let all: f64 = loops.op_types.values().map(|op| op.count as f64).sum();
     let main = loops.op_types.values().filter(|op| op.count > 0 && op.count as f64 >= MAIN_SHARE * all);
@@ -300,7 +301,7 @@ mod tests {
         }
     }
 
-    /// Searches with probes that find this; gives them.
+    /// Runs a search whose probes return this result; returns the probes.
     fn search_with(mut found: impl FnMut(f64) -> Found) -> Vec<Probe> {
         let mut probes = vec![probed(None, Found::Reference)];
         while let Next::Probe(Some(rate)) = next(&probes) {
@@ -309,7 +310,7 @@ mod tests {
         probes
     }
 
-    /// Searches a limit that is known, on a host that disturbs nobody.
+    /// Searches a known limit on an undisturbed host.
     fn search(limit: f64) -> Vec<Probe> {
         search_with(|rate| if rate < limit { Found::Kept } else { Found::Missed })
     }
@@ -353,7 +354,7 @@ mod tests {
         assert_eq!(after(&[Disturbed, Disturbed, Missed]), (Standing::Open, again));
         assert_eq!(after(&[Kept]), (Standing::Kept, higher));
 
-        // The rate at which it ends is asked for once more, and may be lost by that.
+        // The final rate is probed a second time, and can be lost by that.
         let at_end = |found: &[Found]| {
             let mut probes = vec![probed(None, Found::Reference), probed(Some(500.0), Kept)];
             probes.extend([Missed, Missed].map(|found| probed(Some(rate * 1.005), found)));
@@ -369,7 +370,7 @@ mod tests {
         assert_eq!(at_end(&[Kept, Missed, Missed]), lost);
     }
 
-    /// A rate that was missed once used to bound the search: of such searches two in three ended too low.
+    /// A rate that was missed once bounded the search, so that two in three such searches ended too low.
     #[test]
     fn a_host_that_spoils_one_probe_in_ten_spoils_hardly_a_search() {
         const SEARCHES: u64 = 1000;
@@ -435,7 +436,7 @@ mod tests {
         assert_eq!(told, [(Step, Reference), (Step, Disturbed), (Repetition, Disturbed), (Repetition, Missed)]);
         let last = &probes[3];
         assert!(last.reason.starts_with("p99 was 30.000 ms; disturbed: other processes used 40%"), "{}", last.reason);
-        // What was kept all the same was kept.
+        // A disturbed probe that still met the limit counts as kept.
         for op in disturbed.phases.iter_mut().flat_map(|phase| phase.op_types.values_mut()) {
             op.response.p99_ms = Metric::Value(9.0);
         }

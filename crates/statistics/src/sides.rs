@@ -1,4 +1,4 @@
-//! One run that holds a base and another, in turns: split into its sides, and compared.
+//! A run with a base and another that took turns: split into its sides, and compared.
 
 use rumba_core::comparison::Comparison;
 use rumba_core::pair::Pair;
@@ -10,7 +10,7 @@ use crate::compare;
 use crate::same_engine::same_in;
 use crate::validity::void;
 
-/// Compares the other engine of each pair with its base; `None` where the results have no trial of either.
+/// Compares the other engine of each pair with its base; `None` if the results have no trial of either.
 pub fn compare_sides(results: &Results, pairs: &[Pair]) -> Option<Comparison> {
     let base = side(results, pairs, |pair| &pair.base);
     let other = side(results, pairs, |pair| &pair.other);
@@ -30,14 +30,14 @@ pub fn compare_sides(results: &Results, pairs: &[Pair]) -> Option<Comparison> {
     Some(comparison)
 }
 
-/// Why the two engines of a pair are one, in the test that a row is of.
+/// The reason why the two engines of a pair are the same, in the test of a row.
 fn same_pair(records: &[&Record], pair: &Pair, row: &str) -> Option<String> {
     let tests = records.iter().map(|record| record.plan.test.as_deref());
     let test = tests.into_iter().find(|test| engine_in_test(&pair.name(), *test) == row)?;
     same_in(records, &engine_in_test(&pair.base, test), &engine_in_test(&pair.other, test))
 }
 
-/// The trials of one side, its engines under the names that they are compared by.
+/// The trials of one side, with its engines renamed to the compared names.
 fn side(results: &Results, pairs: &[Pair], of: impl Fn(&Pair) -> &String) -> Results {
     let renamed = |pair: &Pair| {
         let is_of_pair = |trial: &&Trial| {

@@ -6,10 +6,10 @@ use rumba_core::ratio::LEVEL;
 
 use crate::exact::Inverted;
 
-/// Of fewer repeats no interval is worth drawing: of three it would miss their centre in one case of four.
+/// With fewer repeats no interval is useful: with three it would miss their centre in one case of four.
 const LEAST_FOR_CENTRE: usize = 4;
 
-/// The median of numbers; `None` of none.
+/// The median; `None` for an empty slice.
 pub fn median(numbers: &[f64]) -> Option<f64> {
     let mut sorted = numbers.to_vec();
     median_of(&mut sorted)
@@ -23,7 +23,7 @@ fn median_of(numbers: &mut [f64]) -> Option<f64> {
     Some(if numbers.len() % 2 == 1 { upper } else { (numbers[middle - 1] + upper) / 2.0 })
 }
 
-/// How far numbers lie apart; `None` with fewer than two or a smallest that is not above zero.
+/// The spread of numbers; `None` with fewer than two or a smallest that is not above zero.
 pub fn spread(numbers: &[f64]) -> Option<Spread> {
     let smallest = numbers.iter().copied().fold(f64::INFINITY, f64::min);
     let largest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -36,9 +36,9 @@ pub fn spread(numbers: &[f64]) -> Option<Spread> {
     Some(Spread { range: largest / smallest - 1.0, cv: variance.sqrt() / mean })
 }
 
-/// Where the centre of numbers lies that are spread alike to both sides of it (their logarithms, where all are positive),
-/// by inversion of the test of signs. So few numbers that they cannot give an interval of [`LEVEL`] give the one that errs
-/// least, which is their range.
+/// The centre of numbers that are distributed symmetrically around it (their logarithms, if all are positive), by
+/// inversion of the test of signs. With too few numbers for an interval of [`LEVEL`], it returns their range, which
+/// errs least.
 pub fn centre(numbers: &[f64]) -> Option<Centre> {
     if numbers.len() < LEAST_FOR_CENTRE {
         return None;
@@ -57,7 +57,7 @@ pub fn with_centre(figure: Figure) -> Figure {
     Figure { centre: centre(&figure.numbers()), ..figure }
 }
 
-/// The figure of trials of which so many started from the load of each repeat, one repeat after the other: its values are
+/// The figure of trials that are ordered by repeat; `starts` has the number of trials of each repeat. Its values are
 /// the means over these starts. Without numbers of starts each trial is a repeat.
 pub fn figure_of_starts(of_trials: Vec<Metric>, starts: &[u32]) -> Figure {
     if starts.is_empty() {
@@ -70,8 +70,8 @@ pub fn figure_of_starts(of_trials: Vec<Metric>, starts: &[u32]) -> Figure {
     Figure { starts: of_repeats.clone(), ..figure(means.collect()) }
 }
 
-/// The mean over the starts of a load. It is absent as soon as one start lacks the number: the mean of the others would be
-/// of starts that something has chosen.
+/// The mean over the starts of a load. It is absent if one start lacks the number, because the others would be a biased
+/// selection.
 fn mean_of_starts(of_starts: &[Metric]) -> Metric {
     let values: Vec<f64> = of_starts.iter().filter_map(Metric::value).collect();
     match of_starts.iter().find_map(Metric::reason) {
@@ -84,8 +84,8 @@ fn mean_of_starts(of_starts: &[Metric]) -> Metric {
     }
 }
 
-/// One number over its repeats: what is absent stays so, and the median is
-/// absent, with the first reason given, only when no repeat has the number.
+/// One number over its repeats. Absent values stay absent; the median is absent, with the first reason, only if no
+/// repeat has the number.
 pub fn figure(values: Vec<Metric>) -> Figure {
     let numbers: Vec<f64> = values.iter().filter_map(Metric::value).collect();
     let median = match median(&numbers) {
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn ratio_centre_is_found_on_logarithms_and_zeros_need_none() {
         let tens = centre(&[1.0, 10.0, 100.0, 1000.0, 1e4, 1e5, 1e6]).unwrap();
-        // The same to both sides of a thousand.
+        // Symmetric around a thousand.
         assert!((tens.low * tens.high - 1e6).abs() < 1e-3, "{tens:?}");
         let zeros = centre(&[0.0, 0.0, 0.0, 0.0]).unwrap();
         assert_eq!((zeros.low, zeros.high), (0.0, 0.0));

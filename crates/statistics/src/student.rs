@@ -1,4 +1,4 @@
-//! Student's t distribution, also with degrees of freedom that are no whole number.
+//! Student's t distribution, also with fractional degrees of freedom.
 //!
 //! Source: Press et al., Numerical Recipes, sections 6.1 (logarithm of the gamma function) and 6.4 (incomplete beta
 //! function by a continued fraction).
@@ -30,11 +30,11 @@ impl Student {
         incomplete_beta(self.freedom / 2.0, share, self.ln_peak + (self.freedom * PI).ln() / 2.0) / 2.0
     }
 
-    /// The value that lies below a share `alpha` of the distribution, at most one half.
+    /// The value above which a share `alpha` of the distribution lies, at most one half.
     ///
     /// Newton's method: the tail is convex, so the steps approach the root from the left and never pass it.
     pub fn quantile_above(&self, alpha: f64) -> f64 {
-        /// More than any degrees of freedom and any level need.
+        /// More steps than any degrees of freedom and any level need.
         const MOST_STEPS: usize = 100;
         let mut t = 0.0;
         for _ in 0..MOST_STEPS {
@@ -60,7 +60,7 @@ fn incomplete_beta(a: f64, x: f64, ln_scale: f64) -> f64 {
     }
     // Γ(1/2) is the square root of π.
     let front = (ln_scale - PI.ln() / 2.0 + a * x.ln() + B * (1.0 - x).ln()).exp();
-    // The fraction converges fast on this side of the mean, and the function of the other side is its complement.
+    // The fraction converges fast on this side of the mean; the other side is its complement.
     if x < (a + 1.0) / (a + B + 2.0) {
         front * continued_fraction(a, B, x) / a
     } else {

@@ -28,13 +28,12 @@ use crate::statistics::{figure_of_starts, with_centre};
 use crate::steady;
 use crate::trial_name::trial_name;
 
-/// Sums results up: every repeat's figures and their medians, what did not
-/// end, and the warnings that follow from the figures.
+/// Summarises results: every repeat's figures and their medians, unfinished trials, and the warnings that follow from
+/// the figures.
 ///
-/// Loops that did not all end enter a row only when no repeat ended its loops,
-/// and the row says so: half a run must not move the median of whole ones.
-/// Data that failed its verification, or did not come through it, enters no figure, whatever phases it ended; nor does
-/// a load or a run whose measurement was suspended.
+/// Loops that did not all end enter a row only when no repeat ended its loops, and the row says so. Half a run must not
+/// move the median of whole ones. A trial whose data failed its verification, or whose verification did not end, enters
+/// no figure. A load or a run whose measurement was suspended enters none either.
 pub fn summarise(results: &Results) -> Summary {
     let all: Vec<&Record> = results.trials.iter().map(|trial| &trial.record).collect();
     let searches = searches(&all);
@@ -45,7 +44,7 @@ pub fn summarise(results: &Results) -> Summary {
     let went_on = results.trials.iter().filter(|trial| is_sound(&trial.record));
     let steadiness: Vec<Steadiness> = went_on.filter_map(steady::steadiness).collect();
     let unsteady = steadiness.iter().flat_map(steady::remarks);
-    // An open loop's rate is what was asked for.
+    // An open loop's rate is the requested one.
     let is_closed = records.iter().all(|record| record.plan.run.rate.is_none());
     let scaling = if is_closed { scaling::remarks(&rows) } else { Vec::new() };
     let trends = steady::trends(&rows, &steadiness);
@@ -64,18 +63,18 @@ pub fn summarise(results: &Results) -> Summary {
     }
 }
 
-/// Of a search the highest rate that was kept is the repeat; the other probes led there.
+/// In a search, the trial with the highest kept rate is the repeat; the other probes only lead to it.
 fn is_figure(record: &Record, searches: &[Searched]) -> bool {
     record.plan.probe.is_none() || search_of(record, searches).is_some()
 }
 
-/// The search of which a trial is what was found.
+/// The search whose result is this trial.
 fn search_of<'a>(record: &Record, searches: &'a [Searched]) -> Option<&'a Searched> {
     let is_it = |found: &&Searched| found.trial == Some(record.plan.number) && found.engine == record.plan.engine.name;
     searches.iter().find(is_it)
 }
 
-/// The rows of a summary alone: every repeat's figures and their medians, without what is said of them.
+/// The rows of a summary alone: every repeat's figures and their medians, without remarks.
 pub fn rows(results: &Results) -> Vec<Row> {
     let all: Vec<&Record> = results.trials.iter().map(|trial| &trial.record).collect();
     let searches = searches(&all);
@@ -88,18 +87,18 @@ fn rows_of(records: &[&Record], searches: &[Searched]) -> Vec<Row> {
     for record in records {
         let engine = record.plan.engine.name.as_str();
         let key = (record.plan.clients, engine);
-        // A load has a row of its own only while no trial has started from it.
+        // A load has a separate row only while no trial has started from it.
         let started = || records.iter().any(|other| !is_load(other) && other.plan.engine.name == engine);
         let is_row = !is_load(record) || !started();
         if is_row && !keys.contains(&key) {
             keys.push(key);
         }
     }
-    // Stable: within one number of clients the experiment's order of engines stays.
+    // A stable sort keeps the experiment's order of engines within one number of clients.
     keys.sort_by_key(|(clients, _)| *clients);
     let rows = keys.into_iter().map(|(clients, engine)| {
         let is_run = |record: &Record| record.plan.clients == clients && record.plan.engine.name == engine;
-        // Engines that load alike start from one load, which bears the name of the first.
+        // Engines with the same load settings share one load, which has the name of the first engine.
         let started_from = |load: u32| {
             let mut runs = records.iter().filter(|record| !is_load(record) && is_run(record));
             runs.any(|record| record.plan.loaded_by == Some(load))
@@ -120,8 +119,8 @@ fn unfinished(record: &Record) -> Option<Unfinished> {
     (!ended).then(|| Unfinished { name: trial_name(record), status: record.status.clone() })
 }
 
-/// The row of records that differ in their repeat alone, and of the loads that
-/// they started from; there is at least one.
+/// The row of records that differ only in their repeat, and of the loads from which they started; there is at least
+/// one.
 fn row(records: &[&Record], searches: &[Searched]) -> Row {
     let is_run = |record: &&Record| record.plan.part != TrialPart::Load;
     let runs: Vec<&Record> = records.iter().copied().filter(is_run).collect();
@@ -154,14 +153,15 @@ fn row(records: &[&Record], searches: &[Searched]) -> Row {
     }
 }
 
-/// Why a trial's build decides nothing about rates, times and CPU.
+/// The reason why a trial's build supports no verdicts on rates, times and CPU.
 fn assertions(record: &Record) -> Option<String> {
     let version = record.version.as_deref().unwrap_or_default();
     checks_assertions(record.version.as_deref(), &record.effective_settings)
         .then(|| format!("{} runs from a build with assertions ({version}), which is slower", record.plan.engine.name))
 }
 
-/// Why no figure of this trial may be used: its data failed its verification, or did not come through it.
+/// The reason why no figure of this trial may be used: its data failed its verification, or the verification did not
+/// end.
 fn why_unsound(record: &Record) -> Option<(Proof, String)> {
     let check = record.phases.iter().flat_map(|phase| &phase.checks).find(|check| check.wrong > 0);
     if let Some(check) = check {
@@ -179,15 +179,15 @@ fn why_unsound(record: &Record) -> Option<(Proof, String)> {
     }
 }
 
-/// Whether a proof of what transactions are promised found a promise that is not kept; what fails otherwise in it, say a
-/// server that dies, has shown nothing.
+/// Whether a test of transaction guarantees found a violated one. Any other failure of the test, such as a server
+/// crash, shows nothing.
 fn breaks_a_promise(record: &Record, phase: &PhaseRecord) -> bool {
     let must_survive = record.plan.survives_process_crash();
     let is_lost = must_survive && phase.recovery.as_ref().is_some_and(|recovery| recovery.lost > 0);
     is_lost || phase.promises.iter().any(|promise| promise.outcome == Outcome::Broken)
 }
 
-/// The parts of a trial that were suspended while they were measured, each with its first phase that was.
+/// The suspended parts of a trial, each with its first suspended phase.
 fn suspended(record: &Record) -> impl Iterator<Item = Suspended> {
     let load = record.suspended().find(|(phase, _)| *phase == PhaseKind::Load).map(|found| (Part::Load, found));
     let run = record.suspended_run().map(|found| (Part::Run, found));
@@ -199,7 +199,7 @@ fn suspended(record: &Record) -> impl Iterator<Item = Suspended> {
     })
 }
 
-/// The properties that a repeat's data broke, each once.
+/// The properties that the repeats' data broke, without duplicates.
 fn broken(records: &[&Record]) -> Vec<String> {
     let mut names = Vec::new();
     for check in records.iter().flat_map(|record| &record.phases).flat_map(|phase| &phase.checks) {
@@ -210,14 +210,15 @@ fn broken(records: &[&Record]) -> Vec<String> {
     names
 }
 
-/// A part of a row: its figures, and the repeats that are in none beside those that came to its end.
+/// A part of a row: its figures, and the repeats that are left out because they did not end.
 struct PartOfRow {
     figures: Option<PhaseFigures>,
     left_out: Vec<LeftOut>,
 }
 
 impl PartOfRow {
-    /// Of each record the whole part, or what is missing of it; where none has a whole one, as much as they have.
+    /// Collects the complete part of each record, or its missing parts. If no record is complete, uses as much as they
+    /// have.
     fn of<'a>(
         records: &[&'a Record],
         part: Part,
@@ -253,7 +254,7 @@ impl PartOfRow {
     }
 }
 
-/// The repeat of a trial in words; with its start where its load has several.
+/// The repeat of a trial in words; with its start if its load has several.
 fn which_repeat(record: &Record, part: Part) -> String {
     let plan = &record.plan;
     match part == Part::Run && plan.run.starts > 1 {
@@ -262,8 +263,8 @@ fn which_repeat(record: &Record, part: Part) -> String {
     }
 }
 
-/// Puts the trials of each repeat next to each other, and says how many each has; nothing where repeats have one start
-/// each. Loads are each a repeat of their own.
+/// Groups the trials by repeat, and returns the number of trials of each; empty if each repeat has one start. Each load
+/// is a separate repeat.
 fn group_by_repeat(phases: &mut [(&Record, &PhaseRecord)], part: Part) -> Vec<u32> {
     if part == Part::Load || phases.iter().all(|(record, _)| record.plan.run.starts == 1) {
         return Vec::new();
@@ -279,9 +280,9 @@ fn load_figures(records: &[&Record]) -> PartOfRow {
     PartOfRow::of(&records, Part::Load, whole_load, |record| ended(record, PhaseKind::Load), charged_load)
 }
 
-/// Of a run that was suspended no loop counts: those after it began on what the engine did meanwhile. Nor does one that
-/// loaded for itself, with warm caches and pages as the load left them, where others started from a copy; or the other way
-/// about, if these are fewer.
+/// A suspended run contributes no loop, because later loops began with the work that the engine did meanwhile. Trials
+/// that loaded for themselves have warm caches, and pages as the load left them. They are not mixed with trials that
+/// started from a copy; the larger group is used.
 fn run_figures(records: &[&Record], searches: &[Searched]) -> PartOfRow {
     let records: Vec<&Record> = records.iter().copied().filter(|record| record.suspended_run().is_none()).collect();
     let of = |part: TrialPart| {
@@ -302,14 +303,14 @@ fn run_figures(records: &[&Record], searches: &[Searched]) -> PartOfRow {
 
 /// The headline figures that some repeats have and others lack.
 fn lacking(figures: &PhaseFigures, part: Part) -> impl Iterator<Item = String> {
-    // That the host's CPU is missing in some repeats leaves the verdict to the other metric of CPU.
+    // If the host's CPU is missing in some repeats, the other CPU metric has the verdict.
     let cpu = CpuHeadline::of([("", figures)]);
     headlines(figures, part, &cpu)
         .filter_map(|headline| Some(format!("{}: {}", headline.metric, headline.figure.lacking()?)))
 }
 
-/// Adds the metrics that span phases. What only some repeats' engines have counted is none in the others that count: of
-/// a level that never held anything an engine tells nothing.
+/// Adds the metrics that span phases. A counter that only some repeats' engines reported is 0 in the others that report
+/// counters, because an engine reports nothing for a level that was always empty.
 fn with_charged(
     mut figures: PhaseFigures,
     phases: &[(&Record, &PhaseRecord)],
@@ -338,10 +339,10 @@ fn whole_loops(record: &Record) -> impl Iterator<Item = &PhaseRecord> {
     record.loops().filter(|looped| looped.complete)
 }
 
-/// The load of a record, when it was settled and its data came through the verification that there may be of it.
+/// The load of a record, if it was settled and its data passed the planned verification.
 ///
 /// # Errors
-/// What is missing.
+/// The missing part.
 fn whole_load(record: &Record) -> Result<&PhaseRecord, String> {
     let load = ended(record, PhaseKind::Load).ok_or("its load was cut off")?;
     let is_later = |phase: &PhaseRecord| {
@@ -357,11 +358,11 @@ fn whole_load(record: &Record) -> Result<&PhaseRecord, String> {
     }
 }
 
-/// All loops of a record, when as many ended as were planned, its data came through the verification that was, and the
-/// search that it may be of came to its end.
+/// All loops of a record, if all planned loops ended, the planned verification of its data passed, and its search, if
+/// any, ended.
 ///
 /// # Errors
-/// What is missing.
+/// The missing part.
 fn whole_run<'a>(record: &'a Record, searches: &[Searched]) -> Result<&'a PhaseRecord, String> {
     let is_done = matches!(record.status, Status::Done | Status::Suspended { .. });
     let (ended, planned) = (whole_loops(record).count(), record.plan.run.loops);
@@ -377,13 +378,13 @@ fn whole_run<'a>(record: &'a Record, searches: &[Searched]) -> Result<&'a PhaseR
     search_of(record, searches).and_then(why_open).map_or(Ok(loops), Err)
 }
 
-/// Of a run that is not whole all loops, where they ended, or else the last that did.
+/// All loops of an incomplete run, if they ended, or else the last one that did.
 fn most_of_run(record: &Record) -> Option<&PhaseRecord> {
     let is_last = whole_loops(record).count() >= record.plan.run.loops as usize;
     record.phase(PhaseKind::Loops).filter(|_| is_last).or_else(|| whole_loops(record).last())
 }
 
-/// The figures of these phases, of which so many are of each repeat.
+/// The figures of these phases; `starts` has the number of trials of each repeat.
 fn figures(phases: &[(&Record, &PhaseRecord)], starts: Vec<u32>, part: Part) -> PhaseFigures {
     let mut metrics = BTreeMap::new();
     for info in METRICS {
@@ -416,7 +417,7 @@ fn figures(phases: &[(&Record, &PhaseRecord)], starts: Vec<u32>, part: Part) -> 
     }
 }
 
-/// The first trial of each repeat, of which so many are of each.
+/// The first trial of each repeat; `starts` has the number of trials of each.
 fn firsts<'a>(records: impl Iterator<Item = &'a Record>, starts: &[u32]) -> impl Iterator<Item = &'a Record> {
     let mut left = 0;
     let mut starts = starts.iter();
@@ -442,8 +443,8 @@ const PERCENTILES: [Percentile; 6] = [
     ("max_ms", |p| &p.max_ms),
 ];
 
-/// What a percentile is at least in the repeats that have too few samples for it; nothing where none of them has. Of
-/// several starts, which `starts` counts, it is the mean.
+/// Lower bounds of a percentile in the repeats that have too few samples for it; empty if none has too few. With
+/// several starts, which `starts` counts, the bound is the mean.
 fn at_least((name, get): &Percentile, trials: &[Option<&Percentiles>], figure: &Figure, starts: &[u32]) -> Vec<Metric> {
     let is_short = |value: &Metric| value.reason().is_some_and(|why| why.contains(TOO_FEW_SAMPLES));
     if !figure.values.iter().any(is_short) {

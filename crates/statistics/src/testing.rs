@@ -30,7 +30,7 @@ pub fn phase(phase: PhaseKind, seconds: f64, ops: u64, written: f64) -> PhaseRec
     PhaseRecord { ops, op_types, metrics, spent, ..records::phase(phase, seconds) }
 }
 
-/// A trial that ended as planned: a load, a warmup, two loops, and no debt to speak of.
+/// A trial that ended as planned: a load, a warmup, two loops, and negligible deferred work.
 pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
     let engine = EngineConfig::new(engine);
     let run = RunPlan { load_clients: 4, warmup_s: 10.0, loops: 2, loop_s: 10.0, ..records::run_plan() };
@@ -55,7 +55,7 @@ pub fn results(records: Vec<Record>) -> Results {
     records::results(trials.collect())
 }
 
-/// Two runs whose trials began by turns, a minute each.
+/// Two runs whose trials took turns, a minute each.
 pub fn taking_turns(mut base: Results, mut other: Results) -> (Results, Results) {
     for (run, first) in [(&mut base, 0), (&mut other, 1)] {
         for (trial, turn) in run.trials.iter_mut().zip(0..) {
@@ -65,7 +65,7 @@ pub fn taking_turns(mut base: Results, mut other: Results) -> (Results, Results)
     (base, other)
 }
 
-/// The trial's verification finds its data broken.
+/// Makes the trial's verification fail.
 pub fn break_data(record: &mut Record) {
     let check = Check { name: "counts match".to_owned(), examined: 9, wrong: 2, examples: vec!["id 7".to_owned()] };
     let mut verify = phase(PhaseKind::Verify, 1.0, 0, 0.0);

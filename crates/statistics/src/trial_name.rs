@@ -1,4 +1,4 @@
-//! What findings about one trial are told under.
+//! The name under which findings about one trial are reported.
 
 use rumba_core::comparison::TrialName;
 use rumba_core::record::Record;

@@ -1,14 +1,15 @@
-//! Whether a verdict may rest on figures that are there.
+//! Whether a verdict may use the existing figures.
 //!
-//! An exact test answers whether two sides differ by more than their noise. It cannot know that the difference is not the
-//! engines'. Four things withhold a verdict, each with a reason that the tables, the page and the JSON show:
+//! An exact test decides whether two sides differ by more than their noise. It cannot detect that the difference does
+//! not come from the engines. Four conditions withhold a verdict, each with a reason that the tables, the page and the
+//! JSON show:
 //!
 //! 1. both sides are the same engine with the same settings: the comparison is void;
-//! 2. a build with assertions decides nothing about rates, times and CPU;
-//! 3. a disturbed host decides nothing about rates, times and CPU ([`DISTURBED_PERCENT`]);
-//! 4. where the drain is more than [`DRAIN_PERCENT`] of a figure that includes it, the figure without it has to agree.
+//! 2. a build with assertions supports no verdict on rates, times and CPU;
+//! 3. a disturbed host supports no verdict on rates, times and CPU ([`DISTURBED_PERCENT`]);
+//! 4. if the drain is more than [`DRAIN_PERCENT`] of a figure that includes it, the figure without it must agree.
 //!
-//! Ratios, claims, gates and histories all ask here.
+//! Ratios, claims, gates and histories all use this module.
 
 use rumba_core::comparison::{Part, Row, metric_info};
 use rumba_core::metric::{Class, Metric};
@@ -16,13 +17,13 @@ use rumba_core::ratio::{Change, Ratio};
 
 use crate::ratios::ratio;
 
-/// CPU taken by a hypervisor and by other programs, percent of all CPUs in the median trial, above which rates, times and
-/// CPU decide nothing. Two runs of one engine on an idle host differ by one or two percent; a host that loses more than
-/// that to others moves figures by as much as the differences that verdicts are about.
+/// CPU taken by a hypervisor and by other programs, percent of all CPUs in the median trial, above which there are no
+/// verdicts on rates, times and CPU. Two runs of one engine on an idle host differ by one or two percent. A host that
+/// loses more CPU changes figures as much as the differences that verdicts are about.
 pub const DISTURBED_PERCENT: f64 = 2.0;
 
-/// The drain's share of a figure, in percent, above which the figure without it has to agree. The drain's work depends on
-/// where the engine stood when the loops ended, so the sum says more about that moment the larger its share is.
+/// The drain's share of a figure, in percent, above which the figure without it must agree. The drain's work depends on
+/// the engine's state at the end of the loops. The larger its share, the more the sum depends on that moment.
 pub const DRAIN_PERCENT: f64 = 25.0;
 
 /// Figures that include the drain: with it, without it, and the drain's share.
@@ -32,17 +33,17 @@ const DRAINED: [[&str; 3]; 3] = [
     ["host_cpu_us_per_op_with_drain", "host_cpu_us_per_op", "host_cpu_drain_percent"],
 ];
 
-/// Why there is no verdict.
+/// The reason why there is no verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Withheld {
-    /// There is nothing to compare.
+    /// The comparison is void.
     Void(String),
-    /// There is something to compare, and these figures cannot decide it.
+    /// There is something to compare, but these figures cannot decide it.
     Undecided(String),
 }
 
 impl Withheld {
-    /// What is said instead of a verdict.
+    /// The text in place of a verdict.
     pub fn reason(&self) -> &str {
         match self {
             Withheld::Void(why) | Withheld::Undecided(why) => why,
@@ -57,10 +58,10 @@ impl Withheld {
     }
 }
 
-/// A figure that a verdict reads: of which row and part, and its metric or percentile.
+/// A figure that a verdict reads: its row and part, and its metric or percentile.
 pub type Read<'a> = (&'a Row, Part, &'a str);
 
-/// Why these figures support no verdict, whatever is asked of them; `None` where they may.
+/// The reason why these figures support no verdict at all; `None` if they may.
 pub fn withheld<'a>(figures: impl Iterator<Item = Read<'a>> + Clone) -> Option<Withheld> {
     let rows = || figures.clone().map(|(row, ..)| row);
     let same = |row: &'a Row| rows().find_map(|other| same_engine(row, other));
@@ -70,13 +71,13 @@ pub fn withheld<'a>(figures: impl Iterator<Item = Read<'a>> + Clone) -> Option<W
     figures.clone().find_map(|(row, part, metric)| unreliable(row, part, metric)).map(Withheld::Undecided)
 }
 
-/// Why two rows of one run are not two engines.
+/// The reason why two rows of one run are the same engine.
 pub fn same_engine<'a>(row: &'a Row, other: &Row) -> Option<&'a str> {
     let same = row.same_as.iter().find(|same| same.engine == other.engine && row.clients == other.clients);
     same.map(|same| same.reason.as_str())
 }
 
-/// Why one figure decides nothing by itself: how it was built or what the host did meanwhile.
+/// The reason why one figure supports no verdict: its build, or disturbances of the host.
 fn unreliable(row: &Row, part: Part, metric: &str) -> Option<String> {
     if !class(metric).depends_on_cpu() {
         return None;
@@ -84,7 +85,7 @@ fn unreliable(row: &Row, part: Part, metric: &str) -> Option<String> {
     row.assertions.clone().or_else(|| disturbed(row, part))
 }
 
-/// What a metric measures; whatever is listed nowhere is a percentile.
+/// The kind of a metric; unlisted metrics are percentiles.
 fn class(metric: &str) -> Class {
     metric_info(metric).map_or(Class::Time, |info| info.class)
 }
@@ -103,10 +104,10 @@ fn disturbed(row: &Row, part: Part) -> Option<String> {
     })
 }
 
-/// Withholds the verdict of a ratio of two rows where their figures do not support one.
+/// Withholds the verdict of a ratio of two rows if their figures do not support one.
 pub fn withhold(ratio: &mut Ratio, base: &Row, other: &Row, part: Part) {
     if ratio.ratio.value().is_none() && ratio.p.is_none() {
-        // There is no figure to judge, and it says why.
+        // There is no figure to judge, and its reason is already set.
         return;
     }
     let why = withheld([base, other].map(|row| (row, part, ratio.metric.as_str())).into_iter());
@@ -121,7 +122,7 @@ pub fn withhold(ratio: &mut Ratio, base: &Row, other: &Row, part: Part) {
     }
 }
 
-/// Makes a ratio say that it is void, and why.
+/// Marks a ratio as void, with the reason.
 pub fn void(ratio: &mut Ratio, reason: &str) {
     put(ratio, &Withheld::Void(reason.to_owned()));
 }
@@ -133,8 +134,8 @@ fn put(ratio: &mut Ratio, why: &Withheld) {
     ratio.lacking = Some(reason.to_owned());
 }
 
-/// The figure without the drain that has to agree with this one, and the reason to ask for it: the drain is too large a
-/// share in one of these rows.
+/// The figure without the drain that must agree with this one, and the reason: the drain is too large a share in one of
+/// these rows.
 pub fn without_drain<'a>(metric: &str, rows: impl Iterator<Item = &'a Row>) -> Option<(&'static str, String)> {
     let [with, without, share] = DRAINED.into_iter().find(|[with, ..]| *with == metric)?;
     let percent = |row: &'a Row| Some((row, row.part(Part::Run)?.median(share).value()?));
@@ -168,7 +169,7 @@ mod tests {
     use crate::testing::{record, results};
     use crate::{Found, Gate, compare, summarise};
 
-    /// Four repeats each of engines `a` and `b`, of which `b` is twice as good in everything; changed so.
+    /// Four repeats each of engines `a` and `b`, with `b` twice as good in everything, and with this change.
     fn records(change: impl Fn(&mut Record)) -> Vec<Record> {
         let of = |engine: &'static str, factor: f64| {
             (1..=4).map(move |repeat| {
@@ -220,7 +221,7 @@ mod tests {
         summarise(&results(records)).relative("a", "b", 8).unwrap().metric(metric).unwrap().clone()
     }
 
-    /// What the loops of each trial of `b` lost to a hypervisor and to other programs, percent of the host's CPU.
+    /// The host's CPU that a hypervisor and other programs took during the loops of each trial of `b`, percent.
     fn disturbed(stolen: f64, others: f64) -> impl Fn(&mut Record) {
         move |record| {
             if record.plan.engine.name == "b" {
@@ -308,7 +309,8 @@ mod tests {
         }
     }
 
-    /// Makes the drain so large a part of the bytes that `b` writes, where the loops alone write so many KB per operation.
+    /// Makes the drain this large a part of the bytes that `b` writes, with this many KB per operation in the loops
+    /// alone.
     fn with_drain(drain_bytes: f64, without: [f64; 2]) -> impl Fn(&mut Record) {
         move |record| {
             let is_b = record.plan.engine.name == "b";
@@ -327,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_drain_above_a_quarter_needs_the_figure_without_it_to_agree() {
-        // Of `b`, warmup and loops wrote 150 MB: with 90 MB of drain that is 38% of all, and still less than `a`.
+        // `b` wrote 150 MB in warmup and loops: with 90 MB of drain that is 38% of all, and still less than `a`.
         let verdict = |drain: f64, without: [f64; 2]| {
             let ratio = of_metric(records(with_drain(drain, without)), "wkb_per_op_with_drain");
             let claim = judged(records(with_drain(drain, without)), &[DRAINED_CLAIM]).remove(0);

@@ -1,10 +1,10 @@
-//! Welch's t test of a difference of means, for sides whose noise is not equal.
+//! Welch's t test of a difference of means, for sides with unequal noise.
 //!
-//! The degrees of freedom lie halfway between those of Welch and Satterthwaite and the smaller side's own. With three to
-//! six repeats those of Welch and Satterthwaite let the test err in up to 5.9% of cases instead of 5%, because they are
-//! estimated from as few figures; the smaller side's own keep the level and find less. Halfway it errs in at most 5.0%
-//! where both sides have the same number of repeats, and in at most 5.5% where one has twice as many
-//! (`cargo run --release -p xtask -- simulate`).
+//! The degrees of freedom are the mean of those of Welch and Satterthwaite and of the smaller side's own. With three to
+//! six repeats those of Welch and Satterthwaite let the test err in up to 5.9% of cases instead of 5%. The reason is
+//! that they are estimated from few figures. The smaller side's own keep the level but find less. The mean errs in at
+//! most 5.0% if both sides have the same number of repeats, and in at most 5.5% if one has twice as many. `cargo run
+//! --release -p xtask -- simulate` prints these rates.
 //!
 //! Source: Welch, The generalization of Student's problem when several different population variances are involved,
 //! Biometrika 34 (1947); Mickey and Brown, Bounds on the distribution functions of the Behrens-Fisher statistic, Annals
@@ -29,7 +29,7 @@ impl Welch {
         let (base, other) = (Side::of(base), Side::of(other));
         let variance = base.variance_of_mean + other.variance_of_mean;
         let fewest = base.freedom.min(other.freedom);
-        // Equal figures on both sides have no variance to weigh the sides by.
+        // With equal figures on both sides there is no variance for the weights.
         let estimated = if variance > 0.0 && variance.is_finite() {
             let weighed = |side: &Side| side.variance_of_mean.powi(2) / side.freedom;
             variance.powi(2) / (weighed(&base) + weighed(&other))
@@ -43,7 +43,7 @@ impl Welch {
         }
     }
 
-    /// How far the ends of the interval that errs in `alpha` on each side lie from the difference.
+    /// The distance from the difference to the ends of the interval with an error of `alpha` on each side.
     fn margin(&self, alpha: f64) -> f64 {
         self.standard_error * self.student.quantile_above(alpha)
     }
@@ -61,7 +61,7 @@ impl Welch {
     /// The one-sided p-value of this value and all smaller ones.
     pub fn p_of_no_more(&self, value: f64) -> f64 {
         let beyond = self.difference - value;
-        // Equal figures have no noise, and a difference of rounding is none.
+        // Equal figures have no noise, and a rounding difference does not count.
         if beyond.abs() <= ROUNDING { 0.5 } else { self.student.above(beyond / self.standard_error) }
     }
 
@@ -74,7 +74,7 @@ impl Welch {
 /// The figures of one side.
 struct Side {
     mean: f64,
-    /// Infinite with a single figure, which says nothing about noise.
+    /// Infinite with a single figure, which has no estimate of noise.
     variance_of_mean: f64,
     freedom: f64,
 }

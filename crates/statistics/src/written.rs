@@ -1,17 +1,17 @@
-//! Which kind of bytes written accounts for a change of all that was written.
+//! Finds the kinds of bytes written that account for a change of the total.
 
 use rumba_core::comparison::{Compared, Part};
 use rumba_core::counted::WRITTEN;
 use rumba_core::ratio::{Change, SAME_MARGIN};
 use rumba_core::written::{WrittenChange, WrittenKind};
 
-/// What is explained.
+/// The metric whose change is explained.
 const ALL: &str = "wkb_per_op_with_drain";
-/// A kind is told when the kinds leave so much less of the change with it, as a share of the change.
+/// A kind is reported if it reduces the unexplained rest by at least this share of the change.
 const WORTH: f64 = 0.1;
 
-/// What the change of the bytes written per operation came from; nothing where there is none that is more than noise, or
-/// where the engine does not count.
+/// The causes of a change in bytes written per operation; `None` if there is no change beyond noise, or if the engine
+/// does not count.
 pub fn written_change(part: Part, metrics: &[Compared]) -> Option<WrittenChange> {
     let all = metrics.iter().find(|compared| part == Part::Run && compared.ratio.metric == ALL)?;
     let (base, other) = medians(all)?;
@@ -41,9 +41,9 @@ fn kind(compared: &Compared, change: f64) -> Option<WrittenKind> {
     Some(WrittenKind { kind, base, other, share: (other - base) / change })
 }
 
-/// The fewest kinds that add up to the whole, and what they leave of it: one after the other the one that leaves least,
-/// while it is worth telling. An engine may count parts of a kind beside it, a level's of all compactions or a process's of
-/// all pages: the sum of all kinds would have them twice.
+/// The fewest kinds that add up to the whole, and the rest. Adds the kind that leaves the smallest rest, one after the
+/// other, while it is worth reporting. An engine may also count parts of a kind, such as one level's share of all
+/// compactions. Their sum with the kind would count them twice.
 fn fewest(mut kinds: Vec<WrittenKind>) -> (Vec<WrittenKind>, f64) {
     let names: Vec<String> = kinds.iter().map(|kind| format!("{}_", kind.kind)).collect();
     kinds.retain(|kind| !names.iter().any(|whole| kind.kind.starts_with(whole.as_str())));
@@ -74,10 +74,10 @@ mod tests {
     use crate::compare;
     use crate::testing::{record, results};
 
-    /// A trial whose device wrote so many KB per operation, and whose engine says so many for each kind.
+    /// A trial whose device wrote this many KB per operation, and whose engine reports these for each kind.
     fn run(kb: f64, kinds: &[(&str, f64)]) -> Results {
         let mut record = record("a", 8, 1);
-        // Warmup and two loops, which have as many operations each.
+        // Warmup and two loops, with the same number of operations each.
         let mut done = 0;
         for phase in &mut record.phases {
             let ops = if phase.phase == PhaseKind::Load { 0 } else { phase.ops };
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_kind_that_became_less_accounts_for_the_difference() {
-        // As docs/experiments/doublewrite.txt has it.
+        // As in docs/experiments/doublewrite.txt.
         let twice = run(14.96, &[("doublewrite", 6.90), ("pages", 7.40), ("redo", 0.55)]);
         let once = run(7.96, &[("doublewrite", 0.0), ("pages", 7.33), ("redo", 0.55)]);
         let change = explained(&twice, &once).unwrap();
@@ -121,7 +121,7 @@ mod tests {
         };
         let change = explained(&run(13.0, &kinds(1.0)), &run(25.0, &kinds(2.0))).unwrap();
         assert_eq!(told(&change), [("compaction", 83), ("flush", 17)]);
-        // Nor those whose name does not say that they are.
+        // Neither are counters without this form of name.
         let kinds = |scale: f64| [("checkpointer", 5.0 * scale), ("pages", 6.0 * scale), ("wal", 4.0 * scale)];
         let change = explained(&run(10.0, &kinds(1.0)), &run(20.0, &kinds(2.0))).unwrap();
         assert_eq!(told(&change), [("pages", 60), ("wal", 40)]);

@@ -1,7 +1,7 @@
-//! What keeps a compiler from doing less, or more at once, than is written.
+//! Prevents the compiler from optimising away or unrolling the measured work.
 
-/// Keeps the compiler from moving accesses to memory across it, from dropping the loop that it is in, and from unrolling
-/// that loop: an unrolled one would pass through memory faster than sysbench's, compiled by gcc, does.
+/// Keeps the compiler from moving memory accesses across it, and from removing or unrolling the loop around it. An
+/// unrolled loop would pass through memory faster than sysbench's, which gcc compiles.
 #[inline(always)]
 pub(crate) fn barrier() {
     // SAFETY: no instruction at all.

@@ -22,7 +22,7 @@ use crate::memory::Blocks;
 use crate::task::{Task, TaskClient};
 use crate::{mutex, threads};
 
-/// What is asked of a test: only a run needs to know what is to be done to files.
+/// The purpose of a test: only a run needs the file operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// `run`.
@@ -49,11 +49,11 @@ enum Test {
 }
 
 impl BuiltInTest {
-    /// The test of a name, as the options ask for it. They were declared from
+    /// The test with this name and these options. They were declared from
     /// [`BuiltIn::options`](rumba_sysbench::options::BuiltIn).
     ///
     /// # Errors
-    /// There is no such test, or a value that cannot be.
+    /// There is no such test, or a value is invalid.
     pub fn of(name: &str, purpose: Purpose, options: &OptionSet, settings: &Settings) -> Result<Self, Refusal> {
         let test = match name {
             "cpu" => Test::Cpu(CpuSettings::read(options)?),
@@ -72,8 +72,8 @@ impl BuiltInTest {
         Self { folder: folder.to_owned(), ..self }
     }
 
-    /// Makes the files; nothing for tests that have none. `tell` gets what is to be reported, as it happens; random bytes
-    /// of `--validate` are drawn from the seed.
+    /// Makes the files, if the test has any. `tell` receives messages as they occur; the random bytes of `--validate`
+    /// are drawn from the seed.
     ///
     /// # Errors
     /// A file cannot be made or written.
@@ -83,14 +83,14 @@ impl BuiltInTest {
         fileio::prepare(&self.folder, asked, random, tell)
     }
 
-    /// Removes the files; nothing for tests that have none. `tell` gets what is to be reported.
+    /// Removes the files, if the test has any. `tell` receives messages.
     pub fn cleanup(&self, tell: &mut dyn FnMut(&str)) {
         if let Test::FileIo(asked) = &self.test {
             fileio::cleanup(&self.folder, asked, tell);
         }
     }
 
-    /// What is reported before a run, behind the general options and before anything is started.
+    /// The text before a run, after the general options and before the start.
     pub fn mode_text(&self) -> String {
         let more = |text: &str| if self.settings.verbosity >= Rank::Info { text.to_owned() } else { String::new() };
         match &self.test {
@@ -113,7 +113,7 @@ impl BuiltInTest {
         }
     }
 
-    /// The closing report, and that of a checkpoint. No test asks a database, whatever `closing` says.
+    /// The closing report, and that of a checkpoint. No test uses a database, so `closing`'s subject is ignored.
     pub fn cumulative(&self, snapshot: &Snapshot, closing: Closing) -> String {
         let closing = Closing { subject: Subject::Other, ..closing };
         match &self.test {
@@ -124,10 +124,10 @@ impl BuiltInTest {
         }
     }
 
-    /// Takes the memory, opens the files: what all clients share. Dropped, it gives them back.
+    /// Takes the memory and opens the files: the shared state of all clients. Dropping it releases them.
     ///
     /// # Errors
-    /// There is not so much memory; files are missing or too short.
+    /// There is not enough memory; files are missing or too short.
     pub fn start(&self) -> Result<Started, Failure> {
         let threads = self.settings.threads;
         let shared = match &self.test {
@@ -136,7 +136,7 @@ impl BuiltInTest {
             Test::Threads(asked) => Shared::Threads(Arc::new(threads::Locks::new(asked))),
             Test::Mutex(asked) => Shared::Mutex(Arc::new(mutex::Locks::new(asked))),
             Test::FileIo(asked) => {
-                // A run has said what it does.
+                // A run always has a mode.
                 let test = asked.test.unwrap_or(FileTest::SequentialRead);
                 let validated_threads = self.settings.validate.then_some(threads);
                 Shared::Files(Arc::new(OpenFiles::open(&self.folder, asked, test, validated_threads)?))
@@ -169,11 +169,11 @@ impl Started {
         &self.events
     }
 
-    /// The client of a number, counted from 0. It blocks, so it needs a thread of its own. Each event is counted with its
-    /// time; reads, writes, syncs and bytes of files are too.
+    /// The client with this number, counted from 0. It blocks, so it needs its own thread. Each event is counted with
+    /// its time; reads, writes, syncs and bytes of files are counted too.
     ///
-    /// A client ends by itself when all events were run or its part is done, and when its pace ends; then it syncs files,
-    /// if that was asked for.
+    /// A client ends when all events were run, when its part is done, or when its pace ends. Then it syncs files if
+    /// requested.
     ///
     /// # Errors
     /// There is no memory for a buffer, or no room in the system for requests.
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(events(&counters), [1, 1]);
     }
 
-    /// Of test_memory.t, smaller: `--events` is no limit.
+    /// From test_memory.t, but smaller: `--events` is no limit.
     #[test]
     fn memory_goes_through_as_many_bytes_as_asked_for() {
         for scope in ["global", "local"] {

@@ -23,7 +23,7 @@ impl Task for Cpu {
     }
 }
 
-/// How many odd primes there are below a number. Even numbers are tried too, as sysbench does; 2 alone is left out.
+/// The number of odd primes below a number. As in sysbench, even numbers are tried too; only 2 is left out.
 fn primes(below: u32) -> u64 {
     let mut primes = 0;
     for candidate in 3..u64::from(below) {
@@ -40,8 +40,8 @@ fn primes(below: u32) -> u64 {
     primes
 }
 
-/// The remainder by a division of 64 bits. LLVM divides in 32 bits where both numbers are small, gcc, with which sysbench
-/// is compiled, does not; on processors whose 64 bits are slow that alone would make this test several times faster.
+/// The remainder by a division of 64 bits. LLVM divides in 32 bits if both numbers are small; gcc, which compiles
+/// sysbench, does not. On processors with slow 64-bit division, that alone would make this test several times faster.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn remainder(number: u64, divisor: u64) -> u64 {
@@ -70,7 +70,7 @@ fn remainder(number: u64, divisor: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// π(1000) = 168 and π(10000) = 1229, 2 among them.
+    /// π(1000) = 168 and π(10000) = 1229, including 2.
     #[test]
     fn all_odd_primes_are_found() {
         for (below, odd) in [(1, 0), (3, 0), (4, 1), (10, 3), (1000, 167), (10_000, 1228)] {

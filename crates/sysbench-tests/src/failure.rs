@@ -1,4 +1,4 @@
-//! What goes wrong when a test begins or runs, in sysbench's words.
+//! The errors of a test at its start or in its run, in sysbench's words.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use rumba_sysbench::log::Rank;
 /// The call that [`EngineError`]s of a client's events name.
 pub const FAILED: &str = "built-in test";
 
-/// Lines for the log. Shown, they have their prefixes, and no end of the last line.
+/// Lines for the log. When displayed, they have their prefixes, but no end of the last line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     lines: Vec<(Rank, String)>,
@@ -21,7 +21,7 @@ impl Failure {
         Self { lines: vec![(Rank::Fatal, words.into())] }
     }
 
-    /// A fatal error that the system has words for.
+    /// A fatal error with the system's message.
     pub(crate) fn system(words: &str, error: &io::Error) -> Self {
         Self::fatal(format!("{words} {}", errno(error)))
     }
@@ -33,17 +33,17 @@ impl Failure {
         self
     }
 
-    /// What is to be logged, in this order.
+    /// The lines to log, in this order.
     pub fn lines(&self) -> impl Iterator<Item = (Rank, &str)> {
         self.lines.iter().map(|(rank, words)| (*rank, words.as_str()))
     }
 
-    /// What the process ends with.
+    /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         1
     }
 
-    /// What a client of a built-in test ended with; none if something else went wrong.
+    /// The failure of a built-in test's client; `None` for other errors.
     pub fn of_client(error: &EngineError) -> Option<Self> {
         let words = match error {
             EngineError::Failed { call: FAILED, message } => message,
@@ -66,7 +66,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// As a client's error: the lines alone, which are all fatal while events run.
+/// A client's error has only the messages, which are all fatal while events run.
 impl From<Failure> for EngineError {
     fn from(failure: Failure) -> Self {
         let lines: Vec<&str> = failure.lines.iter().map(|(_, words)| words.as_str()).collect();
@@ -74,7 +74,7 @@ impl From<Failure> for EngineError {
     }
 }
 
-/// As sysbench ends its lines: `errno = 2 (No such file or directory)`.
+/// The end of sysbench's messages: `errno = 2 (No such file or directory)`.
 fn errno(error: &io::Error) -> String {
     let words = error.to_string();
     let Some(code) = error.raw_os_error() else { return words };

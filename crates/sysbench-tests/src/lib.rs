@@ -1,18 +1,18 @@
 //! sysbench's built-in tests: cpu, memory, threads, mutex, fileio.
 //!
-//! Whoever runs one goes this way:
+//! A run takes these steps:
 //!
 //! ```text
 //! OptionSet, Settings ─► BuiltInTest::of          options checked, refused in sysbench's words
 //!                          │ prepare, cleanup     files of fileio
 //!                          │ mode_text            before a run
 //!                          ▼ start                memory is taken, files are opened
-//!                        Started ─► client        one for each thread; each ends by itself or when its pace ends
+//!                        Started ─► client        one for each thread; each ends on its own or with its pace
 //!                          intermediate, cumulative: reports
 //! ```
 //!
-//! Events do what sysbench's do, instruction by instruction where that is what is measured, so that figures can be
-//! compared. Every client blocks: it needs a thread of its own.
+//! Events do the same work as sysbench's, instruction by instruction where that is measured, so that figures can be
+//! compared. Every client blocks, so it needs its own thread.
 #![deny(missing_docs)]
 
 mod barrier;

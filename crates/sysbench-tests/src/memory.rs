@@ -1,4 +1,4 @@
-//! `memory`: an event goes through a block word by word, and reads or writes it, in order or at random.
+//! `memory`: an event reads or writes a block word by word, in order or at random.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Takes them. All are written first by this thread, and so are next to its processor, as in sysbench.
+    /// Allocates the blocks. As in sysbench, this thread writes all of them first, so they are near its processor.
     pub(crate) fn new(asked: &MemorySettings, threads: u32) -> Result<Self, Failure> {
         let is_shared = asked.scope == MemoryScope::Global;
         let bytes = usize::try_from(asked.block_bytes).unwrap_or(usize::MAX);
@@ -34,7 +34,7 @@ impl Blocks {
         Ok(Self { asked: *asked, blocks, threads })
     }
 
-    /// What one thread does.
+    /// The task of one thread.
     pub(crate) fn task(&self, thread: u32, random: Random) -> Memory {
         let words = self.asked.block_bytes / size_of::<usize>() as u64;
         Memory {
@@ -47,7 +47,7 @@ impl Blocks {
         }
     }
 
-    /// None without a limit. What does not come out even is left out.
+    /// `None` without a limit. A remainder is left out.
     fn events_of_thread(&self) -> Option<u64> {
         let total_bytes = self.asked.total_bytes;
         (total_bytes > 0).then(|| total_bytes / self.asked.block_bytes / u64::from(self.threads))
@@ -94,13 +94,13 @@ impl Task for Memory {
 }
 
 impl Memory {
-    /// sysbench leaves the last word of a block out where it reads and writes in order.
+    /// sysbench leaves out the last word of a block when it reads or writes in order.
     fn in_order(&self) {
-        // Kept apart from `self`, which would be read anew behind each barrier.
+        // Copied out of `self`, which would be read again after each barrier.
         let (start, words, thread) = (self.block.start().cast::<usize>(), self.words, self.thread);
         match self.asked.operation {
             MemoryOperation::None => (0..words).for_each(|_| barrier()),
-            // SAFETY: the block has so many words.
+            // SAFETY: the block has this many words.
             MemoryOperation::Read => (0..words - 1).for_each(|word| read(unsafe { start.add(word) })),
             // SAFETY: the same.
             MemoryOperation::Write => (0..words - 1).for_each(|word| write(unsafe { start.add(word) }, thread)),
@@ -114,7 +114,7 @@ impl Memory {
             let drawn = self.random.default(0, last) as usize;
             match self.asked.operation {
                 MemoryOperation::None => _ = std::hint::black_box(drawn),
-                // SAFETY: the block has so many words.
+                // SAFETY: the block has this many words.
                 MemoryOperation::Read => read(unsafe { start.add(drawn) }),
                 // SAFETY: the same.
                 MemoryOperation::Write => write(unsafe { start.add(drawn) }, turn),
@@ -123,7 +123,7 @@ impl Memory {
     }
 }
 
-/// Loads a word for its own sake. Other threads may be at it too; nobody relies on what is in it.
+/// Loads a word only for the load itself. Other threads may access it too; no code relies on its content.
 #[inline(always)]
 fn read(word: *mut usize) {
     // SAFETY: the caller's pointer is into a block.
@@ -131,7 +131,7 @@ fn read(word: *mut usize) {
     barrier();
 }
 
-/// Stores a word for its own sake.
+/// Stores a word only for the store itself.
 #[inline(always)]
 fn write(word: *mut usize, value: usize) {
     // SAFETY: the same.
@@ -188,7 +188,7 @@ mod tests {
         let mut task = task(&blocks, 1);
         (0..20).for_each(|_| task.execute(()).unwrap());
         let words = words(&blocks, 0);
-        // The first turn writes 0; that a word is never written by 10240 others is as good as impossible.
+        // The first turn writes 0. It is practically impossible that the 10240 others never write a word.
         assert!(words.iter().filter(|&&word| word > 0).count() > 500);
         assert!(words.iter().all(|&word| word < 512));
     }

@@ -1,4 +1,4 @@
-//! `mutex`: in its one event a thread loops, locks a mutex at random and adds to a number of all, many times.
+//! `mutex`: in its single event a thread loops, locks a random mutex and increments its number, many times.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -11,14 +11,14 @@ use crate::failure::Failure;
 use crate::posix_mutex::PosixMutex;
 use crate::task::Task;
 
-/// A mutex with room around it, so that two seldom share a cache line.
+/// A mutex with padding, so that two rarely share a cache line.
 #[repr(C)]
 struct Padded {
     mutex: PosixMutex,
     room: [u8; 256],
 }
 
-/// What all threads share.
+/// The shared state of all threads.
 pub(crate) struct Locks {
     mutexes: Box<[Padded]>,
     asked: MutexSettings,
@@ -57,8 +57,8 @@ impl Task for Mutex {
         for _ in 0..asked.locks {
             let mutex = &mutexes[self.random.uniform(0, asked.mutexes - 1) as usize].mutex;
             (0..asked.loops).for_each(|_| barrier());
-            // Threads that hold different mutexes lose additions of one another, as sysbench's do: an atomic addition
-            // would be another test.
+            // Threads that hold different mutexes lose each other's additions, as in sysbench; an atomic addition would
+            // be another test.
             mutex.locked(|| number.store(number.load(Relaxed).wrapping_add(1), Relaxed));
         }
         Ok(())

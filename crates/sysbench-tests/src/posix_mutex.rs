@@ -1,4 +1,5 @@
-//! The C library's mutex: what `threads` and `mutex` measure. Rust's own spins before it sleeps, and is another thing.
+//! The C library's mutex, which `threads` and `mutex` measure. Rust's own mutex is different: it spins before it
+//! sleeps.
 
 use std::cell::UnsafeCell;
 
@@ -20,7 +21,7 @@ impl PosixMutex {
     /// Does something while it is locked.
     #[inline(always)]
     pub(crate) fn locked(&self, action: impl FnOnce()) {
-        // SAFETY: it is initialized, and stays where it is: whoever has mutexes keeps them in a box.
+        // SAFETY: it is initialized, and does not move: owners keep mutexes in a box.
         unsafe { libc::pthread_mutex_lock(self.0.get()) };
         action();
         // SAFETY: this thread has locked it.

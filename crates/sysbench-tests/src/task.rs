@@ -1,4 +1,4 @@
-//! A client of a built-in test: events, one after another, until there are no more or no time is left.
+//! A client of a built-in test: events, one after another, until none are left or the time is over.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -14,24 +14,24 @@ use crate::failure::Failure;
 /// There is one type of event.
 const EVENT: usize = 0;
 
-/// What one thread does.
+/// The work of one thread.
 pub(crate) trait Task {
-    /// What is drawn before an event's time begins.
+    /// The values drawn before an event's time begins.
     type Event;
 
     /// The next event; `None` when the thread has done its part.
     fn next(&mut self) -> Option<Self::Event>;
 
-    /// Does what is timed.
+    /// Does the timed work.
     fn execute(&mut self, event: Self::Event) -> Result<(), Failure>;
 
-    /// What comes after the last event, within the time of the run.
+    /// The work after the last event, within the time of the run.
     fn end(&mut self) -> Result<(), Failure> {
         Ok(())
     }
 }
 
-/// A task, and who counts its events.
+/// A task with its event counters.
 pub(crate) struct TaskClient<T> {
     pub(crate) task: T,
     pub(crate) counters: Arc<Counters>,
@@ -40,7 +40,7 @@ pub(crate) struct TaskClient<T> {
 
 impl<T: Task> TaskClient<T> {
     async fn go(&mut self, pace: &mut dyn Pace) -> Result<(), EngineError> {
-        // sysbench looks at the limit of events first, and waits for an arrival of `--rate` then.
+        // sysbench checks the limit of events first, and then waits for an arrival of `--rate`.
         while self.events.take() && poll_fn(|context| pace.poll_turn(context)).await {
             let Some(event) = self.task.next() else {
                 pace.given_up();

@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Shared code of this crate's tests.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -17,14 +17,14 @@ use crate::built_in::{BuiltInTest, Purpose, Started};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Options as they were given, of a test and of all.
+/// Options as given, for a test and in general.
 pub(crate) struct Given {
     pub(crate) options: OptionSet,
     pub(crate) settings: Settings,
 }
 
 impl Given {
-    /// Names that neither has are left out, so that several tests can be given the same.
+    /// Names that neither has are skipped, so that several tests can get the same options.
     pub(crate) fn of(test: &str, given: &[(&str, &str)]) -> Self {
         let mut options = OptionSet::general();
         for info in BuiltIn::find(test).unwrap().options {
@@ -56,7 +56,7 @@ pub(crate) fn random() -> Random {
     Random::new(1, 0, Shapes::default())
 }
 
-/// Lets so many events begin.
+/// Lets this many events begin.
 struct AtMost(u64);
 
 impl Pace for AtMost {
@@ -73,7 +73,7 @@ impl Pace for AtMost {
     }
 }
 
-/// Clients on threads of their own, each of so many events at most; what they counted.
+/// Runs clients on separate threads, each for at most this many events; returns their counters.
 pub(crate) fn run(started: &Started, clients: u32, events: u64) -> Result<Vec<Arc<Counters>>, EngineError> {
     std::thread::scope(|scope| {
         let client = |number| {
@@ -89,7 +89,7 @@ pub(crate) fn run(started: &Started, clients: u32, events: u64) -> Result<Vec<Ar
     })
 }
 
-/// How often one client allocates in so many events, on this thread.
+/// The number of allocations of one client in this many events, on this thread.
 pub(crate) fn allocations(started: &Started, events: u64) -> u64 {
     let mut client = started.client(0, Arc::default(), 7).unwrap();
     rumba_testkit::allocations::during(|| block_on(client.run(&mut AtMost(events))).unwrap())

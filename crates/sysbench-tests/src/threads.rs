@@ -1,4 +1,4 @@
-//! `threads`: an event locks a mutex, gives the processor away and unlocks, many times. Events take mutexes in turn.
+//! `threads`: an event locks a mutex, yields the processor and unlocks, many times. Events take mutexes in turn.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::posix_mutex::PosixMutex;
 use crate::task::Task;
 
-/// What all threads share.
+/// The shared state of all threads.
 pub(crate) struct Locks {
     mutexes: Box<[PosixMutex]>,
     yields: u32,
@@ -17,7 +17,7 @@ pub(crate) struct Locks {
 }
 
 impl Locks {
-    /// Mutexes side by side, as sysbench has them: neighbours share cache lines.
+    /// Adjacent mutexes, as in sysbench: neighbours share cache lines.
     pub(crate) fn new(asked: &ThreadsSettings) -> Self {
         let mutexes = (0..asked.locks).map(|_| PosixMutex::new()).collect();
         Self { mutexes, yields: asked.yields, events: AtomicU32::new(0) }

@@ -1,13 +1,13 @@
-//! What goes wrong while a test runs, in sysbench's words.
+//! The errors of a running test, in sysbench's words.
 
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// Why a run ends, or a script fails. Its text is what is printed on standard output, but for the end of the last line.
+/// Why a run ends, or a script fails. Its text is printed on standard output, with a line end added.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Failure {
-    /// Loading a script failed; with file, line and message as Lua gives them.
+    /// Loading a script failed; with Lua's file, line and message.
     #[error("FATAL: {0}")]
     Script(String),
     /// A function of a script failed.
@@ -15,10 +15,10 @@ pub enum Failure {
     Function {
         /// Its name.
         function: String,
-        /// File, line and message as Lua gives them.
+        /// Lua's file, line and message.
         error: String,
     },
-    /// A script that says nothing of what to measure.
+    /// A script without an event function.
     #[error("FATAL: cannot find the event() function in {0}")]
     NoEvent(String),
     /// `--luajit-cmd` was not understood.
@@ -33,7 +33,7 @@ pub enum Failure {
     /// Not all threads were ready within `--thread-init-timeout`.
     #[error("FATAL: Worker threads failed to initialize within {} seconds!", .0.as_secs())]
     ThreadInitTimeout(Duration),
-    /// The limit of time, and what `--forced-shutdown` allows beyond it, have passed. The closing report follows.
+    /// The time limit, and the extra time of `--forced-shutdown`, have passed. The closing report follows.
     #[error("FATAL: The --max-time limit has expired, forcing shutdown...")]
     ForcedShutdown,
     /// More events of `--rate` wait than [`QUEUE_EVENTS`].
@@ -48,7 +48,7 @@ pub enum Failure {
 pub const QUEUE_EVENTS: usize = 131_072;
 
 impl Failure {
-    /// What the process ends with.
+    /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::ThreadInitTimeout(_) | Failure::ForcedShutdown => 2,
@@ -61,7 +61,7 @@ impl Failure {
 mod tests {
     use super::*;
 
-    /// Of api_basic.t, opt_rate.t and cmdline.t.
+    /// From api_basic.t, opt_rate.t and cmdline.t.
     #[test]
     fn words_and_exit_codes_are_sysbenchs() {
         let function = Failure::Function { function: "cleanup".to_owned(), error: "x.lua:1: no".to_owned() };

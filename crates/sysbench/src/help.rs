@@ -1,13 +1,13 @@
-//! Help texts: sections and columns are sysbench's, since scripts cut them apart; explanations are our own.
+//! Help texts. Sections and columns are sysbench's, because scripts parse them; the explanations are rumba's own.
 
 use crate::options::{
     BEFORE_1_1, BUILT_IN, DATABASE, DRIVERS, GENERAL, LOG_OPERATIONS, LOG_TEXT, OptionInfo, RANDOM, RUMBA,
 };
 
-/// What `--help` prints. `program` is what the user types: `sysbench`, or `rumba sysbench`.
+/// The output of `--help`. `program` is the command that the user types: `sysbench`, or `rumba sysbench`.
 ///
-/// What sysbench has no section for stands between the drivers and the tests, where its own text depends on how it was
-/// built.
+/// Sections that sysbench does not have come between the drivers and the tests, where its own text depends on how it
+/// was built.
 pub fn general(program: &str) -> String {
     let drivers: String = DRIVERS.iter().map(|driver| format!("  {} - {}\n", driver.name, driver.title)).collect();
     let of_drivers = DRIVERS.iter().map(|driver| test(driver.name, driver.options));
@@ -29,13 +29,13 @@ pub fn general(program: &str) -> String {
     .concat()
 }
 
-/// What `help` prints of a test: `name` is that of a built-in one, or of a script without its folder.
+/// The output of `help` for a test: `name` is that of a built-in one, or of a script without its folder.
 pub fn test<'a>(name: &str, options: impl IntoIterator<Item = &'a OptionInfo>) -> String {
     format!("{name} options:\n{}", table(options))
 }
 
-/// Options in two columns, in the order in which they come, and an empty line: what scripts get by
-/// `sysbench.cmdline.print_test_options`. Those of a script come by name: Lua knows no order of its own.
+/// Options in two columns, in their given order, and an empty line, which scripts get through
+/// `sysbench.cmdline.print_test_options`. A script's options come sorted by name, because Lua tables have no order.
 pub fn table<'a>(options: impl IntoIterator<Item = &'a OptionInfo>) -> String {
     let rows: Vec<&OptionInfo> = options.into_iter().collect();
     let width = |row: &OptionInfo| row.name.chars().count() + row.kind.form().len();
@@ -63,7 +63,7 @@ mod tests {
         text.lines().skip_while(|line| *line != title).skip(1).take_while(|line| !line.is_empty()).collect()
     }
 
-    /// Of commands.t, drivers.t and tests.t, which take the words by their position.
+    /// From commands.t, drivers.t and tests.t, which select the words by their position.
     #[test]
     fn sections_can_be_cut_out() {
         let text = general("sysbench");
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(part(&text, "pgsql options:").len(), 6);
     }
 
-    /// Of opt_help.t, without the explanations and without what is between drivers and tests.
+    /// From opt_help.t, without the explanations and without the text between drivers and tests.
     #[test]
     fn sections_are_in_sysbenchs_order() {
         let text = general("sysbench");

@@ -1,18 +1,19 @@
-//! sysbench's histogram: buckets whose width grows with the value, so that their number is the same for each tenfold.
+//! sysbench's histogram: buckets whose width grows with the value, so that each factor of ten has the same number of
+//! buckets.
 //!
-//! Percentiles are values of buckets, and come out to the last digit as sysbench's do.
+//! Percentiles are values of buckets, and equal sysbench's to the last digit.
 
 /// Buckets of the histogram of latencies.
 const LATENCY_BUCKETS: usize = 1024;
-/// Where it begins.
+/// The lower end.
 const LATENCY_MIN_MS: f64 = 1e-3;
-/// Where sysbench's ends: 100 s.
+/// The upper end of sysbench's histogram: 100 s.
 pub const LATENCY_MAX_MS: f64 = 1e5;
 
-/// The most stars in a row of the printed histogram.
+/// The maximum number of stars in a row of the printed histogram.
 const STARS: usize = 40;
 
-/// How often each of so many ranges of values was met.
+/// The counts of values by range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -22,29 +23,31 @@ pub struct Histogram {
     per_unit: f64,
 }
 
-/// A range of values that was met.
+/// A range of values with a count above 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
-    /// The value that stands for it.
+    /// The value that represents it.
     pub value: f64,
-    /// How often.
+    /// The count.
     pub count: u64,
 }
 
 impl Histogram {
-    /// So many buckets from one value to another, as `sysbench.histogram.new` makes them. What lies outside counts as
-    /// the lowest or highest.
+    /// This many buckets from `min` to `max`, as `sysbench.histogram.new` makes them. Values outside count as the
+    /// lowest or highest.
     ///
-    /// There are two at least; the values have to be above 0, and the second above the first.
+    /// There are at least two buckets; the values must be above 0, and the second above the first.
     pub fn new(buckets: usize, min: f64, max: f64) -> Self {
         let buckets = buckets.max(2);
         let low = min.ln();
         Self { counts: vec![0; buckets], low, per_unit: (buckets - 1) as f64 / (max.ln() - low) }
     }
 
-    /// Of latencies in milliseconds, from a microsecond to `max_ms`, which is [`LATENCY_MAX_MS`] for sysbench's own.
+    /// A histogram of latencies in milliseconds, from a microsecond to `max_ms`, which is [`LATENCY_MAX_MS`] for
+    /// sysbench's own.
     ///
-    /// Beyond that there are more buckets, as wide as those below: percentiles up to it stay the same.
+    /// A higher `max_ms` adds buckets of the same relative width, so percentiles up to [`LATENCY_MAX_MS`] stay the
+    /// same.
     pub fn of_latencies(max_ms: f64) -> Self {
         let mut histogram = Self::new(LATENCY_BUCKETS, LATENCY_MIN_MS, LATENCY_MAX_MS);
         // Four times as many reach to the age of the universe.
@@ -58,13 +61,13 @@ impl Histogram {
         self.record_many(value, 1);
     }
 
-    /// Counts a value so many times.
+    /// Counts a value `count` times.
     pub fn record_many(&mut self, value: f64, count: u64) {
         let bucket = self.bucket(value);
         self.counts[bucket] += count;
     }
 
-    /// Adds what another of the same shape has counted.
+    /// Adds the counts of another histogram of the same shape.
     ///
     /// # Panics
     /// It has another shape.
@@ -89,7 +92,7 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
-    /// The bucket in which so many percent of the values have been met. Without any it is the lowest, which sysbench
+    /// The bucket at or below which this percentage of the values lies. Without values it is the lowest, which sysbench
     /// prints as 0.00.
     pub fn percentile(&self, percent: f64) -> f64 {
         let wanted = (self.count() as f64 * percent / 100.0 + 0.5).floor() as u64;
@@ -102,13 +105,13 @@ impl Histogram {
         self.value(self.counts.iter().position(reaches).unwrap_or(self.counts.len()))
     }
 
-    /// What was met, lowest first.
+    /// The buckets with values, lowest first.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
         let all = self.counts.iter().enumerate();
         all.filter(|(_, count)| **count > 0).map(|(index, count)| Bucket { value: self.value(index), count: *count })
     }
 
-    /// As sysbench prints it; nothing if nothing was counted.
+    /// sysbench's output; empty if there are no values.
     pub fn text(&self) -> String {
         text(&self.buckets().collect::<Vec<_>>())
     }
@@ -118,7 +121,7 @@ impl Histogram {
     }
 
     fn bucket(&self, value: f64) -> usize {
-        // Of 0 it is minus infinity, of less not a number: `max` takes 0 for both.
+        // For 0 the position is minus infinity, and below 0 it is not a number: `max` turns both into 0.
         (self.position(value).max(0.0) as usize).min(self.counts.len() - 1)
     }
 
@@ -127,7 +130,7 @@ impl Histogram {
     }
 }
 
-/// Buckets as sysbench prints them; nothing if there are none.
+/// Buckets in sysbench's format; empty if there are none.
 pub fn text(buckets: &[Bucket]) -> String {
     let Some(most) = buckets.iter().map(|bucket| bucket.count).max() else { return String::new() };
     let mut text = "       value  ------------- distribution ------------- count\n".to_owned();
@@ -150,7 +153,7 @@ mod tests {
         histogram
     }
 
-    /// Of api_histogram.t.
+    /// From api_histogram.t.
     #[test]
     fn prints_what_sysbench_prints() {
         let mut histogram = Histogram::new(1000, 1.0, 10.0);
@@ -171,7 +174,7 @@ mod tests {
         assert_eq!(format!("{:.2}", of([]).percentile(95.0)), "0.00");
     }
 
-    /// Percentiles that sysbench reports again and again, since they are its buckets: 1.44, 1.47, 1.50 ms and so on.
+    /// Percentiles that sysbench often reports, because they are its buckets: 1.44, 1.47, 1.50 ms and so on.
     #[test]
     fn percentiles_are_the_values_of_sysbenchs_buckets() {
         let shown = |value: f64| format!("{:.2}", of([value]).percentile(95.0));

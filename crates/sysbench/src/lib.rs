@@ -1,6 +1,6 @@
-//! sysbench's command line, options and reports, as text and values: what it is asked, and what it prints.
+//! sysbench's command line, options and reports, as text and values: its input and its output.
 //!
-//! Whoever runs a benchmark goes this way:
+//! A benchmark run takes these steps:
 //!
 //! ```text
 //! argv ─► command_line::parse ─► CommandLine
@@ -13,9 +13,9 @@
 //!                  Snapshots of a run ─► report ─► text, a JSON document
 //! ```
 //!
-//! Names, defaults, formats of lines and the words of errors are sysbench's, since scripts and parsers rely on them.
-//! They are facts of version 1.1 (its main branch); where the release 1.0.20 does otherwise, that is said at its place,
-//! and so is what is wilfully different here. Explanations are our own.
+//! Names, defaults, line formats and error messages are sysbench's, because scripts and parsers rely on them. They are
+//! those of version 1.1 (its main branch). Comments mark differences of the release 1.0.20, and intentional differences
+//! of rumba. The explanations are rumba's own.
 #![deny(missing_docs)]
 
 pub mod command_line;

@@ -1,6 +1,6 @@
 //! How lines are logged: by rank, with a prefix, and not twice in a row.
 
-/// How much a line matters, from what is always said to what is said with `--debug`.
+/// The importance of a line, from lines that are always printed to lines printed with `--debug`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
     /// The end.
@@ -9,11 +9,11 @@ pub enum Rank {
     Alert,
     /// Something that is likely not meant.
     Warning,
-    /// Reports. sysbench says so much if it is not told otherwise.
+    /// Reports. This is sysbench's default verbosity.
     Notice,
-    /// What happens.
+    /// Information.
     Info,
-    /// What happens, step by step.
+    /// Step-by-step details.
     Debug,
 }
 
@@ -25,7 +25,7 @@ impl Rank {
             .copied()
     }
 
-    /// What a line begins with.
+    /// The beginning of a line.
     pub fn prefix(self) -> &'static str {
         match self {
             Rank::Fatal => "FATAL: ",
@@ -37,7 +37,7 @@ impl Rank {
     }
 }
 
-/// What has been said, so that it is not said again.
+/// The printed lines, so that repeats are not printed again.
 #[derive(Clone, Debug)]
 pub struct Log {
     verbosity: Rank,
@@ -46,18 +46,18 @@ pub struct Log {
 }
 
 impl Log {
-    /// Says all that matters at least so much.
+    /// Prints all lines of at least this importance.
     pub fn new(verbosity: Rank) -> Self {
         Self { verbosity, last: String::new(), repeats: 0 }
     }
 
-    /// Whether what matters so much is said.
+    /// Whether lines of this importance are printed.
     pub fn tells(&self, rank: Rank) -> bool {
         rank <= self.verbosity
     }
 
-    /// What to print for a message, end of line included: nothing if it does not matter enough, or is what was said
-    /// last. Errors of a thousand threads are so one line, and their number.
+    /// The text to print for a message, line end included. It is empty if the message is not important enough, or
+    /// repeats the last one. Equal errors of a thousand threads are therefore one line, and their number.
     pub fn line(&mut self, rank: Rank, text: &str) -> String {
         if !self.tells(rank) {
             return String::new();
@@ -71,8 +71,8 @@ impl Log {
         format!("{repeated}{}{text}\n", rank.prefix())
     }
 
-    /// What to print for a report, whose lines are never repeats. sysbench takes the empty line that ends one report
-    /// and begins another for a repeat, and says so.
+    /// The text to print for a report, whose lines are never repeats. sysbench takes the empty line between two reports
+    /// for a repeat, and says so.
     pub fn report(&mut self, text: &str) -> String {
         if !self.tells(Rank::Notice) {
             return String::new();

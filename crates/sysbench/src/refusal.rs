@@ -1,20 +1,21 @@
-//! What is refused before anything runs, in sysbench's words.
+//! Refusals before anything runs, in sysbench's words.
 
 use thiserror::Error;
 
-/// Where a text goes.
+/// The stream of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// Standard output: what sysbench logs, fatal errors among it.
+    /// Standard output: sysbench's log, including fatal errors.
     Out,
     /// Standard error.
     Err,
 }
 
-/// Why nothing is run. Its text is what is printed, prefix and empty lines included, but for the end of the last line.
+/// Why the run is refused. Its text is the complete output, prefix and empty lines included, except for the last line's
+/// end.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// A third word.
+    /// A third word on the command line.
     #[error("Unrecognized command line argument: {0}")]
     UnrecognizedArgument(String),
     /// An option that neither sysbench nor the test has, or a flag that is neither on nor off.
@@ -22,10 +23,10 @@ pub enum Refusal {
     InvalidOption {
         /// As it was given.
         argument: String,
-        /// The name that may have been meant. sysbench offers none.
+        /// The name that may have been meant. sysbench suggests none.
         nearest: Option<String>,
     },
-    /// What should be a whole number and is none.
+    /// A value that should be an integer.
     #[error("Invalid value for the '{option}' option: '{value}'")]
     InvalidValue {
         /// With underscores, as sysbench keeps it.
@@ -50,7 +51,7 @@ pub enum Refusal {
     /// A command that no test has.
     #[error("Unknown command: {0}")]
     UnknownCommand(String),
-    /// A test that is not built in, no file and no module.
+    /// The test is neither built in, nor a file, nor a module.
     #[error("FATAL: Cannot find benchmark '{0}': no such built-in test, file or module")]
     NoSuchTest(String),
     /// Above debug, or below 0.
@@ -62,12 +63,12 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// A fatal error with sysbench's words.
+    /// A fatal error in sysbench's words.
     pub(crate) fn fatal(text: impl Into<String>) -> Self {
         Refusal::Fatal(text.into())
     }
 
-    /// Where it is printed. A fatal error is printed whatever the verbosity.
+    /// The stream that it is printed on. A fatal error is printed at any verbosity.
     pub fn stream(&self) -> Stream {
         match self {
             Refusal::NoSuchTest(_) | Refusal::Verbosity(_) | Refusal::Fatal(_) => Stream::Out,
@@ -75,13 +76,13 @@ impl Refusal {
         }
     }
 
-    /// What the process ends with.
+    /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         1
     }
 }
 
-/// On a line of its own, so that the one above stays sysbench's.
+/// On a separate line, so that the line above stays sysbench's.
 fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("\ndid you mean --{name}?"))
 }
@@ -90,7 +91,7 @@ fn did_you_mean(nearest: Option<&str>) -> String {
 mod tests {
     use super::*;
 
-    /// Of cmdline.t, commands.t, test_cpu.t; the streams as 1.0.20 has them.
+    /// From cmdline.t, commands.t, test_cpu.t; the streams are those of 1.0.20.
     #[test]
     fn words_and_streams_are_sysbenchs() {
         let invalid = |nearest: Option<&str>| Refusal::InvalidOption {

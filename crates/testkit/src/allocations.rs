@@ -1,4 +1,4 @@
-//! An allocator that counts, for tests of what allocates nothing.
+//! An allocator that counts, for tests of code that must not allocate.
 //!
 //! ```
 //! use rumba_testkit::allocations::{self, Counting};
@@ -12,7 +12,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, which counts for each thread by itself.
+/// The system's allocator, which counts for each thread separately.
 pub struct Counting;
 
 thread_local! {
@@ -30,14 +30,14 @@ pub fn bytes() -> i64 {
     BYTES.get()
 }
 
-/// How often this thread allocates while it does something.
+/// The number of this thread's allocations during some work.
 pub fn during(work: impl FnOnce()) -> u64 {
     let before = count();
     work();
     count() - before
 }
 
-/// Bytes that this thread has for each of so many things, from when it has made all of them on.
+/// The bytes that this thread has allocated for each of `count` values, once all are made.
 pub fn bytes_of_each<T>(count: usize, make: impl FnMut() -> T) -> i64 {
     let before = bytes();
     let mut all = Vec::with_capacity(count);
@@ -45,12 +45,12 @@ pub fn bytes_of_each<T>(count: usize, make: impl FnMut() -> T) -> i64 {
     (bytes() - before) / count as i64
 }
 
-// SAFETY: every call goes to the system's allocator as it came; counting touches numbers of the thread's alone.
+// SAFETY: every call goes to the system's allocator unchanged; counting touches only numbers of the thread.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.set(COUNT.get() + 1);
         BYTES.set(BYTES.get() + layout.size() as i64);
-        // SAFETY: the caller's promises hold for the system's allocator too.
+        // SAFETY: the caller's guarantees hold for the system's allocator too.
         unsafe { System.alloc(layout) }
     }
 

@@ -1,4 +1,4 @@
-//! Certificates of a test's own, by the program openssl. Each is good for two days.
+//! Certificates for one test, made by the program openssl. Each is valid for two days.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,16 +8,16 @@ use crate::process::output_of;
 /// An authority's certificate and its key: `NAME.pem` and `NAME.key` in this directory.
 ///
 /// # Panics
-/// openssl refuses: what it says is told.
+/// openssl refuses; the panic has its message.
 pub fn of_authority(dir: &Path, name: &str) -> [PathBuf; 2] {
     self_signed(dir, name, "test authority", &[])
 }
 
-/// A certificate of a server at 127.0.0.1 that signs itself and nothing else, and its key: `server.pem` and `server.key` in
-/// this directory.
+/// A self-signed certificate of a server at 127.0.0.1, which signs no other, and its key: `server.pem` and `server.key`
+/// in this directory.
 ///
 /// # Panics
-/// openssl refuses: what it says is told.
+/// openssl refuses; the panic has its message.
 pub fn of_server(dir: &Path) -> [PathBuf; 2] {
     self_signed(dir, "server", "test server", &["subjectAltName=IP:127.0.0.1", "basicConstraints=critical,CA:FALSE"])
 }

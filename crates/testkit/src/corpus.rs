@@ -1,4 +1,4 @@
-//! What a fuzzer does for long, every test run does a little: the seeds of a fuzz target, and mutations of them.
+//! A small part of a fuzzer's work for every test run: the seeds of a fuzz target, and mutations of them.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
@@ -18,10 +18,10 @@ impl Random {
     }
 }
 
-/// The seeds of a fuzz target of the crate in this directory, with their names, which put them in order.
+/// The seeds of a fuzz target of the crate in this directory, ordered by their names.
 ///
 /// # Panics
-/// There are none.
+/// There are no seeds.
 pub fn seeds(directory: &str, target: &str) -> Vec<(String, Vec<u8>)> {
     let directory = Path::new(directory).join("fuzz/corpus").join(target);
     let entries = std::fs::read_dir(&directory).expect("a corpus");
@@ -33,7 +33,8 @@ pub fn seeds(directory: &str, target: &str) -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// Changes a few bytes: one of those that tell much in this protocol, a bit, any byte, a cut, a byte more, a piece doubled.
+/// Changes a few bytes: inserts one of the protocol's significant bytes, flips a bit, sets a byte, truncates, appends a
+/// byte, or duplicates a piece.
 pub fn mutate(bytes: &mut Vec<u8>, telling: &[u8], random: &mut Random) {
     for _ in 0..1 + random.below(4) {
         let at = random.below(bytes.len());
@@ -53,7 +54,7 @@ pub fn mutate(bytes: &mut Vec<u8>, telling: &[u8], random: &mut Random) {
     }
 }
 
-/// A server that says each of these to one client after the other, whatever that says. It ends with the last.
+/// A server that sends each of these to one client after the other, without regard to requests. It ends with the last.
 pub fn server(listener: UnixListener, said: Vec<Vec<u8>>) -> JoinHandle<()> {
     thread::spawn(move || {
         for bytes in said {
@@ -65,7 +66,7 @@ pub fn server(listener: UnixListener, said: Vec<Vec<u8>>) -> JoinHandle<()> {
     })
 }
 
-/// Hands each seed, and so many mutations of them, to a fuzz target's entry.
+/// Passes each seed, and this many mutations of each, to a fuzz target's entry point.
 pub fn all_of(
     seeds: &[(String, Vec<u8>)],
     mutations: usize,

@@ -1,5 +1,5 @@
-//! What a commit promises when its process is killed: a process of the test's own commits row after row, says of each
-//! that it was told so, and is killed; then what it has left is opened.
+//! Tests the durability of commits when their process is killed. A separate process commits row after row, reports each
+//! acknowledged row, and is killed; then its data is opened.
 //!
 //! The process runs an ignored test of the same binary:
 //!
@@ -12,7 +12,7 @@
 //!     crash::loses_no_commit(engine, config, "commit_until_killed");
 //! }
 //!
-//! // #[test] #[ignore = "run by the test above in a process of its own"]
+//! // #[test] #[ignore = "run by the test above in a separate process"]
 //! fn commit_until_killed(engine: &dyn Engine) {
 //!     crash::commit_until_killed(engine);
 //! }
@@ -33,22 +33,22 @@ const DIRECTORY: &str = "RUMBA_TEST_CRASH_DIRECTORY";
 const CONFIG: &str = "RUMBA_TEST_CRASH_CONFIG";
 const LAST: &str = "RUMBA_TEST_CRASH_LAST";
 
-/// Rows that are acknowledged before the kill: 1 to this.
+/// Rows 1 to this are acknowledged before the kill.
 pub const ROWS: u64 = 500;
 
 /// How a writer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Death {
-    /// It goes on after the last of [`ROWS`], and is killed in the midst of that.
+    /// It continues after the last of [`ROWS`], and is killed in the middle of a later commit.
     InTheMidst,
-    /// It kills itself once it was told of the last: what was put off until later is not done.
+    /// It kills itself once the last row is acknowledged, so that deferred work is not done.
     AfterTheLast,
 }
 
-/// Has the ignored test `writer` of this binary write to a directory until it is killed.
+/// Makes the ignored test `writer` of this binary write to a directory until it is killed.
 ///
 /// # Panics
-/// It ends otherwise, or before it was told of all of [`ROWS`].
+/// It ends in another way, or before it has acknowledged all of [`ROWS`].
 pub fn kill(writer: &str, dir: &Path, config: &EngineConfig, death: Death) {
     let mut command = process::with_test(writer);
     command.env(DIRECTORY, dir).env(CONFIG, serde_json::to_string(config).expect("a configuration in JSON"));
@@ -56,7 +56,7 @@ pub fn kill(writer: &str, dir: &Path, config: &EngineConfig, death: Death) {
         command.env(LAST, ROWS.to_string());
     }
     let mut child = command.stdout(Stdio::piped()).spawn().expect("this program once more");
-    // Open until the child is dead: it is to die of the kill and not of a closed pipe.
+    // Kept open until the child is dead, because it must die of the kill and not of a closed pipe.
     let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
     let rows = lines.by_ref().map_while(Result::ok).filter_map(|line| line.strip_prefix("row ")?.parse::<u64>().ok());
     let acknowledged = rows.take(ROWS as usize).count() as u64;
@@ -68,10 +68,10 @@ pub fn kill(writer: &str, dir: &Path, config: &EngineConfig, death: Death) {
     assert_eq!((acknowledged, status.signal()), (ROWS, killed), "{}, {status}", config.durability.name());
 }
 
-/// What a writer is asked for.
+/// A request to a writer.
 #[derive(Clone, Debug)]
 pub struct Writer {
-    /// Where to.
+    /// The directory to write to.
     pub dir: PathBuf,
     /// The configuration of its engine.
     pub config: EngineConfig,
@@ -79,10 +79,10 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// `None` when nobody asks.
+    /// `None` if there is no request.
     ///
     /// # Panics
-    /// What is asked is no configuration.
+    /// The request is not a configuration.
     pub fn asked() -> Option<Self> {
         let dir = std::env::var_os(DIRECTORY)?.into();
         let config = serde_json::from_str(&std::env::var(CONFIG).ok()?).expect("a configuration in JSON");
@@ -92,10 +92,10 @@ impl Writer {
     /// Commits row after row, from 1 on, and never returns.
     ///
     /// # Panics
-    /// Nobody hears it any more.
+    /// The output cannot be written.
     pub fn write(&self, mut commit: impl FnMut(u64)) -> ! {
         let mut out = std::io::stdout().lock();
-        // What the runner has begun to print is a line of its own.
+        // End the line that the runner has begun to print.
         writeln!(out).expect("somebody hears it");
         for row in 1.. {
             commit(row);
@@ -108,8 +108,8 @@ impl Writer {
     }
 }
 
-/// The writer of an engine of keys and values: it commits each row to the first key space and to the last. Does nothing
-/// when nobody asks.
+/// The writer of a key-value engine: it commits each row to the first key space and to the last. Does nothing without a
+/// request.
 ///
 /// # Panics
 /// The engine refuses.
@@ -129,11 +129,11 @@ pub fn commit_until_killed(engine: &dyn Engine) {
 const WRITTEN: [usize; 2] = [0, SPACES.len() - 1];
 const COMMITTED: &[u8] = b"committed";
 
-/// How many of [`ROWS`] acknowledged rows an engine of keys and values still has when it opens what a killed process
-/// has left.
+/// The number of the acknowledged [`ROWS`] that a key-value engine still has when it opens the data of a killed
+/// process.
 ///
 /// # Panics
-/// A row that is in one key space is not in the other; nobody can write any more.
+/// A row that is in one key space is missing in the other; the data cannot be written any more.
 pub fn survivors(engine: &dyn Engine, config: &EngineConfig, writer: &str, death: Death) -> u64 {
     let dir = tempfile::tempdir().expect("a directory");
     kill(writer, dir.path(), config, death);
@@ -146,7 +146,7 @@ pub fn survivors(engine: &dyn Engine, config: &EngineConfig, writer: &str, death
 fn count(instance: &dyn Instance) -> u64 {
     let mut session = session(instance);
     let all = WRITTEN.map(|space| scan(&mut *session, space, &[], &[0xff; 9], usize::MAX));
-    // What was not finished is gone whole.
+    // An unfinished transaction is gone completely.
     assert_eq!(all[0], all[1], "the key spaces have other rows");
     let committed = |row: &u64| get(&mut *session, WRITTEN[0], &row.to_be_bytes()).as_deref() == Some(COMMITTED);
     let survivors = (1..=ROWS).filter(committed).count() as u64;
@@ -155,7 +155,7 @@ fn count(instance: &dyn Instance) -> u64 {
     survivors
 }
 
-/// Kills a writer of an engine of keys and values in the midst of its commits.
+/// Kills a writer of a key-value engine in the middle of its commits.
 ///
 /// # Panics
 /// An acknowledged commit is lost; see [`survivors`].

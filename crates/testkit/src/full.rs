@@ -1,4 +1,4 @@
-//! A device that fills up under an engine of keys and values.
+//! A device that fills up under a key-value engine.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -12,7 +12,7 @@ use crate::key_value::{SPACES, get, session};
 use crate::mounts::Tmpfs;
 use crate::process;
 
-/// Of each row.
+/// The value of each row.
 const VALUE: [u8; 3000] = [7; 3000];
 
 /// Spread over the tree, so that pages are evicted and not only appended.
@@ -20,8 +20,9 @@ fn key(row: u64) -> [u8; 8] {
     row.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes()
 }
 
-/// Commits rows of 3000 bytes until something goes wrong, which is left to be rolled back; what it was, and how many
-/// rows were committed. A conflict is none: a cache full of dirty pages is one, and eviction makes room in it.
+/// Commits rows of 3000 bytes until an error, whose transaction is left to be rolled back. Returns the error and the
+/// number of committed rows. A conflict does not count: a cache full of dirty pages causes one, and eviction makes room
+/// in it.
 ///
 /// # Panics
 /// There is room for a million.
@@ -50,25 +51,25 @@ fn commit(session: &mut dyn KvSession, row: u64) -> Result<(), EngineError> {
 pub struct Full {
     /// It works on.
     pub instance: Box<dyn Instance>,
-    /// Where it is.
+    /// The device of its directory.
     pub device: Tmpfs,
 }
 
 impl Full {
-    /// Takes what room there is: an engine may have made some since, by removing files of its own.
+    /// Fills the remaining room, because an engine may have freed some since by removing its own files.
     ///
     /// # Panics
-    /// No file can be made beside the instance's.
+    /// No file can be made next to the instance's.
     pub fn take_the_rest(&self) {
         let mut ballast = std::fs::File::create(self.device.path().join("ballast")).expect("a file");
         while std::io::Write::write_all(&mut ballast, &[1; 4096]).is_ok() {}
     }
 }
 
-/// Fills a device of so many MiB, by rows and by a batch.
+/// Fills a device of this many MiB, by rows and by a batch.
 ///
 /// # Panics
-/// An error does not say that the device is full; something that was committed cannot be read.
+/// An error does not say that the device is full; committed data cannot be read.
 pub fn is_named(engine: &dyn Engine, config: &EngineConfig, mebibytes: u32) -> Full {
     let device = Tmpfs::of_mebibytes(mebibytes);
     let instance = engine.open(device.path(), config, Schema::KeyValue(&SPACES)).expect("to open");
@@ -90,21 +91,21 @@ pub fn is_named(engine: &dyn Engine, config: &EngineConfig, mebibytes: u32) -> F
     Full { instance, device }
 }
 
-/// How a process is told what it is to fill.
+/// The variables that name the directory and the durability for the other process.
 const DIRECTORY: &str = "RUMBA_TEST_FULL_DIRECTORY";
 const DURABILITY: &str = "RUMBA_TEST_FULL_DURABILITY";
 
-/// Fills a device of so many MiB by a process of its own, for a library that may give up for good on a full device, or
-/// wait for room. `filler` is an ignored test of this program that calls [`fill_and_close`].
+/// Fills a device of this many MiB in another process, because a library may give up for good on a full device, or wait
+/// for room. `filler` is an ignored test of this program that calls [`fill_and_close`].
 ///
 /// # Panics
-/// It hangs, does not say that the device is full, or does not come back from the close.
+/// It hangs, does not say that the device is full, or does not return from the close.
 pub fn is_named_by_a_process(filler: &str, durability: Durability, mebibytes: u32) {
     let (device, name) = (Tmpfs::of_mebibytes(mebibytes), durability.name());
     let mut filler = process::with_test(filler);
     filler.env(DIRECTORY, device.path()).env(DURABILITY, name).stdout(Stdio::piped());
     let mut child = filler.spawn().expect("this program once more");
-    // Not a measure: a bound for a hang, which is what this is about.
+    // Not a measurement, but a bound for a hang, which this test looks for.
     let deadline = Instant::now() + Duration::from_secs(120);
     while child.try_wait().expect("a child of this process").is_none() {
         if Instant::now() > deadline {
@@ -120,11 +121,11 @@ pub fn is_named_by_a_process(filler: &str, durability: Durability, mebibytes: u3
     assert!(printed.contains("closed: "), "{name}: {printed}");
 }
 
-/// In that process: fills the directory with the instance that `open` makes in it, and says how that ended. Elsewhere
+/// In that process, fills the directory with the instance that `open` makes in it, and prints how that ended. Elsewhere
 /// it does nothing.
 ///
 /// # Panics
-/// It was told of no durability.
+/// The durability is missing.
 pub fn fill_and_close(open: impl FnOnce(&Path, Durability) -> Box<dyn Instance>) {
     let Some(directory) = std::env::var_os(DIRECTORY).map(PathBuf::from) else { return };
     let told = std::env::var(DURABILITY).expect("a durability");

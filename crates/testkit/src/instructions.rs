@@ -1,7 +1,7 @@
-//! User instructions of an operation, counted by callgrind: a machine that is busy with something else counts the same.
-//! They are counted in the build that the tests are of, and compared with what that build is allowed.
+//! User instructions of an operation, counted by callgrind, whose counts do not depend on the load of the machine. They
+//! are counted in the tests' own build, and compared with that build's limit.
 //!
-//! What is counted is done by another test of the same binary, which is ignored otherwise:
+//! The counted work is another test of the same binary, which is ignored otherwise:
 //!
 //! ```no_run
 //! use rumba_testkit::instructions::{self, Work};
@@ -32,20 +32,21 @@ const OPERATIONS: &str = "RUMBA_TEST_OPERATIONS";
 /// Operations that are counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a> {
-    /// The ignored test of this binary that does as many as [`asked`] says.
+    /// The ignored test of this binary that does as many operations as [`asked`] returns.
     pub test: &'a str,
-    /// What it is told of [`WorkRequest::directory`].
+    /// The value of [`WorkRequest::directory`].
     pub directory: &'a Path,
-    /// A function that does not count, nor what it calls, as a pattern of callgrind's: `*calibrate_the_clock*`.
+    /// A function that is not counted, including its calls, as a callgrind pattern: `*calibrate_the_clock*`.
     pub but_for: Option<&'a str>,
 }
 
 impl Work<'_> {
-    /// Counts so many operations, `few..many`, once, and again until they take no more than they may or there are no
-    /// `attempts` left. One is enough where nothing is left to chance; LuaJIT's compiler leaves something: three.
+    /// Counts this many operations, `few..many`. It repeats the count until they take no more than `most`, or until no
+    /// `attempts` are left. One attempt is enough for deterministic code; LuaJIT's compiler is partly random, so it
+    /// needs three.
     ///
     /// # Panics
-    /// Each time they took more than `most` instructions each; the test that does them does not end well.
+    /// Each time they took more than `most` instructions each; the counted test does not end well.
     pub fn takes_at_most(&self, most: u64, operations: Range<u64>, attempts: usize) {
         let mut counted = Vec::new();
         while counted.len() < attempts && counted.iter().all(|each| *each > most) {
@@ -55,12 +56,12 @@ impl Work<'_> {
         assert!(counted.iter().any(|each| *each <= most), "{}: {counted:?} instructions of each", self.test);
     }
 
-    /// With many less with few: what comes before the first operation and after the last is in both.
+    /// The count with many less the count with few, because the work before and after the operations is in both.
     fn each(&self, Range { start: few, end: many }: Range<u64>) -> u64 {
         (self.instructions(many) - self.instructions(few)) / (many - few)
     }
 
-    /// Instructions of this binary in user mode, with so many operations.
+    /// Instructions of this binary in user mode, with this many operations.
     fn instructions(&self, operations: u64) -> u64 {
         let own = process::with_test(self.test);
         let mut valgrind = Command::new("valgrind");
@@ -72,7 +73,7 @@ impl Work<'_> {
         valgrind.env(DIRECTORY, self.directory).env(OPERATIONS, operations.to_string());
         let output = valgrind.output().expect("valgrind");
         let (said, printed) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
-        // A name that no test has would count nothing.
+        // With an unknown test name the count would be empty.
         let is_done = output.status.success() && printed.contains("1 passed");
         assert!(is_done, "{}: {printed}{said}", self.test);
         let collected = said.lines().find_map(|line| line.split_once("Collected : "));
@@ -81,19 +82,19 @@ impl Work<'_> {
     }
 }
 
-/// What the test that is counted is asked for.
+/// A request to the counted test.
 #[derive(Clone, Debug)]
 pub struct WorkRequest {
     /// How many operations.
     pub operations: u64,
-    /// Where.
+    /// The directory to use.
     pub directory: PathBuf,
 }
 
-/// It; `None` when nobody counts.
+/// The request; `None` outside of a count.
 ///
 /// # Panics
-/// The number of operations is none.
+/// The number of operations is not a number.
 pub fn asked() -> Option<WorkRequest> {
     let directory = std::env::var_os(DIRECTORY)?.into();
     let operations = std::env::var(OPERATIONS).ok()?.parse().expect("a number of operations");

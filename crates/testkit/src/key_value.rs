@@ -1,4 +1,4 @@
-//! Engines of keys and values beside an ordered map in memory: whatever is asked of both, they answer the same.
+//! Compares key-value engines with an ordered map in memory: both must give the same answer to every call.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use rumba_core::engine::{Engine, EngineConfig, Instance, Schema, Session};
 use rumba_core::kv::{Batch, KeySpace, KvSession, Scan, SpaceId};
 use tempfile::TempDir;
 
-/// The key spaces of these tests: one that no scan is for, one with a prefix that scans share, and one that follows
-/// from the others.
+/// The key spaces of these tests: one without scans, one with a prefix that scans share, and one derived from the
+/// others.
 pub const SPACES: [KeySpace; 3] = [
     KeySpace { name: "rows", scan_prefix: 0, derived: false },
     KeySpace { name: "links", scan_prefix: 2, derived: false },
     KeySpace { name: "index", scan_prefix: 2, derived: true },
 ];
 
-/// Sequences of calls that an engine is tried with.
+/// The number of call sequences for each engine.
 const SEQUENCES: u32 = 48;
 /// The most calls of a sequence.
 const CALLS: usize = 160;
@@ -27,7 +27,7 @@ type Map = BTreeMap<(SpaceId, Vec<u8>), Vec<u8>>;
 /// A session of an instance.
 ///
 /// # Panics
-/// The engine gives none, or none of keys and values.
+/// The engine refuses, or the session is not a key-value session.
 pub fn session(instance: &dyn Instance) -> Box<dyn KvSession> {
     match instance.session().expect("a session") {
         Session::Kv(session) => session,
@@ -48,7 +48,7 @@ pub fn put(session: &mut dyn KvSession, space: SpaceId, key: &[u8], value: &[u8]
 /// A row's value.
 ///
 /// # Panics
-/// The engine refuses, or leaves a value behind that is none.
+/// The engine refuses, or leaves a value although the row is missing.
 pub fn get(session: &mut dyn KvSession, space: SpaceId, key: &[u8]) -> Option<Vec<u8>> {
     let mut value = b"left over".to_vec();
     let found = session.get(space, key, &mut value).expect("to get");
@@ -83,7 +83,8 @@ enum Call {
     Drain,
 }
 
-/// Few letters and lengths around the prefix of scans, so that keys meet; the least and the greatest byte among them.
+/// Few letters, and lengths around the prefix of scans, so that keys collide. They include the least and the greatest
+/// byte.
 fn letters(lengths: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> + Clone {
     prop::collection::vec(prop::sample::select(vec![0u8, 1, b'a', b'b', 0xfe, 0xff]), lengths)
 }
@@ -119,10 +120,10 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// A session beside maps of what is committed and of what its transaction sees.
+/// A session, with maps of the committed rows and of the rows that its transaction sees.
 struct Both {
     session: Box<dyn KvSession>,
-    /// Another one, which sees what is committed and nothing else.
+    /// Another session, which sees only committed rows.
     other: Box<dyn KvSession>,
     instance: Box<dyn Instance>,
     committed: Map,
@@ -138,7 +139,7 @@ impl Both {
         Self { session, other, instance, committed: Map::new(), open: None, _dir: dir }
     }
 
-    /// What the session is to see.
+    /// The rows that the session must see.
     fn map(&mut self) -> &mut Map {
         self.open.as_mut().unwrap_or(&mut self.committed)
     }
@@ -192,7 +193,7 @@ impl Both {
                 self.committed.extend(rows.into_iter().map(|(space, key, value)| ((space, key), value)));
             }
             Call::Commit => self.commit(),
-            // Where there is no transaction it does nothing.
+            // Without a transaction it has no effect.
             Call::Rollback => {
                 self.session.rollback().expect("to roll back");
                 self.open = None;
@@ -219,7 +220,7 @@ impl Both {
         assert_eq!(seen, found.collect::<Vec<_>>());
     }
 
-    /// Gives the open transaction up, and looks at everything, with another session's eyes too.
+    /// Rolls back the open transaction, and checks everything, through another session too.
     fn end(mut self) {
         self.make(Call::Rollback);
         for space in 0..SPACES.len() {
@@ -239,10 +240,10 @@ fn range(map: &Map, space: SpaceId, from: &[u8], to: &[u8], limit: usize) -> Row
     within.take(limit).map(|((_, key), value)| (key.clone(), value.clone())).collect()
 }
 
-/// Has an engine of keys and values answer sequences of random calls.
+/// Makes a key-value engine answer sequences of random calls.
 ///
 /// # Panics
-/// One of its answers is another than the map's: told with the shortest sequence of calls that was found to end so.
+/// An answer differs from the map's. The panic has the shortest failing sequence of calls that was found.
 pub fn agrees_with_a_map(engine: &dyn Engine, config: &EngineConfig) {
     let settings = Config { cases: SEQUENCES, max_shrink_iters: 200, failure_persistence: None, ..Config::default() };
     let sequences = prop::collection::vec(call(), 1..CALLS);

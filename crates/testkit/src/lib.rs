@@ -1,8 +1,8 @@
-//! Tests that state what they need. Where it is missing they show as *ignored*,
-//! with the reason, in the line of the runner and in a line of their own at its end.
+//! Tests that state their needs. If a need is missing, the test shows as *ignored* with the reason, in the runner's
+//! line and in a separate line at its end.
 //!
-//! A target of tests takes part with `harness = false` in its manifest and three
-//! lines in its root file; its tests stay `#[test]` functions:
+//! A target of tests takes part with `harness = false` in its manifest and three lines in its root file; its tests stay
+//! `#[test]` functions:
 //!
 //! ```
 //! #[macro_use(test)]
@@ -14,9 +14,9 @@
 //! fn a_server_is_limited() {}
 //! ```
 //!
-//! With `#[each(list)]` below it a test is one for each of a list, as [`Each`] says.
+//! With `#[each(list)]` below it, a test runs for each entry of a list, as [`Each`] describes.
 //!
-//! What tests of several crates do alike is in the modules.
+//! The modules hold the shared code of tests in several crates.
 
 #![deny(missing_docs)]
 #![allow(clippy::test_attr_in_doctest)] // The test of the example is run.
@@ -50,9 +50,9 @@ pub use runner::{Binary, run};
 pub struct Test {
     /// Its path, from the name of its crate on.
     pub path: &'static str,
-    /// What it cannot run without.
+    /// The needs without which it cannot run.
     pub needs: &'static [Need],
-    /// Why it runs only when asked for with `--ignored`.
+    /// The reason why it runs only with `--ignored`.
     pub ignored: Option<&'static str>,
     /// Runs it.
     pub run: Run,
@@ -65,25 +65,25 @@ inventory::collect!(Test);
 pub enum Run {
     /// Once.
     Once(fn() -> Outcome),
-    /// As a test of its own for each of a list, handed its name.
+    /// A separate test for each entry of a list, which receives its name.
     Each(fn() -> Vec<Each>, fn(&'static str) -> Outcome),
 }
 
-/// One of those that a test is for: below it stands `#[each(list)]`, where `list` is a function that gives them all.
-/// Each has a line of its own; where what one needs is missing, that one alone is ignored. An empty list is a failure.
+/// An entry of a test's list: below the test stands `#[each(list)]`, and the function `list` returns all entries. Each
+/// has a separate line. If an entry's need is missing, only that entry is ignored. An empty list is a failure.
 #[derive(Clone, Copy, Debug)]
 pub struct Each {
-    /// What the test is handed, and what stands behind its path: `every_engine_conforms::tree`.
+    /// The argument of the test, and the suffix of its path: `every_engine_conforms::tree`.
     pub name: &'static str,
-    /// What this one cannot run without, beside what the test states for all.
+    /// The need of this entry, in addition to the test's own needs.
     pub need: Need,
 }
 
-/// What a test returned.
+/// The result of a test.
 pub struct Outcome(Result<(), String>);
 
 impl Outcome {
-    /// Of a value that a test function returned.
+    /// Converts the value that a test function returned.
     pub fn of(returned: impl Into<Self>) -> Self {
         returned.into()
     }
@@ -101,8 +101,8 @@ impl<E: std::fmt::Debug> From<Result<(), E>> for Outcome {
     }
 }
 
-/// The `main` of a target of tests. It does not compile where `#[test]` is still
-/// the standard library's, whose tests would silently not be run:
+/// The `main` of a target of tests. It does not compile if `#[test]` is still the standard library's, because such
+/// tests would silently not run:
 ///
 /// ```compile_fail
 /// extern crate rumba_testkit;

@@ -1,4 +1,4 @@
-//! A MariaDB of a test's own: private directory, Unix socket, no network unless it is asked for.
+//! A MariaDB server for one test: private directory, Unix socket, and no network unless requested.
 
 use std::fs::{self, OpenOptions};
 use std::io::Read;
@@ -13,22 +13,22 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{process, template};
 
-/// Where Debian 12 has it.
+/// The path of the server in Debian 12.
 pub const PROGRAM: &str = "/usr/sbin/mariadbd";
 
 /// How long a server may take to start.
 const START: Duration = Duration::from_secs(120);
 
-/// A data directory that no server has opened yet. Its `root` comes in over the socket without a password.
+/// A data directory that no server has opened yet. Its `root` connects over the socket without a password.
 pub struct Installed {
     dir: tempfile::TempDir,
 }
 
 impl Installed {
-    /// Makes one.
+    /// Creates one.
     ///
     /// # Panics
-    /// `mariadb-install-db` refuses: what it says is told.
+    /// `mariadb-install-db` refuses; the panic has its message.
     #[allow(clippy::new_without_default)] // It starts a program.
     pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("rumba-mariadb-").tempdir().expect("a directory");
@@ -46,10 +46,10 @@ impl Installed {
         self.dir.path()
     }
 
-    /// Starts the server, with these options beside those that keep it in its directory.
+    /// Starts the server with these options, in addition to those that keep it in its directory.
     ///
     /// # Panics
-    /// It does not start: its log is told.
+    /// It does not start; the panic has its log.
     pub fn start(self, options: &[String]) -> MariaDb {
         let child = Mutex::new(spawn(self.dir.path(), options));
         let server = MariaDb { child, options: options.to_vec(), dir: self.dir };
@@ -69,7 +69,7 @@ impl MariaDb {
     /// Starts one with these options, such as `--max-connections=20`.
     ///
     /// # Panics
-    /// It does not start: its log is told.
+    /// It does not start; the panic has its log.
     pub fn start(options: &[&str]) -> Self {
         let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
         Installed::new().start(&options)
@@ -111,10 +111,10 @@ impl MariaDb {
         self.child().wait().expect("the server's end");
     }
 
-    /// Starts it again, where it was, after [`MariaDb::kill`] or [`MariaDb::end`].
+    /// Starts it again in its place, after [`MariaDb::kill`] or [`MariaDb::end`].
     ///
     /// # Panics
-    /// It does not start: its log is told.
+    /// It does not start; the panic has its log.
     pub fn start_again(&self) {
         *self.child() = spawn(self.dir.path(), &self.options);
         self.wait();
@@ -148,8 +148,8 @@ fn socket(dir: &Path) -> PathBuf {
     dir.join("s")
 }
 
-/// Whether a server greets who comes, which it does once it has done what its options ask of it. It may accept a
-/// connection and still not be ready.
+/// Whether a server greets a client, which it does once its options have taken effect. It may accept a connection and
+/// still not be ready.
 fn answers(socket: &Path) -> bool {
     /// After a packet's length and number.
     const PROTOCOL_VERSION: u8 = 10;
@@ -159,14 +159,14 @@ fn answers(socket: &Path) -> bool {
     patience.and_then(|()| stream.read_exact(&mut greeting)).is_ok() && greeting[4] == PROTOCOL_VERSION
 }
 
-/// What installing and running have in common.
+/// The options for both installing and running.
 fn common(dir: &Path) -> Vec<String> {
     let data = format!("--datadir={}", dir.join("data").display());
-    // Servers that start remove each other's files from a directory that they share.
+    // Starting servers remove each other's files from a shared directory.
     let temporary = format!("--tmpdir={}", dir.display());
-    // A server that root starts must be told so.
+    // A server started by root needs this option.
     let user = rustix::process::geteuid().is_root().then(|| "--user=root".to_owned());
-    // The usual 96 MiB would be written for every server.
+    // The default 96 MiB would be written for every server.
     let log = "--innodb-log-file-size=16M".to_owned();
     [data, temporary, log].into_iter().chain(user).collect()
 }

@@ -1,5 +1,5 @@
-//! File systems of a test's own. They are unmounted when they are dropped, lazily: a process that another test has just
-//! forked holds what was open here until it becomes its program.
+//! File systems for one test. They are unmounted lazily when dropped, because a process that another test has just
+//! forked keeps open files until it executes its program.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 pub struct Tmpfs(Mounted);
 
 impl Tmpfs {
-    /// One of so many MiB.
+    /// One with this many MiB.
     ///
     /// # Panics
     /// The system refuses: the test needs `Tmpfs`.
@@ -35,19 +35,19 @@ impl Tmpfs {
         Self(Mounted::with(&words, point).unwrap_or_else(|error| panic!("{error}")))
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     pub fn path(&self) -> &Path {
         &self.0.point
     }
 }
 
-/// An ext4 on a loop device, which goes with it: the device is tied to the mount.
+/// An ext4 file system on a loop device, which the mount releases automatically.
 #[derive(Debug)]
 pub struct LoopDevice(Mounted);
 
 impl LoopDevice {
-    /// One of so many MiB, whose device sees what the test writes and nothing else: no inode tables behind its back, no
-    /// times of access, nothing discarded.
+    /// One with this many MiB, whose device sees only the test's writes: no lazy inode tables, no access times, no
+    /// discards.
     ///
     /// # Panics
     /// The system refuses: the test needs `LoopDevice`.
@@ -59,7 +59,7 @@ impl LoopDevice {
         device
     }
 
-    /// One of so many MiB, on a directory that is made for it; its image is beside it.
+    /// One with this many MiB, on a directory that is made for it; its image is next to it.
     ///
     /// # Panics
     /// As above.
@@ -78,12 +78,12 @@ impl LoopDevice {
         Self(Mounted::with(&words, point).unwrap_or_else(|error| panic!("{error}")))
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     pub fn path(&self) -> &Path {
         &self.0.point
     }
 
-    /// Lets nobody write to it until what is returned is dropped: who writes waits.
+    /// Blocks all writes to it until the returned value is dropped; writers wait.
     ///
     /// # Panics
     /// The system refuses.
@@ -93,7 +93,7 @@ impl LoopDevice {
     }
 }
 
-/// A file system that takes no writes while this lives.
+/// A file system that blocks writes while this value lives.
 #[derive(Debug)]
 pub struct Frozen<'a>(&'a LoopDevice);
 
@@ -117,7 +117,7 @@ pub fn fill(directory: &Path) {
 #[derive(Debug)]
 struct Mounted {
     point: PathBuf,
-    /// Removed afterwards, if the mount was made in a directory of its own.
+    /// Removed afterwards, if the mount was made in its own directory.
     dir: Option<TempDir>,
 }
 
@@ -138,7 +138,7 @@ fn make_directory(point: &Path) {
     fs::create_dir(point).unwrap_or_else(|error| panic!("{}: {error}", point.display()));
 }
 
-/// A test that fails is torn down too, and is to fail of what it has found.
+/// A failing test is torn down too, and must fail with its own finding.
 fn say_if_refused(outcome: Result<(), String>) {
     match outcome {
         Err(error) if std::thread::panicking() => eprintln!("left behind: {error}"),
@@ -147,7 +147,7 @@ fn say_if_refused(outcome: Result<(), String>) {
     }
 }
 
-/// Runs a program; what it complains of, in one line, otherwise.
+/// Runs a program; returns its error message in one line if it fails.
 pub(crate) fn run(program: &str, words: &[&OsStr], last: &Path) -> Result<(), String> {
     let output = Command::new(program).args(words).arg(last).output();
     let output = output.map_err(|error| format!("{program}: {error}"))?;

@@ -1,4 +1,4 @@
-//! What a test may need of the machine that runs it.
+//! The needs of a test: facilities of the machine that runs it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use rumba_core::engine::Brought;
 
 use crate::probe;
 
-/// What a test cannot run without, and is looked for where it runs.
+/// A facility that a test cannot run without, and that is looked for on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
     /// The rights of root.
@@ -21,7 +21,7 @@ pub enum Need {
     StorageRates,
     /// A limit of memory: a control group of either version, or a scope of the user's systemd.
     MemoryGroup,
-    /// A directory for temporary files whose pages the kernel caches.
+    /// A temporary directory whose pages the kernel caches.
     PageCache,
     /// A C compiler.
     CCompiler,
@@ -37,7 +37,8 @@ pub enum Need {
     PostgreSql,
     /// The server SecantusDB, in the build's tools, where `scripts/setup test` puts it.
     SecantusDb,
-    /// A server of the catalogue: `Server("mysql@9.7")`. For tests of the crate rumba alone, whose program is asked.
+    /// A server of the catalogue: `Server("mysql@9.7")`. Only for tests of the crate rumba, because its program reports
+    /// it.
     Server(&'static str),
     /// The program openssl.
     Openssl,
@@ -49,11 +50,12 @@ pub enum Need {
     Node,
     /// The program perf, which may sample processes of this user.
     Perf,
-    /// What somebody has brought, a file or a directory: `Brought(LIBRARY)`, with a constant of the engine's.
+    /// A file or a directory that the user provides: `Brought(LIBRARY)`, with a constant of the engine's.
     Brought(Brought),
 }
 
-/// As it is written below a test, `Server("mysql@9.7")`; what is brought goes by its variable: `Brought("RUMBA_NAME")`.
+/// As written below a test, `Server("mysql@9.7")`; a user-provided need is named by its variable:
+/// `Brought("RUMBA_NAME")`.
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -66,9 +68,9 @@ impl fmt::Display for Need {
 /// A need that is not met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// What.
+    /// The need.
     pub need: Need,
-    /// Why it is missing, as far as it is known, and what would help.
+    /// Why it is missing, if known, and a remedy.
     pub why: String,
 }
 
@@ -79,7 +81,7 @@ impl fmt::Display for Missing {
 }
 
 impl Need {
-    /// Why this machine does not have it; looked for once in each process.
+    /// Why this machine does not have it; checked once in each process.
     pub fn missing(self) -> Option<Missing> {
         static FOUND: Mutex<BTreeMap<Need, Option<String>>> = Mutex::new(BTreeMap::new());
         let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,8 +118,7 @@ fn probe_for(need: Need) -> Result<(), String> {
     }
 }
 
-/// Needs that are to count as missing, separated by spaces: how a machine
-/// without them is tried on one that has them.
+/// Needs that count as missing, separated by spaces: to test the behaviour of a machine without them.
 const DENIED: &str = "RUMBA_TESTS_WITHOUT";
 
 fn denied() -> Vec<String> {
@@ -140,7 +141,7 @@ pub(crate) fn note_skipped(path: &str, missing: &Missing) {
     SKIPPED.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), missing.to_string());
 }
 
-/// A line for each test that was skipped; `scripts/test` reads them.
+/// A line for each skipped test; `scripts/test` reads them.
 pub(crate) fn skipped(package: &str) -> String {
     let skipped = SKIPPED.lock().unwrap_or_else(PoisonError::into_inner);
     skipped.iter().map(|(path, why)| format!("skipped: {package} {path} {why}\n")).collect()

@@ -1,4 +1,4 @@
-//! A PostgreSQL of a test's own: private directory, Unix socket, a port on loopback.
+//! A PostgreSQL server for one test: private directory, Unix socket, a port on loopback.
 
 use std::fs::{self, OpenOptions};
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{process, template};
 
-/// Where Debian 12 has its programs.
+/// The directory of its programs in Debian 12.
 pub const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 
 /// The server's superuser in these tests.
@@ -32,11 +32,11 @@ pub struct PostgreSql {
 }
 
 impl PostgreSql {
-    /// Starts one with these settings: `max_connections=20`. Everybody is let in over the socket; over TCP by
-    /// password, or without as the lines of `hba` say.
+    /// Starts one with these settings: `max_connections=20`. All users may connect over the socket. The lines of `hba`
+    /// decide whether TCP connections need a password.
     ///
     /// # Panics
-    /// It does not start: its log is told.
+    /// It does not start; the panic has its log.
     pub fn start(options: &[&str], hba: &[&str]) -> Self {
         let identity = identity();
         let dir = tempfile::Builder::new().prefix("rumba-pg-").tempdir_in(place(identity)).expect("a directory");
@@ -44,7 +44,7 @@ impl PostgreSql {
             std::os::unix::fs::chown(dir.path(), Some(user), Some(group)).expect("to give the directory away");
         }
         let data = dir.path().join("data");
-        // Whose they are tells one directory from another, too.
+        // The owner also distinguishes one template directory from another.
         let server = template::key("postgresql", &Path::new(PROGRAMS).join("postgres"));
         template::provide(&format!("{server}-{identity:?}"), &data, || {
             let mut install = program("initdb", identity);
@@ -82,7 +82,7 @@ impl PostgreSql {
         self.port
     }
 
-    /// Puts a file into its directory that it alone may read, such as a key.
+    /// Puts a file into its directory that only it may read, such as a key.
     ///
     /// # Panics
     /// The file cannot be written.
@@ -90,8 +90,8 @@ impl PostgreSql {
         private_file(self.dir.path(), name, content, self.identity)
     }
 
-    /// Kills it as a crash would, with those of its processes that serve clients: they could answer once more before
-    /// they see that it is gone. What is left of it, the next start removes.
+    /// Kills it as a crash would, with its processes that serve clients, which could otherwise answer once more before
+    /// they notice. The next start removes the remains.
     ///
     /// # Panics
     /// The system refuses.
@@ -100,17 +100,17 @@ impl PostgreSql {
         let serving = children(child.id());
         child.kill().and_then(|()| child.wait()).expect("to kill the server");
         for pid in serving {
-            // One that has ended by itself meanwhile is as good.
+            // An error is fine if the process has ended meanwhile.
             let _ = kill_process(pid, Signal::KILL);
         }
     }
 
-    /// Starts it again after [`PostgreSql::kill`], where it was.
+    /// Starts it again in its place after [`PostgreSql::kill`].
     ///
     /// # Panics
     /// It does not start.
     pub fn start_again(&self) {
-        // Those that served clients end by themselves, each in its own time, and are waited for.
+        // The processes that served clients end on their own, each in its own time, so wait for them.
         let since = Instant::now();
         loop {
             *self.child() =
@@ -153,10 +153,10 @@ impl PostgreSql {
 }
 
 impl Drop for PostgreSql {
-    /// Stops it at once, and in order: its shared memory would stay behind.
+    /// Stops it immediately but cleanly, because its shared memory would remain otherwise.
     fn drop(&mut self) {
         let mut child = self.child();
-        // One that has ended has a number that may be another's.
+        // The number of an ended process may belong to another one.
         if let Ok(None) = child.try_wait() {
             let _ = kill_process(Pid::from_child(&child), Signal::QUIT);
             let _ = child.wait();
@@ -164,7 +164,8 @@ impl Drop for PostgreSql {
     }
 }
 
-/// Where temporary directories are that the server's user can get to: what TMPDIR names may be below a home directory.
+/// The parent for temporary directories that the server's user can reach: the directory in TMPDIR may be below a home
+/// directory.
 fn place(identity: Option<(u32, u32)>) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;
     const OTHERS_MAY_PASS: u32 = 0o001;
@@ -173,7 +174,7 @@ fn place(identity: Option<(u32, u32)>) -> PathBuf {
     if identity.is_none() || usual.ancestors().all(is_open) { usual } else { "/tmp".into() }
 }
 
-/// Writes a file for the server's user alone.
+/// Writes a file for the server's user only.
 fn private_file(dir: &Path, name: &str, content: &[u8], identity: Option<(u32, u32)>) -> PathBuf {
     use std::os::unix::fs::{OpenOptionsExt, chown};
     let path = dir.join(name);
@@ -186,7 +187,8 @@ fn private_file(dir: &Path, name: &str, content: &[u8], identity: Option<(u32, u
     path
 }
 
-/// Whose rights the server is run with: it refuses root's. The package makes a user; without it, nobody's do.
+/// The user and group that run the server, because it refuses to run as root. The package creates a user; without it,
+/// the ids of `nobody` are used.
 fn identity() -> Option<(u32, u32)> {
     if !rustix::process::geteuid().is_root() {
         return None;

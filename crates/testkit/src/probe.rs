@@ -1,5 +1,4 @@
-//! Looks for what a test needs by using it, since a program that is there may
-//! still be forbidden to do its work.
+//! Looks for a test's needs by using them, because an existing program may still be forbidden to do its work.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -20,7 +19,7 @@ pub fn root() -> Found {
     if rustix::process::geteuid().is_root() { Ok(()) } else { Err(AS_ROOT.into()) }
 }
 
-/// A program on the path, or where a plain user's path does not lead.
+/// A program on the path, or in a directory outside of a plain user's path.
 pub fn program(name: &str, package: &str) -> Found {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut places = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
@@ -47,12 +46,12 @@ pub fn file(path: &str, package: &str) -> Found {
     if Path::new(path).exists() { Ok(()) } else { Err(format!("there is no {path}; apt-get install {package}")) }
 }
 
-/// What `scripts/setup` puts among the build's tools, where it can be had.
+/// A file that `scripts/setup` puts among the build's tools, if it is available.
 pub fn built(path: &Path) -> Found {
     if path.exists() { Ok(()) } else { Err(format!("there is no {}; scripts/setup test installs it", path.display())) }
 }
 
-/// What a variable names, because somebody has brought it.
+/// A file that a variable names, because the user provides it.
 pub fn brought(Brought { variable, page }: Brought) -> Found {
     let lacking = match std::env::var_os(variable).filter(|name| !name.is_empty()) {
         Some(name) if Path::new(&name).exists() => return Ok(()),
@@ -107,14 +106,14 @@ fn has_controller(name: &str) -> bool {
     controllers.split_whitespace().any(|controller| controller == name)
 }
 
-/// A page that was just written is in the cache, where there is one.
+/// If there is a cache, it holds a page that was just written.
 pub fn page_cache() -> Found {
     let place = directory()?;
     let path = place.path().join("page");
     let cached = fs::write(&path, [1; 4096]).and_then(|()| {
         let file = fs::File::open(&path)?;
         let mut byte = [0; 1];
-        // An error, "would block", where the page is not in memory.
+        // An error, "would block", if the page is not in memory.
         let read = rustix::io::preadv2(
             file.as_fd(),
             &mut [std::io::IoSliceMut::new(&mut byte)],
@@ -136,7 +135,7 @@ pub fn server(rumba: Option<&str>, name: &str) -> Found {
     server_in(&told, name)
 }
 
-/// What the list of engines says of a server.
+/// The state of a server in the list of engines.
 fn server_in(told: &Value, name: &str) -> Found {
     let engines = told.as_array().into_iter().flatten();
     let releases = |engine: &Value| ["servers", "libraries"].map(|kind| engine[kind].clone());

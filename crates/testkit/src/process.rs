@@ -8,21 +8,21 @@ use std::thread;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-/// This binary once more, with one of its ignored tests alone: `crash::commit_until_killed`. It prints what the test
-/// prints. With a name that no test has it does nothing, and ends well.
+/// This binary again, with only one of its ignored tests: `crash::commit_until_killed`. It prints the test's output.
+/// With an unknown name it does nothing, and ends well.
 ///
 /// # Panics
-/// The path of this program is not to be had.
+/// The path of this program is unknown.
 pub fn with_test(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
     command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
     command
 }
 
-/// Runs a program to its end; what it prints.
+/// Runs a program to its end; returns its output.
 ///
 /// # Panics
-/// It cannot be run, or does not end well: what it says is told.
+/// It cannot be run, or does not end well; the panic has its error output.
 pub fn output_of(command: &mut Command) -> Vec<u8> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -31,8 +31,8 @@ pub fn output_of(command: &mut Command) -> Vec<u8> {
     output.stdout
 }
 
-/// Starts a process that gets a signal when this one ends, however this one ends. The kernel watches the thread that
-/// started it, so that thread must never end.
+/// Starts a process that gets a signal when this one ends, for any reason. The kernel watches the thread that started
+/// it, so that thread must never end.
 ///
 /// # Panics
 /// It cannot be started.
@@ -56,9 +56,9 @@ pub fn bound(mut command: Command, signal: Signal) -> Child {
     child.recv().expect("the thread that starts it").unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Writes a program that is to be executed. Another process does it: were the file open for writing in this one, each
-/// process that a test beside this one starts would hold it open for a moment, and a file that anybody writes to is not
-/// executed (ETXTBSY).
+/// Writes an executable program, through another process. If this process had the file open for writing, each process
+/// that a parallel test starts would keep it open for a moment. A file that is open for writing cannot be executed
+/// (ETXTBSY).
 ///
 /// # Panics
 /// It cannot be written.

@@ -1,8 +1,7 @@
-//! What queueing arithmetic says of servers that all take the same time: whoever comes at random to so many of them, and
-//! is served in the order of arrival, waits for the one that came as many places before (Lindley's recursion of each
-//! server; with equal service times the servers take turns).
+//! Queueing theory for servers with equal service times. With random arrivals served in order, each arrival waits for
+//! the arrival `servers` places before it (Lindley's recursion for each server, because the servers take turns).
 
-/// LinkBench's mix with reads of single nodes alone: operations that all take the same time where the server lets them.
+/// LinkBench's mix with only reads of single nodes: operations with equal service times, if the server allows it.
 pub const READS_OF_NODES: [&str; 10] = [
     "getnode=100",
     "getlinklist=0",
@@ -18,13 +17,13 @@ pub const READS_OF_NODES: [&str; 10] = [
 
 /// Arrivals that one rate is judged by.
 const ARRIVALS: usize = 400_000;
-/// The first come to an empty queue, and are not counted.
+/// The first arrivals come to an empty queue, and are not counted.
 const FIRST: usize = 20_000;
-/// A rate is known when its bounds are so near, over itself.
+/// The relative distance of its bounds at which a rate counts as found.
 const NEAR: f64 = 1e-3;
 
-/// The highest rate, per second, at which this share of the response times stays below a limit, of so many servers that
-/// take `service_s` each.
+/// The highest rate, per second, at which this share of the response times stays below a limit, with this many servers
+/// that take `service_s` each.
 pub fn highest_rate(servers: usize, service_s: f64, share: f64, limit_s: f64) -> f64 {
     let keeps = |rate: f64| {
         let (mut over, mut all) = (0usize, 0usize);

@@ -1,4 +1,4 @@
-//! Plans and records in which nothing is asked for and nothing was counted: a test puts in what it is about.
+//! Plans and records without any requests or counts: a test fills in the fields that it is about.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub fn run_plan() -> RunPlan {
     }
 }
 
-/// A trial of an engine that keeps nothing, by one client.
+/// A trial of the null engine, by one client.
 pub fn trial_plan() -> TrialPlan {
     TrialPlan {
         number: 1,
@@ -63,7 +63,7 @@ pub fn record(plan: TrialPlan, phases: Vec<PhaseRecord>) -> Record {
     Record { status: Status::Done, phases, ..Record::of_plan(plan, "2024-01-01T00:00:00Z".to_owned()) }
 }
 
-/// A run of these trials, of whose experiment nothing is told.
+/// A run with these trials, without facts about its experiment.
 pub fn results(trials: Vec<Trial>) -> Results {
     Results {
         name: "test".to_owned(),

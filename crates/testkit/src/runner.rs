@@ -1,4 +1,4 @@
-//! Runs registered tests as the standard runner does: same arguments, same lines.
+//! Runs registered tests like the standard runner: same arguments, same lines.
 
 use std::process::ExitCode;
 use std::thread;
@@ -12,11 +12,11 @@ use crate::{Each, Outcome, Run, Test};
 pub struct Binary {
     /// The name of its package.
     pub package: &'static str,
-    /// The program `rumba`, where it was built for the target.
+    /// The program `rumba`, if it was built for the target.
     pub rumba: Option<&'static str>,
 }
 
-/// Runs the tests that the command line asks for.
+/// Runs the tests that the command line selects.
 pub fn run(binary: &Binary) -> ExitCode {
     need::rumba_is_at(binary.rumba);
     let mut arguments = Arguments::from_args();
@@ -33,7 +33,7 @@ pub fn run(binary: &Binary) -> ExitCode {
     conclusion.exit_code()
 }
 
-/// A test as the runner shows it: one that is for each of a list is several.
+/// A test in the runner's output: a test over a list is several cases.
 struct Case {
     /// Its path, from the name of its crate on.
     path: String,
@@ -49,7 +49,7 @@ impl Case {
             Run::Each(list, run) => (list(), run),
         };
         if list.is_empty() {
-            // Else it would be gone, and nobody would miss it.
+            // Otherwise the test would silently be missing.
             let fails = || Outcome(Err("it is for each of a list that is empty: nothing is tested".to_owned()));
             return vec![Self::of(test, Box::new(fails))];
         }
@@ -74,8 +74,8 @@ impl Case {
         self.name().starts_with("the_attribute_is_the_kits::")
     }
 
-    /// The line of an ignored test has its reason when the runner is told at the
-    /// test's turn; those who list tests, or ask for the ignored ones, are told beforehand.
+    /// The line of an ignored test has its reason if the test is ignored at its turn. For a list, or a run of ignored
+    /// tests, this is decided beforehand.
     fn trial(self, arguments: &Arguments) -> Trial {
         let name = self.name().to_owned();
         if arguments.list || arguments.ignored || arguments.include_ignored {
@@ -98,8 +98,8 @@ impl Case {
         missing.to_string()
     }
 
-    /// On a thread of its own that bears its name, as the standard runner does it:
-    /// what a test leaves in its thread is gone with it, and a panic says whose it is.
+    /// Runs the test on a separate thread with its name, like the standard runner. The thread's local state ends with
+    /// it, and a panic names the test.
     fn alone(self) -> Result<(), Failed> {
         let thread = thread::Builder::new().name(self.name().to_owned());
         let Outcome(outcome) = match thread.spawn(self.run).map(thread::JoinHandle::join) {

@@ -1,4 +1,4 @@
-//! A SecantusDB of a test's own: it speaks MongoDB's protocol over a real WiredTiger, with transactions. Its program comes
+//! A SecantusDB for one test: it serves MongoDB's protocol over a real WiredTiger, with transactions. Its program comes
 //! from the Python package index; `scripts/setup test` puts it into the build's tools.
 
 use std::net::{TcpListener, TcpStream};
@@ -20,11 +20,11 @@ pub struct SecantusDb {
     port: u16,
     dir: PathBuf,
     arguments: Vec<String>,
-    /// Removed with it, unless it lies where a test has named it.
+    /// Removed with it, unless the test has named another directory.
     _own: Option<tempfile::TempDir>,
 }
 
-/// Where its program is.
+/// The path of its program.
 pub fn program() -> PathBuf {
     let built = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let built = built.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"));
@@ -35,7 +35,7 @@ impl SecantusDb {
     /// Starts a new one with these arguments: `--standalone`.
     ///
     /// # Panics
-    /// It does not start: its log is told.
+    /// It does not start; the panic has its log.
     pub fn start(arguments: &[&str]) -> Self {
         let own = tempfile::Builder::new().prefix("rumba-secantusdb-").tempdir().expect("a directory");
         let mut server = Self::start_in(own.path(), arguments);
@@ -43,10 +43,10 @@ impl SecantusDb {
         server
     }
 
-    /// Starts one over what another has left in a directory.
+    /// Starts one on the data that another has left in a directory.
     ///
     /// # Panics
-    /// It does not start: its log is told.
+    /// It does not start; the panic has its log.
     pub fn start_in(dir: &Path, arguments: &[&str]) -> Self {
         let port =
             TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port").port();
@@ -57,7 +57,7 @@ impl SecantusDb {
         server
     }
 
-    /// Starts it again after [`SecantusDb::kill`], where it was.
+    /// Starts it again in its place after [`SecantusDb::kill`].
     ///
     /// # Panics
     /// It does not start.
@@ -66,7 +66,7 @@ impl SecantusDb {
         self.wait();
     }
 
-    /// Ends it cleanly: what it has told of is written.
+    /// Stops it cleanly: all acknowledged writes are on disk.
     ///
     /// # Panics
     /// The system refuses.

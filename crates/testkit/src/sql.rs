@@ -1,4 +1,4 @@
-//! What tests ask sessions over SQL.
+//! Helpers for tests over SQL sessions.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Param, SqlSession, Statement};
@@ -7,10 +7,10 @@ use rumba_core::worker::block_on;
 /// A row's columns as bytes.
 pub type Values = Vec<Vec<u8>>;
 
-/// Runs a statement; its rows are so many columns as bytes.
+/// Runs a statement; its rows have this many columns as bytes.
 ///
 /// # Errors
-/// Whatever the engine said.
+/// Any error of the engine.
 pub fn ask(
     session: &mut dyn SqlSession,
     statement: Statement,
@@ -21,10 +21,10 @@ pub fn ask(
     answer(session, columns)
 }
 
-/// Takes an answer; its rows are so many columns as bytes.
+/// Receives an answer; its rows have this many columns as bytes.
 ///
 /// # Errors
-/// Whatever the engine said.
+/// Any error of the engine.
 pub fn answer(session: &mut dyn SqlSession, columns: usize) -> Result<(Answer, Vec<Values>), EngineError> {
     let mut rows = Vec::new();
     let answer = block_on(session.answer(&mut |row| {
@@ -33,10 +33,10 @@ pub fn answer(session: &mut dyn SqlSession, columns: usize) -> Result<(Answer, V
     Ok((answer, rows))
 }
 
-/// Runs a statement and takes its rows' first columns as integers.
+/// Runs a statement and returns its rows' first columns as integers.
 ///
 /// # Errors
-/// Whatever the engine said.
+/// Any error of the engine.
 pub fn ints(session: &mut dyn SqlSession, sql: &str) -> Result<Vec<i64>, EngineError> {
     let statement = session.prepare(sql)?;
     session.submit(statement, &[])?;
@@ -48,7 +48,7 @@ pub fn ints(session: &mut dyn SqlSession, sql: &str) -> Result<Vec<i64>, EngineE
 /// Loads rows.
 ///
 /// # Errors
-/// Whatever the engine said.
+/// Any error of the engine.
 pub fn load(session: &mut dyn SqlSession, rows: Statement, values: &[Param<'_>]) -> Result<Answer, EngineError> {
     block_on(session.load_rows(rows, values))
 }

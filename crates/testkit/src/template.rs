@@ -1,4 +1,4 @@
-//! Directories that take a program seconds to make, and that many tests begin with: made once for a build, and copied.
+//! Directories that a program needs seconds to make, and that many tests begin with: made once for a build, and copied.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use std::{env, fs};
 
 use crate::process::output_of;
 
-/// Has at `to`, which is not there yet, what `make` makes there, or a copy of what it made before under this key: the
-/// program's ([`key`]), and whatever else makes one differ from another.
+/// Provides at `to`, which must not exist yet, the directory that `make` creates there, or a copy of an earlier one
+/// with the same key. The key has the program's ([`key`]), and all other parameters that distinguish the result.
 ///
 /// # Panics
 /// It cannot be copied.
@@ -18,14 +18,14 @@ pub fn provide(key: &str, to: &Path, make: impl FnOnce()) {
         return copy(&template, to);
     }
     make();
-    // Whole, or not there at all; and where another test was faster, its own is kept.
+    // Complete or not there at all; if another test was faster, its template is kept.
     let draft = tempfile::Builder::new().prefix(".draft-").tempdir_in(home()).expect("a directory");
     let made = draft.path().join("made");
     copy(to, &made);
     let _ = fs::rename(&made, &template);
 }
 
-/// A key for what this program makes: its size and time tell it from another version.
+/// A key for a program's result: its size and time distinguish it from another version.
 ///
 /// # Panics
 /// There is no such program.
@@ -39,7 +39,7 @@ fn copy(from: &Path, to: &Path) {
     output_of(Command::new("cp").args(["-a", "--reflink=auto"]).args([from, to]));
 }
 
-/// Below Cargo's directory of what is built, as this program is.
+/// Below Cargo's target directory, like this program.
 fn home() -> PathBuf {
     let program = env::current_exe().expect("the test's program");
     let built = program.ancestors().find(|path| path.ends_with("debug") || path.ends_with("release"));

@@ -1,4 +1,4 @@
-//! A test whose need is not met shows as ignored, with the reason, and never as passed.
+//! A test with an unmet need shows as ignored with the reason, and never as passed.
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
@@ -10,7 +10,7 @@ use std::process::Command;
 use rumba_core::engine::Brought;
 use rumba_testkit::{Each, Need};
 
-/// What every machine that builds Rust has.
+/// Every machine that builds Rust has a C compiler.
 #[test]
 #[needs(CCompiler)]
 fn example_with_a_need() {
@@ -97,12 +97,13 @@ fn a_test_for_each_of_a_list_is_one_test_for_each() {
     assert!(told.text.contains("test result: ok. 2 passed; 0 failed; 0 ignored;"), "{told:?}");
     let told = run(&["--exact", "example_for_each::two"], "");
     assert!(told.text.contains("test result: ok. 1 passed; 0 failed; 0 ignored;"), "{told:?}");
-    // What the test states is needed for all of them.
+    // All entries have the test's own need.
     let told = run(&["example_for_each"], "CCompiler");
     assert_eq!(told.text.matches("ignored (needs CCompiler: ").count(), 2, "{told:?}");
 }
 
-/// Were the whole test ignored, or passed without a word, nobody would know what it ran over.
+/// Guards against hidden gaps: if the whole test were ignored or passed silently, the entries that ran would be
+/// unknown.
 #[test]
 fn of_a_test_for_each_what_one_lacks_is_told_and_the_others_run() {
     let told = run(&["example_for_each"], "Brought(\"CARGO\")");
@@ -128,7 +129,7 @@ fn what_nobody_has_brought_is_told_by_its_variable_and_its_page() {
     let remedy = "CONTRIBUTING.md says what to bring";
     let unset = told("RUMBA_TEST_UNSET");
     assert_eq!(unset, format!("needs Brought(\"RUMBA_TEST_UNSET\"): RUMBA_TEST_UNSET names nothing; {remedy}"));
-    // Cargo sets it to what is no file.
+    // Cargo sets this variable to a value that is not a file.
     let elsewhere = told("CARGO_PKG_NAME");
     let why = format!("CARGO_PKG_NAME names what is not there, rumba-testkit; {remedy}");
     assert!(elsewhere.ends_with(&why), "{elsewhere}");

@@ -1,32 +1,32 @@
-//! What goes wrong on the way to a server.
+//! Errors of a connection to a server.
 
 use std::io;
 
 use crate::tls;
 
-/// What goes wrong on the way to a server.
+/// An error of a connection to a server.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    /// The connection could not be made, or was lost.
+    /// The connection failed or was lost.
     #[error("{what}: {cause}")]
     Io {
-        /// What was being done.
+        /// The failed operation.
         what: String,
-        /// The system's words.
+        /// The system's error.
         cause: io::Error,
     },
-    /// The connection cannot be encrypted as asked, or the certificate is not trusted.
+    /// The requested encryption is impossible, or the certificate is not trusted.
     #[error("TLS: {0}")]
     Tls(String),
 }
 
 impl TransportError {
-    /// The system's words about what was being done.
+    /// The system's error for an operation.
     pub fn io(what: impl Into<String>, cause: impl Into<io::Error>) -> Self {
         TransportError::Io { what: what.into(), cause: cause.into() }
     }
 
-    /// What receiving failed with: the encryption's own errors come wrapped.
+    /// Converts an error from receiving: errors of the encryption are wrapped in I/O errors.
     pub fn receiving(error: io::Error) -> Self {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
             Some(error) => tls::refused(error),
@@ -39,7 +39,7 @@ impl TransportError {
     }
 }
 
-/// The statement that an error is about, cut to what can be read; nothing where its text was not kept.
+/// The statement that an error concerns, shortened for reading; empty if its text was not kept.
 pub fn in_statement(sql: &[u8]) -> String {
     const LONGEST: usize = 200;
     let sql = String::from_utf8_lossy(sql);

@@ -1,4 +1,4 @@
-//! The receive buffer: small while answers are small.
+//! The receive buffer, which stays small while answers are small.
 
 use std::io;
 use std::ops::Range;
@@ -6,46 +6,46 @@ use std::ops::Range;
 use crate::lent::{give_back, lent};
 use crate::stream::Stream;
 
-/// What a connection starts with: a thousand of them take 1 MiB, and what fills it makes it grow.
+/// The initial size: a thousand connections take 1 MiB, and a full buffer grows.
 const FIRST: usize = 1 << 10;
-/// How far the buffer grows only to be filled in fewer calls.
+/// The size up to which the buffer grows to reduce the number of receive calls.
 const AMPLE: usize = 16 << 10;
-/// A buffer that grew for one message is kept for so many answers that do not need it.
+/// The number of smaller answers after which a buffer that grew for one message shrinks.
 const PATIENCE: u32 = 64;
 
-/// Bytes that came and are not taken yet. What a message is, its protocol knows.
+/// Bytes received but not yet taken. The protocol decides where a message ends.
 #[derive(Debug)]
 pub struct Incoming {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// What the next message needs from `start` on, as far as it is known; nothing once something was taken.
+    /// The known length of the next message from `start` on; 0 after bytes were taken.
     needed: usize,
     /// The longest message of the current answer.
     longest: usize,
-    /// Answers in a row that would have fitted into an ample buffer.
+    /// The number of consecutive answers that would have fitted into an ample buffer.
     modest: u32,
 }
 
 impl Incoming {
-    /// An empty buffer, for messages of at least so many bytes.
+    /// An empty buffer, for messages of at least this many bytes.
     pub fn new(shortest: usize) -> Self {
         Self { buffer: vec![0; FIRST], start: 0, end: 0, needed: shortest, longest: 0, modest: 0 }
     }
 
-    /// Whether anything came that is not taken yet.
+    /// Whether there are bytes not yet taken.
     #[inline]
     pub fn has_some(&self) -> bool {
         self.start < self.end
     }
 
-    /// What came and is not taken yet.
+    /// The bytes not yet taken.
     #[inline]
     pub fn rest(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Takes so many bytes and says where they lie; [`Incoming::at`] shows them until the next [`Incoming::fill`].
+    /// Takes bytes and returns their range; [`Incoming::at`] shows them until the next [`Incoming::fill`].
     #[inline]
     pub fn take(&mut self, bytes: usize) -> Range<usize> {
         let at = self.start;
@@ -54,35 +54,35 @@ impl Incoming {
         at..self.start
     }
 
-    /// All but the last `left` bytes are taken.
+    /// Takes all but the last `left` bytes.
     #[inline]
     pub fn leave(&mut self, left: usize) {
         self.start = self.end - left;
         self.needed = 0;
     }
 
-    /// The next message, of which not all has come, is at least so long.
+    /// Sets the minimum length of the next, incomplete message.
     #[inline]
     pub fn need(&mut self, bytes: usize) {
         self.needed = bytes;
     }
 
-    /// Bytes that were taken.
+    /// Returns bytes that were taken.
     #[inline]
     pub fn at(&self, place: Range<usize>) -> &[u8] {
         &self.buffer[place]
     }
 
-    /// Bytes that were taken, to be changed in their place.
+    /// Returns bytes that were taken, for changes in place.
     #[inline]
     pub fn at_mut(&mut self, place: Range<usize>) -> &mut [u8] {
         &mut self.buffer[place]
     }
 
-    /// Receives everything that has come, as far as there is room; whether there may be more.
+    /// Receives the available bytes, up to the free space. Returns whether there may be more.
     ///
     /// # Errors
-    /// `WouldBlock` when nothing has come, `UnexpectedEof` at the connection's end, and the system's own.
+    /// `WouldBlock` if nothing has arrived, `UnexpectedEof` at the connection's end, and the system's own.
     #[inline]
     pub fn fill(&mut self, stream: &mut Stream) -> io::Result<bool> {
         if self.start == self.end {
@@ -109,7 +109,7 @@ impl Incoming {
         Ok(true)
     }
 
-    /// Lends the buffer to the thread's other connections, if it holds nothing, until something is received.
+    /// Returns an empty buffer to the thread's pool, from which the next fill takes one.
     pub fn lend(&mut self) {
         if !self.has_some() {
             (self.start, self.end) = (0, 0);
@@ -129,15 +129,14 @@ impl Incoming {
             self.start = 0;
         }
         self.longest = self.longest.max(self.needed);
-        // A length that nothing follows must not take memory: there is room for a few times of what has come.
+        // A length field alone must not allocate memory: the size is limited to a few times the bytes received.
         let wanted = self.needed.min((4 * self.end).max(4 * AMPLE));
         if wanted > self.buffer.len() {
             self.buffer.resize(wanted.next_multiple_of(FIRST), 0);
         }
     }
 
-    /// Nothing of the answer is needed any more: a buffer that is larger than
-    /// the last answers needed is given back.
+    /// Marks the answer as processed. A buffer larger than the last answers needed shrinks.
     #[inline]
     pub fn answered(&mut self) {
         if self.buffer.len() > AMPLE {
@@ -171,7 +170,7 @@ mod tests {
     use super::*;
     use crate::{Address, Ready};
 
-    /// A stream, and the other end of it.
+    /// A stream and its other end.
     fn pair() -> (Stream, std::os::unix::net::UnixStream) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");

@@ -1,25 +1,25 @@
-//! Buffers that the connections of a thread lend each other: of ten thousand that think a few are at work, and each with
-//! buffers of its own for what it sends in a minute would hold a hundred megabytes.
+//! A pool of buffers for the connections of a thread. Among ten thousand connections in think time only a few are
+//! active. Separate send buffers for all of them would take a hundred megabytes.
 
 use std::cell::RefCell;
 
-/// So many are kept.
+/// The most buffers kept.
 const MOST: usize = 64;
-/// One that grew beyond this is not.
+/// Buffers larger than this are not kept.
 const AMPLE: usize = 64 << 10;
 
 thread_local! {
     static SPARE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// An empty buffer, with the room that whoever had it before has made.
+/// Takes an empty buffer, which keeps the capacity from its earlier use.
 pub fn lent() -> Vec<u8> {
     let mut buffer = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
     buffer.clear();
     buffer
 }
 
-/// Takes a buffer that is not needed now.
+/// Returns an unused buffer to the pool.
 pub fn give_back(buffer: Vec<u8>) {
     if buffer.capacity() == 0 || buffer.capacity() > AMPLE {
         return;

@@ -1,5 +1,5 @@
-//! The way to a server, whatever its protocol: sockets that never block,
-//! encryption, a receive buffer, and what becomes of a connection that is lost.
+//! Connections to servers, for any protocol: sockets that never block, encryption, a receive buffer, and handling of
+//! lost connections.
 #![deny(missing_docs)]
 
 mod error;

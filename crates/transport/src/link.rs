@@ -1,5 +1,4 @@
-//! What becomes of a session whose connection is lost: nothing more, or another
-//! connection, which is tried for with growing pauses.
+//! Handling of a session's lost connection: the session ends, or it reconnects with growing pauses.
 
 use std::fmt::{self, Display};
 use std::task::Poll;
@@ -10,46 +9,47 @@ use rumba_core::wait::{Wait, wait_for};
 
 use crate::target::Address;
 
-/// How long one attempt to connect may take, setup included.
+/// Timeout of one connection attempt, including setup.
 pub const CONNECT: Duration = Duration::from_secs(10);
-/// How long connecting anew is tried.
+/// How long to retry a reconnect.
 const GIVE_UP: Duration = Duration::from_secs(30);
-/// The pause after the first attempt; each is twice as long as the one before.
+/// The pause after the first attempt; it doubles after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What a session does when its connection is lost.
+/// The reaction of a session to a lost connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnLost {
     /// The trial fails.
     #[default]
     Fail,
-    /// It connects anew; the operation at hand is given up and counted.
+    /// The session reconnects; the current operation is abandoned and counted.
     Reconnect,
 }
 
 /// A connection that was lost.
 #[derive(Clone, Copy)]
 pub struct Loss<'a> {
-    /// To where it was.
+    /// The address of the server.
     pub to: &'a Address,
-    /// What was seen of it.
+    /// The observed error.
     pub error: &'a dyn Display,
-    /// Whether the server is gone, or has closed it; else it broke the protocol, and would again.
+    /// Whether the server ended or closed the connection. Otherwise it violated the protocol, and a reconnect would not
+    /// help.
     pub is_lost: bool,
-    /// What the session is to do.
+    /// The session's reaction.
     pub on_lost: OnLost,
 }
 
 impl Loss<'_> {
-    /// Whether another connection is to be made.
+    /// Whether to reconnect.
     fn is_made_good(&self) -> bool {
         self.is_lost && self.on_lost == OnLost::Reconnect
     }
 }
 
-/// With the likely cause and the remedy, where no other connection is made.
+/// Includes the likely cause and the remedy if the session does not reconnect.
 impl Display for Loss<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Loss { to, error, .. } = self;
@@ -65,19 +65,19 @@ impl Display for Loss<'_> {
     }
 }
 
-/// What kept a connection from being made.
+/// A failed connection attempt.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// In words.
+    /// The reason.
     pub why: String,
-    /// Whether it may pass: a server that starts, or that has no room yet.
+    /// Whether the reason is temporary: the server is starting, or it has too many connections.
     pub may_pass: bool,
 }
 
-/// Connects anew, blocking, for as long as a session that may reconnect tries.
+/// Reconnects, blocking, with the same retries as a session that may reconnect.
 ///
 /// # Errors
-/// What the last attempt met.
+/// The error of the last attempt.
 pub fn insist<T, E>(mut connect: impl FnMut() -> Result<T, E>, may_pass: impl Fn(&E) -> bool) -> Result<T, E> {
     let since = Instant::now();
     let mut pause = FIRST_PAUSE;
@@ -90,37 +90,37 @@ pub fn insist<T, E>(mut connect: impl FnMut() -> Result<T, E>, may_pass: impl Fn
     }
 }
 
-/// Whether a session has its connection.
+/// The state of a session's connection.
 #[derive(Debug, Default)]
 pub enum Link {
-    /// It has.
+    /// The connection is open.
     #[default]
     Up,
-    /// It has one, after another was lost: so many answers will never come.
+    /// The session has reconnected, and this many answers were lost.
     Dropped(usize),
-    /// It has none, and one is to be made.
+    /// The connection is lost, and a reconnect is pending.
     Down(Down),
-    /// It has none, and none will be made, because of this.
+    /// The connection is lost for good, for this reason.
     Gone(String),
 }
 
-/// A connection that is to be made.
+/// A pending reconnect.
 #[derive(Clone, Copy, Debug)]
 pub struct Down {
-    /// When the one before was lost.
+    /// When the connection was lost.
     since: Instant,
-    /// When to try next.
+    /// When to retry.
     next: Instant,
-    /// How long to wait after that.
+    /// The pause after that attempt.
     pause: Duration,
-    /// Answers that will never come, that of the statement at hand apart.
+    /// The number of lost answers, without that of the current statement.
     dropped: usize,
 }
 
-/// What the client hears of a call whose connection was lost and made anew.
+/// The client's error for a call whose connection was lost and reopened.
 const CUT_OFF: EngineError = EngineError::CutOff("what was under way may have been done or not");
 
-/// What the client hears of a statement that the server has passed over.
+/// The client's error for a statement that the server skipped.
 #[cold]
 pub fn left_out() -> EngineError {
     let message = "left out, because a statement before it in the same transaction failed".to_owned();
@@ -128,13 +128,13 @@ pub fn left_out() -> EngineError {
 }
 
 impl Link {
-    /// Whether the connection is there and every answer on it will come.
+    /// Whether the connection is open and no answers were lost.
     #[inline]
     pub fn is_up(&self) -> bool {
         matches!(self, Link::Up)
     }
 
-    /// The connection is lost; `under_way` is how many answers were still to come.
+    /// Records a lost connection; `under_way` is the number of pending answers.
     #[cold]
     pub fn lose(&mut self, loss: &Loss<'_>, under_way: usize) {
         let now = Instant::now();
@@ -145,10 +145,10 @@ impl Link {
         };
     }
 
-    /// Makes sure of a connection before a statement is submitted, blocking while one is being made.
+    /// Ensures a connection before a statement is submitted, and blocks while reconnecting.
     ///
     /// # Errors
-    /// There is none, and none could be made.
+    /// There is no connection, and reconnecting failed.
     #[cold]
     pub fn restore(&mut self, connect: &mut dyn FnMut() -> Result<(), Refused>) -> Result<(), EngineError> {
         loop {
@@ -164,7 +164,7 @@ impl Link {
         }
     }
 
-    /// What is heard in the place of an answer while there is no connection, or of one that was lost.
+    /// The result of waiting for an answer that was lost, or while there is no connection.
     #[cold]
     pub fn poll_lost(&mut self, connect: &mut dyn FnMut() -> Result<(), Refused>) -> Poll<EngineError> {
         loop {
@@ -194,7 +194,7 @@ impl Link {
         }
     }
 
-    /// Tries once to connect anew; whether there is a connection now.
+    /// Tries once to reconnect; returns whether there is a connection now.
     fn try_again(&mut self, connect: &mut dyn FnMut() -> Result<(), Refused>) -> bool {
         let Link::Down(down) = *self else { return self.is_up() };
         let Err(refused) = connect() else {
@@ -216,30 +216,30 @@ impl Link {
     }
 }
 
-/// A session over a link, whatever its protocol: what it does about a connection that is lost.
+/// A session over a link, for any protocol, that handles a lost connection.
 pub trait Linked {
-    /// Whether it has its connection.
+    /// The state of its connection.
     fn link(&mut self) -> &mut Link;
 
-    /// Makes another connection, and has on it what the lost one had: that is tried once.
+    /// Reconnects once, and restores the session's state on the new connection.
     ///
     /// # Errors
-    /// What kept it from being made.
+    /// Why the attempt failed.
     fn connect_anew(&mut self) -> Result<(), Refused>;
 
-    /// Makes sure of a connection before something is submitted, blocking if one is being made.
+    /// Ensures a connection before a submit, and blocks while reconnecting.
     ///
     /// # Errors
-    /// There is none, and none could be made.
+    /// There is no connection, and reconnecting failed.
     #[inline]
     fn link_up(&mut self) -> Result<(), EngineError> {
         if self.link().is_up() { Ok(()) } else { self.link_up_again() }
     }
 
-    /// As [`Linked::link_up`], where there may be none.
+    /// The slow path of [`Linked::link_up`].
     ///
     /// # Errors
-    /// There is none, and none could be made.
+    /// There is no connection, and reconnecting failed.
     #[cold]
     fn link_up_again(&mut self) -> Result<(), EngineError> {
         let mut link = std::mem::take(self.link());
@@ -248,7 +248,7 @@ pub trait Linked {
         restored
     }
 
-    /// What the client hears while there is no connection, or of one that was lost.
+    /// The client's result for a lost answer, or while there is no connection.
     #[cold]
     fn without_link<T>(&mut self) -> Poll<Result<T, EngineError>> {
         let mut link = std::mem::take(self.link());
@@ -257,11 +257,11 @@ pub trait Linked {
         heard.map(Err)
     }
 
-    /// What the client hears of a call that blocked and has lost the connection: that is made anew before the next.
+    /// The client's error for a blocking call that lost the connection. It reconnects before the next call.
     #[cold]
     fn cut_off(&mut self) -> EngineError {
         match self.link() {
-            // As all later calls tell it.
+            // All later calls return the same error.
             Link::Gone(why) => EngineError::Lost(why.clone()),
             _ => self.link_up_again().err().unwrap_or(CUT_OFF),
         }

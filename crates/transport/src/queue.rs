@@ -1,46 +1,46 @@
-//! What was sent or is about to be, in the order of its answers.
+//! A queue of sent or pending requests in the order of their answers.
 
 use std::slice::Iter;
 
-/// A queue that never moves what is answered, so that the usual case costs two indices; without an allocation for each
-/// while it runs dry now and then, or holds no more than it has room for.
+/// A queue that keeps answered entries in place, so that the common case only updates two indices. It allocates no
+/// memory per entry while it periodically runs empty, or stays within its capacity.
 #[derive(Debug)]
 pub struct Queue<T> {
     pending: Vec<T>,
-    /// How many of them are answered already.
+    /// The number of answered entries at the front.
     answered: usize,
 }
 
 impl<T: Copy> Queue<T> {
-    /// With room for so many.
+    /// A queue with this capacity.
     pub fn with_capacity(capacity: usize) -> Self {
         Self { pending: Vec::with_capacity(capacity), answered: 0 }
     }
 
-    /// The one whose answer comes next.
+    /// The entry whose answer comes next.
     #[inline]
     pub fn front(&self) -> Option<&T> {
         self.pending.get(self.answered)
     }
 
-    /// The one submitted last.
+    /// The newest entry.
     #[inline]
     pub fn back_mut(&mut self) -> Option<&mut T> {
         self.pending[self.answered..].last_mut()
     }
 
-    /// Adds one.
+    /// Appends an entry.
     #[inline]
     pub fn push(&mut self, pending: T) {
         if self.pending.len() == self.pending.capacity() {
-            // A pipeline that never runs dry must not grow.
+            // A pipeline that never runs empty must not grow the queue.
             self.pending.drain(..self.answered);
             self.answered = 0;
         }
         self.pending.push(pending);
     }
 
-    /// Takes the one that is answered.
+    /// Removes the answered entry.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let first = *self.front()?;
@@ -51,14 +51,14 @@ impl<T: Copy> Queue<T> {
         Some(first)
     }
 
-    /// Forgets all.
+    /// Removes all entries.
     #[inline]
     pub fn clear(&mut self) {
         self.pending.clear();
         self.answered = 0;
     }
 
-    /// Those that are not answered, in order.
+    /// The unanswered entries, in order.
     pub fn iter(&self) -> Iter<'_, T> {
         self.pending[self.answered..].iter()
     }

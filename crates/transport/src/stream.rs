@@ -1,4 +1,4 @@
-//! The way to a server: a socket that blocks only where its thread has nothing else to do, encrypted or not.
+//! A socket, encrypted or not, that blocks only while its thread has no other work.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -14,12 +14,12 @@ use rustls::ClientConnection;
 
 use crate::{Address, TransportError};
 
-/// What is waited for.
+/// The event to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
-    /// Something to read.
+    /// Data to read.
     ToRead,
-    /// Room to write.
+    /// Space to write.
     ToWrite,
 }
 
@@ -27,12 +27,12 @@ pub enum Ready {
 pub struct Stream {
     socket: OwnedFd,
     tls: Option<Box<ClientConnection>>,
-    /// Whether a read may wait. Over a Unix socket it would be woken in vain when the server takes a request in: the kernel has
-    /// one queue for those who wait to read and to write, and tells apart only those who poll.
+    /// Whether a read may block. On a Unix socket it would be woken needlessly when the server receives a request. The
+    /// kernel has one wait queue for readers and writers, and only wakes selectively for poll.
     may_block: bool,
-    /// How the next read is done: whether it waits until something is there.
+    /// The flags of the next read, which decide whether it blocks.
     next_read: RecvFlags,
-    /// How many bytes were last taken to be encrypted.
+    /// The number of bytes last accepted for encryption.
     taken: usize,
 }
 
@@ -40,7 +40,7 @@ impl Stream {
     /// Connects before `deadline`.
     ///
     /// # Errors
-    /// The system's words, with the address.
+    /// The system's error, with the address.
     pub fn connect(address: &Address, deadline: Instant) -> Result<Self, TransportError> {
         let socket = match address {
             Address::Socket(path) => connect_socket(path, deadline)
@@ -52,26 +52,26 @@ impl Stream {
         Ok(Self { socket, tls: None, may_block, next_read: RecvFlags::DONTWAIT, taken: 0 })
     }
 
-    /// From here on, everything is encrypted.
+    /// Encrypts the connection from here on.
     pub fn encrypt(&mut self, tls: Box<ClientConnection>) {
         self.tls = Some(tls);
     }
 
-    /// Whether everything is encrypted.
+    /// Whether the connection is encrypted.
     pub fn is_encrypted(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// The descriptor to wait for.
+    /// The descriptor to poll.
     #[inline]
     pub fn raw(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
 
-    /// Takes what is there, after a wait if [`Stream::wait`] left it to this; 0 is the end.
+    /// Reads available bytes. It blocks first if [`Stream::wait`] delegated the wait to it. 0 means the end.
     ///
     /// # Errors
-    /// `WouldBlock` when nothing is there, and the system's own.
+    /// `WouldBlock` if no bytes are available, and the system's own.
     #[inline]
     pub fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         match &mut self.tls {
@@ -83,10 +83,10 @@ impl Stream {
         }
     }
 
-    /// Sends what there is room for. Encrypted bytes may stay behind: see [`Stream::holds_back`].
+    /// Sends as much as there is space for. Encrypted bytes may remain unsent: see [`Stream::holds_back`].
     ///
     /// # Errors
-    /// `WouldBlock` when there is no room, and the system's own.
+    /// `WouldBlock` if there is no space, and the system's own.
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.tls {
@@ -98,20 +98,20 @@ impl Stream {
         }
     }
 
-    /// Whether encrypted bytes wait for room; writing, even nothing, sends them.
+    /// Whether encrypted bytes wait for space. Any write sends them, even an empty one.
     #[inline]
     pub fn holds_back(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
 
-    /// How many of the bytes that [`Stream::write`] took may still be held back.
+    /// The number of bytes accepted by [`Stream::write`] that may still be unsent.
     pub fn held_back(&self) -> usize {
         if self.holds_back() { self.taken } else { 0 }
     }
 
-    /// Waits until the socket is ready, as a session that is polled does; true when a driver does the waiting, and whoever
-    /// polls is to come back. Else the next [`Stream::read`] finds it ready, or waits itself: what is waited for and taken
-    /// in one system call costs one less.
+    /// Waits until the socket is ready, for a polled session. Returns true if a driver does the waiting, and the caller
+    /// must poll again. Otherwise the next [`Stream::read`] finds the socket ready, or blocks itself, because waiting
+    /// and reading in one system call saves one.
     #[inline]
     pub fn wait(&mut self, ready: Ready) -> bool {
         let socket = self.raw();
@@ -122,20 +122,20 @@ impl Stream {
         if wait::wait_for(wait) {
             return true;
         }
-        // Of what is encrypted, something may come that holds nothing to be read.
+        // On an encrypted connection, bytes may arrive that contain no data to read.
         if self.may_block && ready == Ready::ToRead && !self.is_encrypted() {
             self.next_read = RecvFlags::empty();
         } else {
-            // What is wrong with the socket shows when it is read.
+            // The next read reports an error of the socket.
             let _ = self.block(ready, None);
         }
         false
     }
 
-    /// Blocks until the socket is ready, or the deadline is over.
+    /// Blocks until the socket is ready, or until the deadline.
     ///
     /// # Errors
-    /// `TimedOut` when the deadline is over, and the system's own.
+    /// `TimedOut` after the deadline, and the system's own.
     pub fn block(&self, ready: Ready, deadline: Option<Instant>) -> io::Result<()> {
         let wanted = match ready {
             Ready::ToRead => PollFlags::IN,
@@ -169,7 +169,7 @@ fn connect_socket(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
     loop {
         match rustix::net::connect(&socket, &address) {
             Ok(()) => return Ok(socket),
-            // The queue of those who want to connect is full: a thousand clients do that.
+            // The server's accept queue is full, for example with a thousand clients.
             Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
             Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
             Err(Errno::INTR) => {}
@@ -240,7 +240,7 @@ fn read_encrypted(socket: BorrowedFd<'_>, tls: &mut ClientConnection, room: &mut
     loop {
         match tls.reader().read(room) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // A server that is killed says no goodbye; that is an end as well.
+            // A killed server sends no TLS close message; treat that as the end as well.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
             taken => return taken,
         }
@@ -248,13 +248,13 @@ fn read_encrypted(socket: BorrowedFd<'_>, tls: &mut ClientConnection, room: &mut
             return Ok(0);
         }
         let processed = tls.process_new_packets();
-        // Answers of the encryption's own, alerts among them.
+        // Send the encryption's own answers, such as alerts.
         while tls.wants_write() && tls.write_tls(&mut Below(socket)).is_ok_and(|sent| sent > 0) {}
         processed.map_err(io::Error::other)?;
     }
 }
 
-/// Encrypts and sends. What is held back goes first, and so is never more than one call's bytes.
+/// Encrypts and sends. Unsent bytes go first, so at most one call's bytes are held back.
 fn write_encrypted(socket: BorrowedFd<'_>, tls: &mut ClientConnection, bytes: &[u8]) -> io::Result<usize> {
     send_encrypted(socket, tls)?;
     let taken = tls.writer().write(bytes)?;
@@ -280,7 +280,7 @@ mod tests {
 
     use super::*;
 
-    /// Takes over no wait, as a driver whose threads have one client each.
+    /// A driver that takes over no wait, as for threads with one client each.
     struct Alone;
 
     impl wait::Driver for Alone {
@@ -291,7 +291,7 @@ mod tests {
         fn forget(&self, _fd: RawFd) {}
     }
 
-    /// A server that answers after each pause that it is told of.
+    /// A server that answers after each requested pause.
     fn answers(mut theirs: impl Write + Send + 'static, asked: std::sync::mpsc::Receiver<Duration>) {
         std::thread::spawn(move || {
             for pause in asked {

@@ -1,8 +1,8 @@
-//! Where a server is, and who one is to it.
+//! The address of a server, and the user to connect as.
 
 use std::path::PathBuf;
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A Unix socket.
@@ -16,7 +16,7 @@ pub enum Address {
     },
 }
 
-/// As errors name it: the socket's path, or the host and the port.
+/// The address for error messages: the socket's path, or the host and the port.
 impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -26,17 +26,17 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// A password: never printed.
+/// A password, which is never printed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps a password.
+    /// Wraps a password.
     pub fn new(password: impl Into<String>) -> Self {
         Self(password.into())
     }
 
-    /// The password, for whom it is meant.
+    /// Reveals the password, for logging in.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -48,45 +48,45 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// Whether the connection is encrypted.
+/// How the connection is encrypted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Tls {
-    /// Never.
+    /// No encryption.
     #[default]
     Off,
-    /// Over TCP, if the server offers it, whoever that is; not over a socket, which nobody else reads.
+    /// Encrypts over TCP without verification if the server supports it. A Unix socket is not encrypted, because no
+    /// other process reads it.
     Preferred,
-    /// Always, whoever the server is.
+    /// Encryption, without verifying the server.
     Required,
-    /// Always, and one of these authorities, or of the system's, has signed the server's certificate, whatever host it is
-    /// for.
+    /// Encryption, and the server's certificate must be signed by one of these authorities or the system's. The host
+    /// name is not checked.
     Signed {
         /// A PEM file of authorities.
         ca: Option<PathBuf>,
     },
-    /// Always, and the server's certificate is verified, by these authorities
-    /// or by the system's.
+    /// Encryption, and the server's certificate and host name are verified, by these authorities or the system's.
     Verified {
         /// A PEM file of authorities.
         ca: Option<PathBuf>,
     },
-    /// As another of these says, with a certificate of one's own for a server that asks who one is.
+    /// One of the others, with a client certificate for a server that requests one.
     Identified(Box<Identified>),
 }
 
-/// With a certificate of one's own.
+/// Encryption with a client certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identified {
-    /// Whether the connection is encrypted.
+    /// How the connection is encrypted.
     pub how: Tls,
-    /// A PEM file of the certificate, and of those that lead to its authority.
+    /// A PEM file of the certificate, and of its chain to the authority.
     pub certificate: PathBuf,
     /// A PEM file of its private key.
     pub key: PathBuf,
 }
 
 impl Tls {
-    /// Whether there is no connection without it.
+    /// Whether unencrypted connections are refused.
     pub fn is_required(&self) -> bool {
         match self {
             Tls::Off | Tls::Preferred => false,
@@ -96,10 +96,10 @@ impl Tls {
     }
 }
 
-/// Where a server is, and who one is to it.
+/// The address of a server, and the user to connect as.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Where it listens.
+    /// The server's address.
     pub address: Address,
     /// The user.
     pub user: String,
@@ -107,12 +107,12 @@ pub struct Target {
     pub password: Secret,
     /// The schema to use.
     pub database: Option<String>,
-    /// Whether the connection is encrypted.
+    /// How the connection is encrypted.
     pub tls: Tls,
 }
 
 impl Target {
-    /// A server that asks nobody who they are, over a connection that is not encrypted.
+    /// A server without authentication, over an unencrypted connection.
     pub fn anonymous(address: Address) -> Self {
         Self { address, user: String::new(), password: Secret::default(), database: None, tls: Tls::Off }
     }

@@ -13,11 +13,10 @@ use rustls::{CertificateError, ClientConfig, ClientConnection, DigitallySignedSt
 
 use crate::{Address, Tls, TransportError};
 
-/// The client's side of an encrypted connection that has not said anything yet;
-/// `None` when it is not to be encrypted.
+/// The client's side of an encrypted connection before its handshake; `None` if there is no encryption.
 ///
 /// # Errors
-/// Authorities or a certificate of one's own that cannot be read, a host that no certificate could be for.
+/// Authorities or a client certificate that cannot be read; a host that cannot have a certificate.
 pub fn client(tls: &Tls, address: &Address) -> Result<Option<Box<ClientConnection>>, TransportError> {
     let (tls, own) = match tls {
         Tls::Identified(own) => (&own.how, Some((own.certificate.as_path(), own.key.as_path()))),
@@ -59,7 +58,7 @@ pub fn client(tls: &Tls, address: &Address) -> Result<Option<Box<ClientConnectio
     Ok(Some(Box::new(client)))
 }
 
-/// With a certificate of one's own.
+/// Adds a client certificate.
 fn with_own(
     builder: rustls::ConfigBuilder<ClientConfig, rustls::client::WantsClientCert>,
     certificate: &Path,
@@ -78,7 +77,7 @@ fn with_own(
         .map_err(|cause| unusable(certificate, "a certificate that the key is for", &cause))
 }
 
-/// What to do about an encryption that failed.
+/// The error for a failed handshake, with its remedy.
 pub(crate) fn refused(error: &rustls::Error) -> TransportError {
     let remedy = match error {
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
@@ -117,11 +116,11 @@ fn authorities(file: Option<&Path>) -> Result<RootCertStore, TransportError> {
     Ok(store)
 }
 
-/// Takes a certificate of any host, if only its owner is at the other end.
+/// Accepts a certificate for any host name, after checking that the server has its private key.
 #[derive(Debug)]
 struct AnyHost {
     provider: Arc<CryptoProvider>,
-    /// One of which has to have signed it; any certificate is taken without.
+    /// The authorities of which one must have signed the certificate; without them any certificate is accepted.
     authorities: Option<RootCertStore>,
 }
 

@@ -1,5 +1,5 @@
-//! What conformance tests of workloads do alike. The operations, the adapters and the oracle are each workload's own: an
-//! operation of LinkBench answers with the rows that it visits, a transaction of TPC-C with what its terminal shows.
+//! The shared parts of workloads' conformance tests. Each workload has its own operations, adapters and oracle. For
+//! example, an operation of LinkBench returns the visited rows, and a transaction of TPC-C the output of its terminal.
 
 use std::fmt::Debug;
 
@@ -8,10 +8,10 @@ use rumba_core::engine::Session;
 use rumba_core::kv::KvSession;
 use rumba_core::sql::SqlSession;
 
-/// A session of keys and values, as the instance's first was.
+/// A key-value session, like the instance's first.
 ///
 /// # Errors
-/// That it is of another family.
+/// It is of another family.
 pub fn kv(session: Session) -> Result<Box<dyn KvSession>, String> {
     match session {
         Session::Kv(session) => Ok(session),
@@ -19,10 +19,10 @@ pub fn kv(session: Session) -> Result<Box<dyn KvSession>, String> {
     }
 }
 
-/// A session of SQL, as the instance's first was.
+/// An SQL session, like the instance's first.
 ///
 /// # Errors
-/// That it is of another family.
+/// It is of another family.
 pub fn sql(session: Session) -> Result<Box<dyn SqlSession>, String> {
     match session {
         Session::Sql(session) => Ok(session),
@@ -30,10 +30,10 @@ pub fn sql(session: Session) -> Result<Box<dyn SqlSession>, String> {
     }
 }
 
-/// A session over documents, as the instance's first was.
+/// A document session, like the instance's first.
 ///
 /// # Errors
-/// That it is of another family.
+/// It is of another family.
 pub fn documents(session: Session) -> Result<Box<dyn DocumentSession>, String> {
     match session {
         Session::Document(session) => Ok(session),
@@ -41,10 +41,10 @@ pub fn documents(session: Session) -> Result<Box<dyn DocumentSession>, String> {
     }
 }
 
-/// Whether a table has the rows that it is to have, in their order.
+/// Checks that a table has the expected rows, in order.
 ///
 /// # Errors
-/// The first row that it has otherwise, or not.
+/// The first row that differs or is missing.
 pub fn same<T: PartialEq + Debug>(table: &str, found: &[T], right: &[T]) -> Result<(), String> {
     let differs = (0..found.len().max(right.len())).find(|&row| found.get(row) != right.get(row));
     differs.map_or(Ok(()), |row| {

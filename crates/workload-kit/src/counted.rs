@@ -1,4 +1,4 @@
-//! Sessions that count their statements: what a client's operations ask of its engine.
+//! Sessions that count their statements: the requests of a client's operations to the engine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -17,12 +17,12 @@ pub struct CountedKv {
 }
 
 impl CountedKv {
-    /// Counts what is asked of `session`.
+    /// Counts the requests to `session`.
     pub fn new(session: Box<dyn KvSession>) -> Self {
         Self { session, statements: StatementCounts::NONE }
     }
 
-    /// What was asked since this was last called.
+    /// The requests since the last call.
     #[inline]
     pub fn take_statements(&mut self) -> StatementCounts {
         std::mem::take(&mut self.statements)
@@ -108,7 +108,7 @@ impl KvSession for CountedKv {
     }
 }
 
-/// What a statement does, by the word that it begins with.
+/// The effect of a statement, by its first word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Read,
@@ -131,7 +131,7 @@ impl Kind {
     }
 }
 
-/// The counts of one session: its client alone writes them.
+/// The counts of one session; only its client writes them.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     reads: AtomicU32,
@@ -150,7 +150,7 @@ impl Counts {
         cell.store(cell.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
-    /// What was counted since this was last called.
+    /// The counts since the last call.
     pub(crate) fn take(&self) -> StatementCounts {
         let take = |cell: &AtomicU32| {
             let count = cell.load(Relaxed);
@@ -161,17 +161,17 @@ impl Counts {
     }
 }
 
-/// A session over SQL that counts the statements which it starts; all else is the session's own, every method of the
-/// trait.
+/// An SQL session that counts the statements which it starts; all other calls go to the session, for every method of
+/// the trait.
 pub(crate) struct CountedSql {
     session: Box<dyn SqlSession>,
-    /// Of each prepared statement.
+    /// The kind of each prepared statement.
     kinds: Vec<Kind>,
     counts: Arc<Counts>,
 }
 
 impl CountedSql {
-    /// Counts what is asked of `session`, of which nothing is prepared yet.
+    /// Counts the requests to `session`, on which no statement is prepared yet.
     pub(crate) fn over(session: Box<dyn SqlSession>) -> (Box<dyn SqlSession>, Arc<Counts>) {
         let counts = Arc::<Counts>::default();
         (Box::new(Self { session, kinds: Vec::new(), counts: counts.clone() }), counts)

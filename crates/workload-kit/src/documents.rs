@@ -4,28 +4,28 @@ use rumba_core::document::{Command, DocumentSession, Done, Visit};
 use rumba_core::error::EngineError;
 use rumba_core::worker::StatementCounts;
 
-/// A session of documents that counts its commands, with what begins and ends its transactions.
+/// A document session that counts its commands, including those that begin and end transactions.
 pub struct CountedDocuments {
     session: Box<dyn DocumentSession>,
     statements: StatementCounts,
 }
 
 impl CountedDocuments {
-    /// Counts what is asked of `session`.
+    /// Counts the requests to `session`.
     pub fn new(session: Box<dyn DocumentSession>) -> Self {
         Self { session, statements: StatementCounts::NONE }
     }
 
-    /// What was asked since this was last called, what begins and ends transactions among it.
+    /// The requests since the last call, including those that begin and end transactions.
     #[inline]
     pub fn take_statements(&mut self) -> StatementCounts {
         std::mem::take(&mut self.statements)
     }
 
-    /// What is not part of the load, in the words of the server.
+    /// Runs a command of the server that is not part of the measured load.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error of the engine.
     pub fn run(&mut self, command: rumba_core::bson::Document<'_>) -> Result<(), EngineError> {
         self.session.run(command)
     }
@@ -33,7 +33,7 @@ impl CountedDocuments {
     /// Runs a command to its end.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error of the engine.
     #[inline]
     pub fn execute(
         &mut self,
@@ -48,31 +48,31 @@ impl CountedDocuments {
         self.session.execute(command, visit)
     }
 
-    /// Runs a command that shows no documents.
+    /// Runs a command that returns no documents.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error of the engine.
     pub async fn change(&mut self, command: Command<'_>) -> Result<Done, EngineError> {
         self.execute(command, &mut |_| {}).await
     }
 
-    /// Whether it has transactions; without them, each command stands for itself.
+    /// Whether it has transactions; without them, each command takes effect alone.
     pub fn has_transactions(&self) -> bool {
         self.session.has_transactions()
     }
 
-    /// Begins a transaction, where there are any: without them, each command stands for itself.
+    /// Begins a transaction if the server has transactions; without them, each command takes effect alone.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error of the engine.
     pub async fn begin(&mut self) -> Result<(), EngineError> {
         if self.session.has_transactions() { self.change(Command::Begin).await.map(drop) } else { Ok(()) }
     }
 
-    /// Ends a transaction: commits what succeeded, undoes the rest.
+    /// Ends a transaction: commits it if it succeeded, and otherwise aborts it.
     ///
     /// # Errors
-    /// The transaction's own, or what the engine said of its end.
+    /// The transaction's own error, or the engine's error at its end.
     pub async fn end<T>(&mut self, result: Result<T, EngineError>) -> Result<T, EngineError> {
         if !self.session.has_transactions() {
             return result;
@@ -81,9 +81,9 @@ impl CountedDocuments {
             Ok(answer) => self.change(Command::Commit).await.map(|_| answer),
             Err(error) => Err(error),
         };
-        // A connection that was lost has ended it, and the new one has none.
+        // A lost connection has ended the transaction, and the new one has none.
         if !matches!(result, Ok(_) | Err(EngineError::CutOff(_))) {
-            // Its failure follows from the one that is told.
+            // A failure here follows from the error that is reported.
             let _ = self.change(Command::Abort).await;
         }
         result

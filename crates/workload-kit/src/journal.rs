@@ -1,4 +1,4 @@
-//! What clients of a database that is about to be killed note of their writes, and which of these are lost.
+//! Notes on the writes of clients whose database will be killed, and the search for lost writes.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use rumba_core::error::EngineError;
 /// Numbers that an entry has room for.
 const NUMBERS: usize = size_of::<Entry>() / size_of::<u64>();
 
-/// Numbers as an entry keeps them, the lower half of each first.
+/// Stores numbers in an entry, the lower half of each first.
 pub fn entry_of<const N: usize>(numbers: [u64; N]) -> Entry {
     const { assert!(N <= NUMBERS) };
     let mut entry = Entry::default();
@@ -18,7 +18,7 @@ pub fn entry_of<const N: usize>(numbers: [u64; N]) -> Entry {
     entry
 }
 
-/// The numbers of an entry; 0 where none was kept.
+/// The numbers of an entry; missing ones are 0.
 pub fn numbers_of(entry: &Entry) -> [u64; NUMBERS] {
     std::array::from_fn(|place| u64::from(entry[2 * place]) | u64::from(entry[2 * place + 1]) << 32)
 }
@@ -30,18 +30,18 @@ pub struct Notes {
     began: Instant,
 }
 
-/// What came of a write that was answered.
+/// The outcome of an answered write.
 pub enum End {
-    /// It was carried out, and left this.
+    /// It was carried out, and left this entry.
     Acknowledged(Entry),
-    /// It found nothing to do.
+    /// It had no effect.
     Undone,
-    /// It was carried out, and what it left cannot be told.
+    /// It was carried out, but the remaining content is unknown.
     InDoubt,
 }
 
 impl Notes {
-    /// Into a client's journal.
+    /// Writes into a client's journal.
     pub fn new(journal: Box<dyn Journal>, began: Instant) -> Self {
         Self { journal, began }
     }
@@ -51,19 +51,19 @@ impl Notes {
         1 + self.began.elapsed().as_nanos() as u64
     }
 
-    /// A write of a kind begins, and will leave this.
+    /// A write of this kind begins, and will leave this entry.
     ///
     /// # Errors
-    /// What keeps the journal from being written.
+    /// The journal cannot be written.
     pub fn begin(&mut self, kind: u32, entry: Entry) -> Result<(), EngineError> {
         self.journal.note(&Note::Begun(kind, entry))
     }
 
-    /// How it ended: nothing is left of a conflict, what any other error has left is in doubt, and `end` says what came of
-    /// it otherwise, at this time.
+    /// Notes the end of a write. A conflict leaves no trace, and any other error leaves the write in doubt. Otherwise
+    /// `end` returns the outcome, at this time.
     ///
     /// # Errors
-    /// That of the write; what keeps the journal from being written.
+    /// The error of the write; the journal cannot be written.
     pub fn end<T>(
         &mut self,
         kind: u32,
@@ -87,21 +87,21 @@ impl Notes {
 /// A write to one place, by the mark that it leaves there; times are nanoseconds since the clients' process began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Noted<M> {
-    /// What is found there if nothing has replaced it.
+    /// The mark found there if no other write has replaced it.
     pub mark: M,
     /// When it began.
     pub began_ns: u64,
-    /// When it was acknowledged; `None` of one that is in doubt.
+    /// When it was acknowledged; `None` if it is in doubt.
     pub ended_ns: Option<u64>,
 }
 
-/// Which of the acknowledged writes to a place are lost if this mark is found there.
+/// The acknowledged writes to a place that are lost if this mark is found there.
 ///
-/// Not one that another may have replaced: one that was acknowledged after it, that met it, or that was in doubt when the
-/// database was killed. Nor one that may have had nothing to do, because one in doubt had left the same there. A mark that
-/// none of them leaves was there before all of them.
+/// A write is not lost if another write may have replaced it. The other write was acknowledged after it, was concurrent
+/// with it, or was in doubt when the database was killed. Nor is a write lost if it may have had no effect, because a
+/// write in doubt had left the same mark. A mark that no write leaves was there before all of them.
 pub fn lost<'a, M: PartialEq>(writes: &'a [Noted<M>], found: &M) -> impl Iterator<Item = &'a Noted<M>> {
-    // From when on others have come after what is there: never, if that may itself have been the last.
+    // The time after which later writes must have replaced this one; never, if this one may have been the last.
     let own = writes.iter().filter(|write| write.mark == *found);
     let since = own.map(|write| write.ended_ns.unwrap_or(u64::MAX)).max().unwrap_or(0);
     let open: Vec<&Noted<M>> = writes.iter().filter(|write| write.ended_ns.is_none()).collect();

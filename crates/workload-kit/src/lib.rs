@@ -1,6 +1,10 @@
-//! What workloads share: streams of random numbers that depend on the seed and on who draws alone, transactions over SQL and
-//! documents, what counts statements, how often and after which pause one that conflicted is tried again, what clients were
-//! told is done, which of it is missing after a kill, and what conformance tests do alike.
+//! The shared parts of workloads:
+//!
+//! - streams of random numbers that depend only on the seed and the client,
+//! - transactions over SQL and documents, with counts of their statements,
+//! - retries after conflicts, with their number and pauses,
+//! - tallies of acknowledged work, and the search for lost writes after a kill,
+//! - conformance tests.
 #![warn(missing_docs)]
 
 pub mod conformance;

@@ -1,4 +1,4 @@
-//! Where the randomness of workloads comes from.
+//! The random numbers of workloads.
 
 use rand::Rng;
 use rumba_core::worker::ClientAddress;
@@ -6,8 +6,7 @@ use rumba_core::worker::ClientAddress;
 /// The generator of all randomness: small, fast, and the same on every machine.
 pub type Random = rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Spreads a seed and a stream's number so that neighbouring streams share nothing
-/// (the finaliser of SplitMix64).
+/// Mixes a seed and a stream's number so that neighbouring streams are unrelated (the finaliser of SplitMix64).
 pub fn stream_seed(seed: u64, stream: u64) -> u64 {
     let mut mixed = seed ^ stream.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

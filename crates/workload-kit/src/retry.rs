@@ -16,8 +16,7 @@ const LONGEST: Duration = Duration::from_millis(10);
 
 /// A bounded number of retries with a randomised back-off that doubles.
 ///
-/// It has its own randomness, so that conflicts do not change what a client
-/// draws next.
+/// It has its own random numbers, so that conflicts do not change a client's later draws.
 #[derive(Debug)]
 pub struct Retry {
     random: Random,
@@ -30,8 +29,8 @@ impl Retry {
         Self { random: Random::seed_from_u64(seed), most }
     }
 
-    /// Waits before retry number `retry` (from 1) of what ended with this conflict, and has it counted; false when there
-    /// have been enough. The client waits, and its thread only if it has no other clients.
+    /// Waits before retry number `retry` (from 1) after this conflict, and counts the conflict; returns false after the
+    /// last retry. Only the client waits, and its thread only if it has no other clients.
     pub async fn wait(&mut self, retry: u32, error: &EngineError) -> bool {
         if retry > self.most {
             return false;
@@ -41,7 +40,7 @@ impl Retry {
         true
     }
 
-    /// Between nothing and the bound of this retry.
+    /// A random pause between 0 and the bound of this retry.
     pub fn pause(&mut self, retry: u32) -> Duration {
         let bound = FIRST.saturating_mul(1 << (retry - 1).min(20)).min(LONGEST);
         Duration::from_nanos(below(&mut self.random, bound.as_nanos() as u64 + 1))

@@ -1,7 +1,7 @@
-//! What clients were told is done, to hold the data against afterwards: numbers that each client counts for itself.
+//! Counts of acknowledged work, which the data is checked against later. Each client counts for itself.
 //!
-//! Each number has one writer, which stores it without a read-modify-write and in cache lines of the writer's own. Whoever
-//! reads it between two operations reads the truth, so that the sums also hold when clients are stopped.
+//! Each number has one writer, which stores it without a read-modify-write and on separate cache lines. A reader
+//! between two operations sees exact numbers, so the sums also hold when clients are stopped.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,15 +12,15 @@ use rumba_core::workload::State;
 #[repr(align(128))]
 struct Numbers<const N: usize>([AtomicI64; N]);
 
-/// One writer's numbers. They stay in the sums when it is gone.
+/// One writer's numbers. They stay in the sums after it has ended.
 #[derive(Debug)]
 pub struct Tally<const N: usize>(Arc<Numbers<N>>);
 
 impl<const N: usize> Tally<N> {
-    /// Adds to the number in this place of the `N`; it wraps.
+    /// Adds to the number at this position of the `N`; it wraps.
     ///
     /// # Panics
-    /// There is no such place.
+    /// There is no such position.
     #[inline]
     pub fn add(&mut self, place: usize, change: i64) {
         let number = &self.0.0[place];
@@ -44,7 +44,7 @@ impl<const N: usize> Tallies<N> {
         self.with([0; N])
     }
 
-    /// Adds what others have counted, those of another process for instance.
+    /// Adds other counts, for example those of another process.
     pub fn add(&self, sums: [i64; N]) {
         self.with(sums);
     }
@@ -62,15 +62,15 @@ impl<const N: usize> Tallies<N> {
     }
 }
 
-/// Sums by the names under which they go with a copy of the data.
+/// Sums by the names under which they are stored with a copy of the data.
 pub fn state_of<const N: usize>(names: [impl Into<String>; N], sums: [i64; N]) -> State {
     names.into_iter().map(Into::into).zip(sums.map(i64::cast_unsigned)).collect()
 }
 
-/// The sums that a copy of the data has come with.
+/// The sums that were stored with a copy of the data.
 ///
 /// # Errors
-/// The name of the first that is missing.
+/// The name of the first missing sum.
 pub fn sums_of<const N: usize, Name: AsRef<str>>(names: [Name; N], state: &State) -> Result<[i64; N], Name> {
     let mut sums = [0; N];
     for (sum, name) in sums.iter_mut().zip(names) {

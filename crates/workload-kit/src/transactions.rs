@@ -8,7 +8,7 @@ use rumba_core::worker::StatementCounts;
 
 use crate::counted::{CountedSql, Counts};
 
-/// Which part of a transaction statements are that travel together.
+/// The part of a transaction that statements sent together form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// It begins with them.
@@ -19,7 +19,7 @@ pub enum Part {
     Last,
 }
 
-/// Statements that were started together, whose answers are owed.
+/// Statements that were started together, whose answers are not received yet.
 #[must_use]
 pub struct Together {
     part: Part,
@@ -27,11 +27,11 @@ pub struct Together {
     submitted: Result<(), EngineError>,
 }
 
-/// A session with what begins and ends its transactions.
+/// A session with the statements that begin and end its transactions.
 pub struct Transactions {
     /// The session, whose statements are counted.
     pub session: Box<dyn SqlSession>,
-    /// What begins one that writes, and one that does not.
+    /// The statements that begin a writing transaction and a read-only one.
     begin: [Statement; 2],
     commit: Statement,
     rollback: Statement,
@@ -43,14 +43,14 @@ pub struct Transactions {
 }
 
 impl Transactions {
-    /// Prepares what begins and ends transactions.
+    /// Prepares the statements that begin and end transactions.
     ///
     /// # Errors
     /// A statement that the engine refuses.
     pub fn new(session: Box<dyn SqlSession>) -> Result<Self, EngineError> {
         let (mut session, counts) = CountedSql::over(session);
-        // One that reads first and writes later fails in SQLite when another connection wrote in between; one that only reads
-        // has no need to wait for the writer.
+        // In SQLite, a transaction that reads first and writes later fails if another connection wrote in between. A
+        // transaction that only reads need not wait for the writer.
         let begin = session.prepare("BEGIN")?;
         let begin_writing = match session.dialect() {
             Dialect::Sqlite => session.prepare("BEGIN IMMEDIATE")?,
@@ -67,30 +67,32 @@ impl Transactions {
         })
     }
 
-    /// The statements that were started since this was last called, those that begin and end transactions among them.
+    /// The statements started since the last call, including those that begin and end transactions.
     pub fn take_statements(&self) -> StatementCounts {
         self.counts.take()
     }
 
-    /// Says of the next transaction that it only reads.
+    /// Marks the next transaction as read-only.
     pub fn next_only_reads(&mut self) {
         self.only_reads = true;
     }
 
-    /// What the transaction begins with.
+    /// The statement that begins the transaction.
     fn beginning(&self) -> Statement {
         self.begin[usize::from(self.only_reads)]
     }
 
-    /// Begins a transaction with the statement that `first` starts, in one round trip where the session can.
+    /// Begins a transaction with the statement that `first` starts, in one round trip if the session can.
     ///
-    /// That statement is executed even if BEGIN fails, which is the one place where that does no harm: BEGIN takes no lock
-    /// and ends no transaction, for none is open, and so fails only when the connection or the server does. It is then an
-    /// error that ends the operation, whose outcome is in doubt. All other statements of a transaction wait for the one
-    /// before them: after a deadlock the server has ended the transaction, and what followed would be applied alone.
+    /// That statement is executed even if BEGIN fails, and only here is that harmless. BEGIN takes no lock and ends no
+    /// transaction, because none is open, so it fails only if the connection or the server does. The error then ends
+    /// the operation, whose outcome is in doubt.
+    ///
+    /// All other statements of a transaction wait for the one before them. After a deadlock the server has ended the
+    /// transaction, and later statements would be applied alone.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error of the engine.
     pub async fn begin_with(
         &mut self,
         first: impl FnOnce(&mut dyn SqlSession) -> Result<(), EngineError>,
@@ -126,11 +128,10 @@ impl Transactions {
         Together { part, owed, submitted }
     }
 
-    /// Takes their answers, every one whatever they are, and tells that of the first statement. Rows come with the number of
-    /// their statement.
+    /// Receives all answers, and returns that of the first statement. Rows come with the number of their statement.
     ///
     /// # Errors
-    /// What the first that failed was told. Those behind it have done nothing.
+    /// The error of the first statement that failed. Later statements had no effect.
     pub async fn end_together(
         &mut self,
         Together { part, owed, submitted }: Together,
@@ -157,11 +158,11 @@ impl Transactions {
         }
     }
 
-    /// Ends a transaction: commits what succeeded and wrote, undoes the rest. After some conflicts the server has ended it;
-    /// undoing it again does no harm.
+    /// Ends a transaction: commits it if it succeeded and wrote, and otherwise rolls it back. After some conflicts the
+    /// server has ended it; another rollback is harmless.
     ///
     /// # Errors
-    /// The transaction's own, or what the engine said of its end.
+    /// The transaction's own error, or the engine's error at its end.
     pub async fn end<T>(&mut self, result: Result<T, EngineError>, wrote: bool) -> Result<T, EngineError> {
         self.only_reads = false;
         let result = match result {
@@ -173,9 +174,10 @@ impl Transactions {
             Err(error) => Err(error),
         };
         self.is_committed = false;
-        // A failed commit may or may not have ended the transaction; a connection that was lost has, and the new one has none.
+        // A failed commit may or may not have ended the transaction. A lost connection has ended it, and the new one
+        // has none.
         if !matches!(result, Ok(_) | Err(EngineError::CutOff(_))) {
-            // Its failure follows from the one that is told.
+            // A failure here follows from the error that is reported.
             let _ = self.session.execute(self.rollback, &[], &mut |_| {}).await;
         }
         result
@@ -193,7 +195,7 @@ mod tests {
 
     type Log = Arc<Mutex<Vec<String>>>;
 
-    /// A session of SQLite's dialect that keeps what is executed, and refuses what is told to fail.
+    /// A session of SQLite's dialect that records the executed statements, and fails those that a test marks.
     #[derive(Default)]
     struct Recording {
         prepared: Vec<String>,
@@ -247,7 +249,7 @@ mod tests {
         }
     }
 
-    /// Runs a transaction of one statement to its end; what was executed for it.
+    /// Runs a transaction of one statement to its end; returns the executed statements.
     fn executed(transactions: &mut Transactions, log: &Log, sql: &str) -> Vec<String> {
         let statement = transactions.session.prepare(sql).unwrap();
         let begun = block_on(transactions.begin_with(|session| session.submit(statement, &[]), &mut |_| {}));

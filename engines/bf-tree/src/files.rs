@@ -5,14 +5,14 @@ use std::path::Path;
 
 use rumba_core::error::EngineError;
 
-/// Its leaves, as far as they are not in the cache alone; worth nothing without the tree that is in memory.
+/// Leaf pages written to the file. They are useless without the inner tree, which exists in memory only.
 pub(crate) const DATA: &str = "data";
-/// All of it as it was at one moment, from which it is opened.
+/// A consistent snapshot of the whole tree, from which the next instance opens.
 pub(crate) const SNAPSHOT: &str = "snapshot";
-/// What was written since the instance was opened.
+/// Writes since the instance was opened.
 pub(crate) const LOG: &str = "wal";
 
-/// An error of the file system, in the words of what was done.
+/// Maps a file-system error to an engine error that names the failed call.
 pub(crate) fn failed(call: &'static str) -> impl Fn(std::io::Error) -> EngineError {
     move |error| EngineError::failed(call, error.to_string())
 }

@@ -1,8 +1,8 @@
 //! An open tree in its directory.
 //!
-//! Leaves are written in place as the cache lets go of them, and the tree above them is in memory alone: without a snapshot
-//! `data` is worth nothing. Closing writes a snapshot, of which the next instance works on a copy, so that snapshot and log
-//! together are always the whole.
+//! The cache writes leaves in place when it evicts them, but the tree above the leaves exists in memory only. Therefore
+//! `data` is useless without a snapshot. Closing writes a snapshot, and the next instance works on a copy of it, so
+//! snapshot plus log always hold all the data.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -24,17 +24,17 @@ use crate::options::{Options, words};
 use crate::replay::{Entry, entry_length, replay};
 use crate::session::BfTreeSession;
 
-/// What sessions share.
+/// State shared by all sessions.
 pub(crate) struct Shared {
     pub tree: Tree,
     pub locks: Locks,
     pub options: Options,
-    /// Of its log, if it has one.
+    /// Space in the current log segment, if the instance has a log.
     room: Option<LogRoom>,
 }
 
 impl Shared {
-    /// Writes to the tree, once the log has room for it.
+    /// Writes to the tree after waiting for space in the log.
     fn with_room<T>(&self, key: &[u8], value: &[u8], write: impl FnOnce() -> T) -> T {
         match &self.room {
             Some(room) => room.with(entry_length(key.len(), value.len()), write),
@@ -53,13 +53,13 @@ impl Shared {
     }
 }
 
-/// A tree of all key spaces: each key has its space's number before it.
+/// One tree for all key spaces: each key is prefixed with its space's number.
 pub(crate) struct BfTreeInstance {
     dir: PathBuf,
     shared: Arc<Shared>,
 }
 
-/// What the library does, which panics where the device, or the kernel, does not do what it wants.
+/// Runs a library call and turns a panic into an error. The library panics when an I/O or kernel call fails.
 fn caught<T>(call: &'static str, does: impl FnOnce() -> Result<T, ConfigError>) -> Result<T, EngineError> {
     let done = catch_unwind(AssertUnwindSafe(does)).map_err(|panic| {
         let words = panic.downcast::<String>().map(|words| *words);
@@ -69,18 +69,18 @@ fn caught<T>(call: &'static str, does: impl FnOnce() -> Result<T, ConfigError>) 
     done.map_err(|error| EngineError::failed(call, words(error)))
 }
 
-/// A new tree, whose files are not there yet.
+/// Creates a new tree; its files must not exist yet.
 fn new_tree(dir: &Path, options: &Options) -> Result<Tree, EngineError> {
     caught("with_config", || Tree::with_config(options.library(dir), None))
 }
 
-/// The tree of the snapshot that lies in `data`.
+/// Opens the tree from the snapshot in `data`.
 fn tree_of_snapshot(dir: &Path, options: &Options) -> Result<Tree, EngineError> {
     let (data, cache, log) = (dir.join(DATA), Some(options.cache), options.log_of(dir));
     caught("new_from_cpr_snapshot", || Tree::new_from_cpr_snapshot(data, true, None, cache, log))
 }
 
-/// Writes all of a tree.
+/// Writes a snapshot of the whole tree.
 fn write_snapshot(tree: &Tree, path: &Path) -> Result<(), EngineError> {
     caught("cpr_snapshot", || {
         tree.cpr_snapshot(path);
@@ -88,7 +88,7 @@ fn write_snapshot(tree: &Tree, path: &Path) -> Result<(), EngineError> {
     })
 }
 
-/// Inserts a record, whatever room its log has: alone, or without one.
+/// Inserts a record without waiting for space in the log, for single-threaded use or a tree without a log.
 fn insert(tree: &Tree, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
     match tree.insert(key, value) {
         LeafInsertResult::Success => Ok(()),
@@ -101,8 +101,8 @@ fn insert(tree: &Tree, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
     }
 }
 
-/// Copies a file and leaves nothing of either in the page cache, so that a repeat starts cold. Its blocks are its own, also
-/// where the file system could share them: to write to shared ones is another thing than what is measured.
+/// Copies a file and leaves neither copy in the page cache, so that a repeat starts cold. The copy never shares blocks
+/// with its source, because writes to shared blocks (reflinks) cost more than the writes being measured.
 fn copy_cold(from: &Path, to: &Path) -> io::Result<()> {
     const WINDOW: usize = 1 << 20;
     let (mut source, mut target) = (File::open(from)?, File::create(to)?);
@@ -114,12 +114,12 @@ fn copy_cold(from: &Path, to: &Path) -> io::Result<()> {
         }
         target.write_all(&window[..read])?;
     }
-    // What is not on the device stays in memory, whoever asks.
+    // `DontNeed` drops only clean pages, so both files are synced first.
     target.sync_all()?;
     [&source, &target].into_iter().try_for_each(|file| Ok(fadvise(file, 0, None, Advice::DontNeed)?))
 }
 
-/// Makes a snapshot of what a killed process has left: the last one, if there is one, with what the log has since.
+/// Rebuilds a snapshot after a kill: the last snapshot, if any, plus the writes in the log.
 fn recover(dir: &Path, options: &Options) -> Result<(), EngineError> {
     let Some(log) = &options.log else { return Ok(()) };
     let quiet = Options { log: None, ..options.clone() };
@@ -149,7 +149,7 @@ impl BfTreeInstance {
         Self { dir: dir.to_owned(), shared: Arc::new(Shared { tree, locks: Locks::new(), options, room }) }
     }
 
-    /// Makes a new one in an empty directory.
+    /// Creates an instance in an empty directory.
     pub fn create(dir: &Path, options: Options, spaces: &[KeySpace]) -> Result<Self, EngineError> {
         if spaces.len() > usize::from(u8::MAX) {
             return Err(EngineError::failed("open", "a byte numbers the key spaces: 255 at most"));
@@ -158,7 +158,7 @@ impl BfTreeInstance {
         Ok(Self::of(dir, tree, options))
     }
 
-    /// Opens what a closed one has left, or with a log one that was killed.
+    /// Opens the data of a closed instance, or of a killed one if it has a log.
     pub fn open_again(dir: &Path, options: Options, _spaces: &[KeySpace]) -> Result<Self, EngineError> {
         if dir.join(LOG).exists() {
             recover(dir, &options)?;
@@ -167,7 +167,7 @@ impl BfTreeInstance {
         if options.log.is_some() {
             copy_cold(&dir.join(SNAPSHOT), &dir.join(DATA)).map_err(failed("copy"))?;
         } else {
-            // Without a log nobody goes back to it.
+            // Without a log the snapshot is never needed for recovery, so it can be moved.
             fs::rename(dir.join(SNAPSHOT), dir.join(DATA)).map_err(failed("rename"))?;
         }
         let tree = tree_of_snapshot(dir, &options)?;
@@ -184,7 +184,7 @@ impl Instance for BfTreeInstance {
         Ok(Session::Kv(Box::new(BfTreeSession::new(self.shared.clone()))))
     }
 
-    /// Nothing is compacted, and no call writes what the cache holds.
+    /// Does nothing: the library has no compaction and no call that flushes the cache.
     fn settle(&self) -> Result<(), EngineError> {
         Ok(())
     }

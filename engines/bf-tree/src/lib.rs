@@ -1,8 +1,8 @@
-//! Bf-Tree as an engine: a B-tree whose cache holds hot records and not pages (X. Hao and B. Chandramouli, *Bf-Tree: A
-//! Modern Read-Write-Optimized Concurrent Larger-Than-Memory Range Index*, VLDB 2024). Built in.
+//! Bf-Tree as an engine: a B-tree whose cache holds hot records instead of pages (X. Hao and B. Chandramouli, *Bf-Tree:
+//! A Modern Read-Write-Optimized Concurrent Larger-Than-Memory Range Index*, VLDB 2024). Built in.
 //!
-//! The library has no transactions: a session writes one key at a time, and keeps others from it by a lock of rumba's
-//! (`locks`). It has a log and leaves reading it to its user: `replay` does.
+//! The library has no transactions. A session writes one key at a time and excludes other writers with a lock of
+//! rumba's (`locks`). The library writes a log but does not read it back; `replay` does.
 #![deny(missing_docs)]
 
 mod files;
@@ -27,7 +27,7 @@ use rumba_core::setting::SettingError;
 use crate::instance::BfTreeInstance;
 use crate::options::{Options, SETTINGS};
 
-/// The library's version, which it does not tell itself.
+/// The library's version, which its API does not report.
 const VERSION: &str = "0.5.7";
 
 /// The engine `bf-tree`.
@@ -47,7 +47,7 @@ static INFO: EngineInfo = EngineInfo {
     settings: SETTINGS,
 };
 
-/// A configuration that [`Engine::check`] has not seen.
+/// Error for a configuration that [`Engine::check`] should have refused.
 fn refused(error: &SettingError) -> EngineError {
     EngineError::failed("open", format!("{error}; {remedy}", remedy = error.remedy))
 }
@@ -61,7 +61,7 @@ impl Engine for BfTree {
         MemoryNeed::of(include_str!("../../memory-needs.txt"), INFO.name)
     }
 
-    /// Nothing is isolated, of which parity warns by itself.
+    /// There is no isolation; the comparability check warns about that automatically.
     fn nature(&self, config: &EngineConfig) -> Nature {
         let options = Options::of(config);
         let has_log = options.as_ref().ok().map(|options| options.log.is_some());
@@ -85,7 +85,7 @@ impl Engine for BfTree {
         Ok(Box::new(BfTreeInstance::create(dir, options, schema.key_spaces()?)?))
     }
 
-    /// What was recovered from a snapshot is always read and written in the usual way.
+    /// A tree recovered from a snapshot always uses the standard I/O backend, so other backends cannot reopen.
     fn reopens(&self, config: &EngineConfig) -> bool {
         Options::of(config).is_ok_and(|options| options.has_snapshots && options.backend == StorageBackend::Std)
     }

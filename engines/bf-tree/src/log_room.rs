@@ -1,15 +1,17 @@
-//! Room in the log's segment, which writers wait for here.
+//! Admission control for the log's segment.
 //!
-//! The library looks for room by calling itself until there is some (`append_and_wait` of 0.5.7; what it waits for before
-//! it does so has always come already), so that writers that meet a full segment take the processor from the thread that
-//! would empty it. In a debug build they overflow their stacks; in a release build the call is a loop, and spins. And a
-//! segment that is less than half full is never emptied: an entry that does not fit behind it then would find no room for
-//! ever. Neither happens while entries on their way fill no more than half a segment: what lies there before them fills
-//! less than the other half.
+//! The library waits for space in the log by recursion (`append_and_wait` of 0.5.7), and the event it waits for before
+//! each retry has always happened already. Writers that meet a full segment therefore spin and take the processor from
+//! the thread that would empty the segment. In a debug build they overflow their stacks; in a release build the call
+//! compiles to a busy loop.
+//!
+//! A segment that is less than half full is never emptied, so an entry that does not fit behind its contents would wait
+//! forever. Neither fault occurs while pending entries fill at most half a segment, because the entries already in the
+//! segment then fill less than the other half.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The bytes of entries that may be on their way at once.
+/// Limits the bytes of log entries that may be pending at once.
 #[derive(Debug)]
 pub(crate) struct LogRoom {
     most: usize,
@@ -18,7 +20,7 @@ pub(crate) struct LogRoom {
 }
 
 impl LogRoom {
-    /// All of it free, for a log of such segments.
+    /// Creates a limit for a log with segments of this size, with all space free.
     pub fn new(segment: usize) -> Self {
         Self { most: segment / 2, left: Mutex::new(segment / 2), is_more: Condvar::new() }
     }
@@ -27,9 +29,9 @@ impl LogRoom {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what writes an entry of so many bytes, once there is room for it.
+    /// Runs `write`, which appends an entry of `entry` bytes, after waiting for space.
     pub fn with<T>(&self, entry: usize, write: impl FnOnce() -> T) -> T {
-        // What would never fit the library refuses by itself.
+        // The library itself refuses an entry that can never fit.
         let taken = Taken { room: self, bytes: entry.min(self.most) };
         let left = self.is_more.wait_while(self.left(), |left| *left < taken.bytes);
         *left.unwrap_or_else(PoisonError::into_inner) -= taken.bytes;
@@ -37,7 +39,7 @@ impl LogRoom {
     }
 }
 
-/// Given back also when the library panics.
+/// Guard that returns the reserved bytes, also when the library panics.
 struct Taken<'a> {
     room: &'a LogRoom,
     bytes: usize,

@@ -1,4 +1,4 @@
-//! What an experiment asks for, as the library takes it.
+//! Translates an experiment's settings to the library's configuration.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use rumba_core::units::show_bytes;
 use crate::files::{DATA, LOG};
 use crate::replay::entry_length;
 
-/// The library has no larger pages.
+/// The library's largest page size.
 const LARGEST_PAGE: u64 = 32 << 10;
 
-/// Bytes of a segment of the log, unless records are too long for it: each write of the log writes a whole one.
+/// Segment size of the log in bytes, unless records are longer. Each log write writes a whole segment.
 const SEGMENT: u64 = 16 << 10;
 
 const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
@@ -76,14 +76,14 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
     ),
 ];
 
-/// The log.
+/// Settings of the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
     pub flush_interval: Duration,
     pub segment: usize,
 }
 
-/// The settings, taken.
+/// Parsed settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     /// A power of two.
@@ -108,7 +108,7 @@ fn backend(name: Option<&str>) -> StorageBackend {
     }
 }
 
-/// What the library says of a configuration that it does not take.
+/// Describes why the library refuses a configuration.
 pub(crate) fn words(error: ConfigError) -> String {
     match error {
         ConfigError::MinimumRecordSize(words)
@@ -134,7 +134,7 @@ fn mistake(error: ConfigError) -> SettingError {
 }
 
 impl Options {
-    /// Takes a configuration.
+    /// Parses and checks a configuration.
     ///
     /// # Errors
     /// The offending setting, and what would be accepted.
@@ -154,7 +154,7 @@ impl Options {
             return Err(SettingError::new("cb_max_key_len", problem, format!("give {} or fewer", leaf_page / 16)));
         }
         let mut options = Self {
-            // The library wants a power of two; what is beyond the last one stays unused.
+            // The library requires a power of two, so the remainder stays unused.
             cache: 1 << config.cache.max(1).ilog2(),
             leaf_page: leaf_page as usize,
             min_record: match number("cb_min_record_size") {
@@ -177,7 +177,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The most bytes of a record that the library takes with these pages and keys.
+    /// The largest record in bytes that the library accepts with these pages and keys.
     fn largest_record(&self) -> usize {
         let fits = |max_record: &usize| {
             let options = Self { max_record: *max_record, ..self.clone() };
@@ -186,7 +186,7 @@ impl Options {
         (16..=self.leaf_page / 2).rev().step_by(8).find(fits).unwrap_or(self.leaf_page / 4)
     }
 
-    /// As the library takes it, for an instance in a directory.
+    /// The library's configuration for an instance in a directory.
     pub fn library(&self, dir: &Path) -> Config {
         let mut config = Config::default();
         config
@@ -206,7 +206,7 @@ impl Options {
         config
     }
 
-    /// Its log in a directory, if it has one.
+    /// The configuration of the log in a directory, if there is a log.
     pub fn log_of(&self, dir: &Path) -> Option<Arc<WalConfig>> {
         let log = self.log.as_ref()?;
         let mut config = WalConfig::new(dir.join(LOG));
@@ -234,7 +234,7 @@ fn refuse_what_it_has_not(config: &EngineConfig) -> Result<(), SettingError> {
     Ok(())
 }
 
-/// The log that a durability wants.
+/// The log that a durability level requires.
 fn log(config: &EngineConfig, settings: &Settings, options: &Options) -> Result<Option<Log>, SettingError> {
     if config.durability == Durability::None {
         return Ok(None);
@@ -246,7 +246,8 @@ fn log(config: &EngineConfig, settings: &Settings, options: &Options) -> Result<
             "set it to true, or durability = \"none\"",
         ));
     }
-    // Of `log_room`: half a segment is for entries on their way. A delete's has a key alone, which may be the longer one.
+    // `log_room` admits half a segment of pending entries. A delete logs only its key, and that may be the longer
+    // entry.
     let longest = entry_length(options.max_record.max(options.max_key), 0) as u64;
     let least = (2 * longest).next_multiple_of(512);
     let segment = settings.bytes("wal_segment_size").unwrap_or(least.max(SEGMENT));
@@ -283,7 +284,7 @@ mod tests {
         let larger = with(Durability::None, &[("leaf_page_size", Value::Text("32KiB".to_owned()))]).unwrap();
         assert!((15_000..16_384).contains(&larger.max_record), "{}", larger.max_record);
         assert!(larger.log.is_none());
-        // Half a segment is for entries on their way, of which one is the longest.
+        // Pending entries may fill half a segment, and one of them can be the longest entry.
         assert_eq!(options.log.unwrap().segment, 16 << 10);
         let largest = with(Durability::NoSync, &[("leaf_page_size", Value::Text("32KiB".to_owned()))]).unwrap();
         assert!(largest.log.unwrap().segment > 2 * largest.max_record);
@@ -300,7 +301,7 @@ mod tests {
             ("cb_max_record_size", Value::Int(3000)),
             ("cb_max_key_len", Value::Int(1000)),
             ("wal_segment_size", Value::Text("1KiB".to_owned())),
-            // The longest record alone would fit.
+            // The segment fits the longest record but not twice its size.
             ("wal_segment_size", Value::Text("2KiB".to_owned())),
             ("use_snapshot", Value::Bool(false)),
         ] {

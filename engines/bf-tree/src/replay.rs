@@ -1,10 +1,10 @@
-//! Reading the library's log. It writes every insert and delete before it acknowledges it, and leaves it to its user what to
-//! do with them: its own recovery is not finished.
+//! Reads the library's log. The library logs every insert and delete before acknowledging it, but its own recovery is
+//! unfinished, so the user must replay the log.
 //!
-//! The log is segments of a fixed size, one behind the other, filled with entries from their beginning and written anew as
-//! they grow. An entry is its length, its number and a page, eight bytes each, then the lengths of key and value in two
-//! bytes each, a byte that says whether it inserts or deletes, key and value. A length of zero ends a segment. Numbers
-//! follow each other without a gap.
+//! The log is a sequence of fixed-size segments. Entries fill each segment from its start, and the library rewrites the
+//! whole segment as it grows. An entry starts with its length, its number and a page, eight bytes each. The lengths of
+//! key and value follow, two bytes each, then one byte for insert or delete, then key and value. A length of zero ends
+//! a segment. Entry numbers are consecutive.
 
 use std::fs::File;
 use std::io::Read;
@@ -15,16 +15,16 @@ use rumba_core::error::EngineError;
 use crate::files::failed;
 
 const HEADER: usize = 24;
-/// Behind the lengths stands what it does.
+/// Offset of the byte that says insert or delete, after the lengths.
 const ACTION: usize = HEADER + 2 + 2;
 const BEFORE_KEY: usize = ACTION + 1;
 
-/// How long the entry of a write is.
+/// Length of the log entry of a write.
 pub(crate) const fn entry_length(key: usize, value: usize) -> usize {
     BEFORE_KEY + key + value
 }
 
-/// A write.
+/// A logged write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry<'a> {
     Insert(&'a [u8], &'a [u8]),
@@ -39,7 +39,7 @@ fn short(bytes: &[u8], at: usize) -> Option<usize> {
     Some(usize::from(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?)))
 }
 
-/// The entry at the beginning of these bytes, if one of this number is, and how long it is.
+/// Parses the entry at the start of `bytes` if it is complete and has the expected number; also returns its length.
 fn entry(bytes: &[u8], expected: u64) -> Option<(Entry<'_>, usize)> {
     let length = usize::try_from(number(bytes, 0)?).ok()?;
     if length == 0 || number(bytes, 8)? != expected {
@@ -58,10 +58,10 @@ fn entry(bytes: &[u8], expected: u64) -> Option<(Entry<'_>, usize)> {
     }
 }
 
-/// Visits all writes of a log in their order, up to the first that is not whole; how many there were.
+/// Visits all writes of a log in order, up to the first incomplete entry, and returns their number.
 ///
 /// # Errors
-/// Whatever the file system said.
+/// An I/O error.
 pub(crate) fn replay(
     log: &Path,
     segment: usize,
@@ -78,7 +78,7 @@ pub(crate) fn replay(
             at += length;
             next += 1;
         }
-        // A segment without a new entry is behind the end.
+        // A segment without a new entry lies past the end of the log.
         if bytes.len() < segment || next == before {
             return Ok(next);
         }
@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// What the library itself has written.
+    /// Replays a log that the library itself wrote.
     #[test]
     fn every_write_of_the_library_is_read_in_its_order() {
         const SEGMENT: usize = 1024;
@@ -131,7 +131,7 @@ mod tests {
             found
         };
         assert_eq!(read(&path), expected);
-        // Cut off anywhere, it is read up to there.
+        // A log truncated at any byte must replay up to the truncation.
         let whole = std::fs::read(&path).unwrap();
         for end in (0..whole.len()).step_by(97) {
             let cut = dir.path().join("cut");

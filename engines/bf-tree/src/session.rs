@@ -1,4 +1,4 @@
-//! One client's way to the tree.
+//! A client's session on the tree.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 use crate::instance::Shared;
 use crate::locks::Locks;
 
-/// What a session is about to do to the one key that it may write.
+/// The pending change of the one key that a session may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Nothing,
@@ -20,19 +20,19 @@ enum Change {
 /// A session.
 pub(crate) struct BfTreeSession {
     shared: Arc<Shared>,
-    /// The key that is asked for, with its space's number.
+    /// Key of the current request, prefixed with its space's number.
     key: Vec<u8>,
-    /// What the library writes into: a key and a value.
+    /// Scratch buffer for a key and a value that the library returns.
     room: Vec<u8>,
-    /// Between begin and commit.
+    /// Whether a transaction is open.
     is_writing: bool,
-    /// The key that is written there, once there is one; its lock is held.
+    /// Key that the transaction writes, if any; the session holds its lock.
     own: Vec<u8>,
     change: Change,
     value: Vec<u8>,
 }
 
-/// A key as the tree has it.
+/// Encodes a key as the tree stores it.
 fn put_key(out: &mut Vec<u8>, space: SpaceId, key: &[u8]) {
     out.clear();
     out.push(space as u8);
@@ -63,7 +63,7 @@ impl BfTreeSession {
         }
     }
 
-    /// Reads the key at hand.
+    /// Reads the value of the current key.
     fn read(&mut self, value: &mut Vec<u8>) -> Result<bool, EngineError> {
         value.clear();
         match self.shared.tree.read(&self.key, &mut self.room) {
@@ -79,7 +79,7 @@ impl BfTreeSession {
         }
     }
 
-    /// Makes the key at hand the one that is written, and keeps others from it.
+    /// Makes the current key the transaction's key and locks it.
     fn own(&mut self) -> Result<(), EngineError> {
         if !self.is_writing {
             return Err(EngineError::failed("put", "nothing was begun; begin first"));
@@ -92,7 +92,7 @@ impl BfTreeSession {
         if self.own == self.key { Ok(()) } else { Err(second_key()) }
     }
 
-    /// Lets others at the key.
+    /// Ends the transaction and unlocks its key.
     fn end(&mut self) {
         if !self.own.is_empty() {
             self.shared.locks.unlock(Locks::place(&self.own));
@@ -114,7 +114,8 @@ impl KvSession for BfTreeSession {
         self.read(value)
     }
 
-    /// Entries as they were written last, each by itself: the library holds a leaf while it is visited, and no more.
+    /// Visits the latest version of each entry. There is no range snapshot, because the library locks one leaf at a
+    /// time.
     fn scan(
         &mut self,
         space: SpaceId,
@@ -191,7 +192,7 @@ impl KvSession for BfTreeSession {
         Ok(())
     }
 
-    /// Entry by entry: the library has no other way.
+    /// Inserts entry by entry, because the library has no bulk load.
     fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
         for (space, key, value) in batch.iter() {
             put_key(&mut self.key, space, key);
@@ -201,7 +202,7 @@ impl KvSession for BfTreeSession {
     }
 }
 
-/// A client that is dropped in the middle of a write keeps nobody out.
+/// Releases the lock when a client is dropped in the middle of a write.
 impl Drop for BfTreeSession {
     fn drop(&mut self) {
         self.end();

@@ -1,4 +1,4 @@
-//! What a session does to its one key, beside others, and over a restart and a kill.
+//! A session's transactions on one key: alone, concurrent, after a restart and after a kill.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -22,11 +22,11 @@ fn config(durability: Durability) -> EngineConfig {
     with_segment(durability, "16KiB")
 }
 
-/// With segments of the log of so many bytes.
+/// A configuration with log segments of this size.
 fn with_segment(durability: Durability, segment: &str) -> EngineConfig {
     let settings = [("wal_flush_interval", "20us"), ("wal_segment_size", segment)];
     EngineConfig {
-        // Small, so that records go to the file and come back.
+        // Small, so that the cache evicts records to the file and reads them back.
         cache: 64 << 10,
         durability,
         settings: settings.map(|(name, value)| (name, Value::Text(value.to_owned()))).into(),
@@ -76,7 +76,7 @@ fn next(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-/// So many writes of random keys, and what is right then.
+/// Writes random keys, and keeps the expected rows in `right`.
 fn fill(session: &mut dyn KvSession, right: &mut [Rows; 2], state: &mut u64, writes: u64) {
     for _ in 0..writes {
         let (space, key) = (next(state) as usize % 2, format!("key{:05}", next(state) % 2000).into_bytes());
@@ -185,7 +185,7 @@ fn what_is_read_for_update_is_nobody_elses_until_the_end() {
             session.put(ROWS, &key, &(count + 1).to_le_bytes()).unwrap();
             session.commit().unwrap();
         }
-        // Dropped in the middle of a write, it keeps nobody out.
+        // A session dropped in the middle of a write must release its lock.
         session.begin().unwrap();
         session.get_for_update(ROWS, &[0], &mut value).unwrap();
     };
@@ -195,17 +195,17 @@ fn what_is_read_for_update_is_nobody_elses_until_the_end() {
     assert_eq!(sum, CLIENTS * TURNS);
 }
 
-/// Sixteen clients of YCSB once ended in an overflow of their stacks, in a debug build: their entries are more than a
-/// segment, and the library looks for room by calling itself, until the thread that makes room gets its turn.
+/// Sixteen YCSB clients overflowed their stacks in a debug build. Their pending entries exceeded a segment, and the
+/// library waits for space by recursion until the thread that empties the segment runs.
 #[test]
 fn clients_wait_for_room_when_the_log_segment_is_full() {
     const CLIENTS: u32 = 64;
     const WRITES: u32 = 200;
-    // Half of it is enough for writes that find room; the deeper the stack, the more seldom is its end reached.
+    // Half of this is enough for writes that find space. A larger stack would rarely overflow.
     const STACK: usize = 128 << 10;
     let dir = tempfile::tempdir().unwrap();
     let mut config = EngineConfig { cache: 16 << 20, ..config(Durability::NoSync) };
-    // The log is written as often as it is by default.
+    // Use the default flush interval.
     config.settings.0.remove("wal_flush_interval");
     let instance = BfTree.open(dir.path(), &config, Schema::KeyValue(&SPACES)).unwrap();
     let put = |client: u32| {
@@ -223,7 +223,7 @@ fn clients_wait_for_room_when_the_log_segment_is_full() {
     assert_eq!(rows(&mut *session(&*instance), ROWS).len(), (CLIENTS * WRITES) as usize);
 }
 
-/// A segment that is not half full is never emptied: what did not fit behind it looked for room for ever.
+/// The library never empties a segment that is not half full, so an entry that did not fit waited forever.
 #[test]
 fn smallest_segment_fits_longest_record_at_any_offset() {
     let (dir, smallest) = (tempfile::tempdir().unwrap(), with_segment(Durability::NoSync, "4KiB"));
@@ -243,7 +243,7 @@ const DIRECTORY: &str = "RUMBA_TEST_CRASH_DIRECTORY";
 const DURABILITY: &str = "RUMBA_TEST_CRASH_DURABILITY";
 const COMMITS: usize = 2000;
 
-/// Has a child write rows until it is killed, once it has acknowledged [`COMMITS`] of them; how many it has.
+/// Starts a child that writes rows, kills it after [`COMMITS`] acknowledged rows, and returns the acknowledged number.
 fn kill_a_writer(dir: &Path, durability: Durability) -> u32 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "write_until_killed", "--ignored", "--nocapture"])
@@ -252,7 +252,7 @@ fn kill_a_writer(dir: &Path, durability: Durability) -> u32 {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // Open until the child is dead: it is to die of the kill and not of a closed pipe.
+    // Keep the pipe open until the child is dead, so that the kill ends it and not a closed pipe.
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut rows =
         lines.by_ref().map_while(Result::ok).filter_map(|line| line.strip_prefix("row ")?.parse::<u32>().ok());
@@ -276,7 +276,7 @@ fn wal_keeps_acknowledged_writes_after_two_kills() {
     let instance = reopen(dir.path(), Durability::NoSync);
     are_there(&mut *session(&*instance), first);
     instance.close().unwrap();
-    // Now there is a snapshot below the log.
+    // This time there is a snapshot in addition to the log.
     let second = kill_a_writer(dir.path(), Durability::NoSync);
     assert!(second >= first + COMMITS as u32);
     let instance = reopen(dir.path(), Durability::NoSync);

@@ -1,4 +1,4 @@
-//! An open environment: sessions, checkpoints, what it says of itself.
+//! An open environment: sessions, checkpoints and status.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ pub struct FractalTreeInstance {
     env: Arc<Environment>,
     options: Options,
     locks: Arc<[Lock]>,
-    /// Whether this instance made the data: of other data the library does not know what waits in it.
+    /// Whether this instance created the data. The library cannot count the pending messages in older data.
     is_new: bool,
 }
 
 impl FractalTreeInstance {
-    /// Opens an environment with a tree for each key space, which are made if it is new.
+    /// Opens an environment with a tree for each key space, and creates the trees if it is new.
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn open(
         library: &Arc<Library>,
         dir: &Path,
@@ -50,15 +50,15 @@ impl Instance for FractalTreeInstance {
         Ok(Session::Kv(Box::new(FractalTreeSession::new(transactions, &self.locks, self.options.upserts))))
     }
 
-    /// The state that a drain leaves: no node is dirty. It is not one without messages. What the load has left of them in the
-    /// buffers comes down in the runs that follow, which pay for it, as others will pay for what a run leaves; the two are
-    /// not the same, so that a run need not end where it started. `hot_optimize` makes them come down before.
+    /// Leaves the same state as a drain: no node is dirty, but messages remain in buffers. Later runs flush the
+    /// messages of the load and pay for that, just as runs after this one pay for its messages. The two amounts differ,
+    /// so a run need not end in the state where it started. With `hot_optimize` messages are flushed here instead.
     fn settle(&self) -> Result<(), EngineError> {
         self.drain()
     }
 
-    /// A checkpoint writes every node that is dirty. Messages stay where they are: waiting above the leaves is what this
-    /// tree does with them, and it brings them down by itself only to make room. `hot_optimize` makes them come down.
+    /// A checkpoint writes every dirty node but leaves the messages in their buffers. This tree flushes messages to the
+    /// leaves only when it needs space. With `hot_optimize` they are flushed here instead.
     fn drain(&self) -> Result<(), EngineError> {
         if self.options.optimizes {
             self.env.optimize()?;
@@ -70,7 +70,7 @@ impl Instance for FractalTreeInstance {
         self.status().debt(self.is_new)
     }
 
-    /// A checkpoint writes nodes and leaves the messages in them.
+    /// A checkpoint writes nodes but leaves the messages in them.
     fn unpaid(&self) -> Option<String> {
         if self.options.optimizes { None } else { self.status().unpaid(self.is_new) }
     }
@@ -94,7 +94,7 @@ impl Instance for FractalTreeInstance {
             ("hot_optimize", optimizes.to_string()),
         ];
         let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
-        // Not a setting, but here the record has room for words: a debt that is not told says why.
+        // This is not a setting, but only settings can hold text in the record: the reason why the gauge is absent.
         let absent = self.status().waiting(self.is_new).err();
         let absent = absent.map(|reason| (WAITING.to_owned(), format!("absent: {reason}")));
         in_force.chain(own).chain(absent).collect()

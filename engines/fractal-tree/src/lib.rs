@@ -1,8 +1,8 @@
-//! The `fractal-tree` engine: PerconaFT's B-tree whose inner nodes hold buffers of messages, one tree per key space,
-//! behind the key-value session.
+//! The `fractal-tree` engine: PerconaFT's B-tree whose inner nodes hold buffers of messages. It has one tree per key
+//! space, behind the key-value session.
 //!
-//! The library is loaded at run time, from `library` or from what the variable of [`LIBRARY`] names; nothing of it is
-//! linked or copied. See `docs/engines/fractal-tree.md`.
+//! rumba loads the library at run time, from `library` or from the path in the variable of [`LIBRARY`]. It links and
+//! copies nothing of it. See `docs/engines/fractal-tree.md`.
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -38,7 +38,7 @@ use crate::raw::{Library, install};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FractalTree;
 
-/// PerconaFT's library, of which no distribution has a package.
+/// PerconaFT's library, which no distribution packages.
 pub const LIBRARY: Brought = Brought { variable: "RUMBA_FRACTAL_TREE", page: "docs/engines/fractal-tree.md" };
 
 static INFO: EngineInfo = EngineInfo {
@@ -63,7 +63,7 @@ impl Engine for FractalTree {
         MemoryNeed::of(include_str!("../../memory-needs.txt"), INFO.name)
     }
 
-    /// A transaction reads what was committed when it began, but for rows that it locks, of which it reads the latest.
+    /// Transactions have snapshot reads, except that reads which lock a row return its latest value.
     fn nature(&self, config: &EngineConfig) -> Nature {
         let is_direct = config.settings.bool("direct_io") == Some(true);
         let reads = if is_direct { Reads::Direct } else { Reads::Buffered };
@@ -89,7 +89,7 @@ impl Engine for FractalTree {
         }
     }
 
-    /// That the library is missing is for [`Engine::availability`] to say.
+    /// A missing library is reported by [`Engine::availability`], not here.
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
         Options::of(config).map(drop)
     }
@@ -98,8 +98,8 @@ impl Engine for FractalTree {
         opened(dir, config, schema, true)
     }
 
-    /// Its log alone tells the library at which number transactions go on: without one they begin anew, and what later ones
-    /// have written before is not seen.
+    /// The library finds its next transaction number in the log. Without a log the numbers restart, and rows that
+    /// higher-numbered transactions wrote become invisible.
     fn reopens(&self, config: &EngineConfig) -> bool {
         config.durability != Durability::None
     }

@@ -1,4 +1,4 @@
-//! What an experiment asks for, as the library takes it.
+//! Translates an experiment's settings to the library's options.
 
 use rumba_core::engine::{Durability, EngineConfig};
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
@@ -6,23 +6,23 @@ use rumba_core::units::show_bytes;
 
 use crate::raw::{Commit, EnvironmentOptions, TreeOptions};
 
-/// The compressions, each with the library's number for it.
+/// The compression methods, each with the library's number.
 const METHODS: [(&str, i32); 5] = [("none", 0), ("snappy", 7), ("zlib", 8), ("quicklz", 9), ("lzma", 10)];
 
-/// Their names.
+/// Names of the compression methods.
 pub const COMPRESSIONS: &[&str] = &[METHODS[0].0, METHODS[1].0, METHODS[2].0, METHODS[3].0, METHODS[4].0];
 
-/// What is taken where an experiment does not say: the default of TokuDB.
+/// The default compression, as in TokuDB.
 pub const DEFAULT: &str = "zlib";
 
-/// The least that a cache can be: the library needs room for some nodes of which each may be as large as a page.
+/// The smallest cache: the library needs space for several nodes, each up to a page in size.
 const LEAST_CACHE: u64 = 1 << 20;
 
 const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
     SettingInfo { name, kind, default, help }
 }
 
-/// The settings, by the library's own names where it has one.
+/// The settings, with the library's own names where they exist.
 pub const SETTINGS: &[SettingInfo] = &[
     info("pagesize", Kind::Bytes, "4MiB", "bytes of a node before compression, as far as it grows: 4KiB to 1GiB"),
     info("readpagesize", Kind::Bytes, "128KiB", "bytes of a part of a leaf that is read by itself: 4KiB to 1GiB"),
@@ -55,7 +55,7 @@ pub const SETTINGS: &[SettingInfo] = &[
     ),
 ];
 
-/// The settings, taken.
+/// Parsed settings.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub environment: EnvironmentOptions,
@@ -65,7 +65,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Takes a configuration.
+    /// Parses and checks a configuration.
     ///
     /// # Errors
     /// The offending setting, and what would be accepted.
@@ -96,7 +96,7 @@ impl Options {
             cache: config.cache,
             commit: match config.durability {
                 Durability::None => Commit::Nothing,
-                // `buffered` is refused.
+                // `buffered` was refused before.
                 Durability::Buffered | Durability::NoSync => Commit::Written,
                 Durability::Sync => Commit::Synced,
             },
@@ -115,7 +115,7 @@ impl Options {
     }
 }
 
-/// A size between two bounds.
+/// Parses a size between two bounds.
 fn bytes(settings: &Settings, name: &'static str, least: u64, most: u64) -> Result<Option<u32>, SettingError> {
     let Some(given) = settings.bytes(name) else { return Ok(None) };
     match u32::try_from(given) {
@@ -128,7 +128,7 @@ fn bytes(settings: &Settings, name: &'static str, least: u64, most: u64) -> Resu
     }
 }
 
-/// The library's number for a compression.
+/// Returns the library's number for a compression method.
 fn method(name: Option<&str>) -> Result<i32, SettingError> {
     let name = name.unwrap_or(DEFAULT);
     let found = METHODS.iter().find(|(known, _)| *known == name).map(|(_, method)| *method);
@@ -138,7 +138,7 @@ fn method(name: Option<&str>) -> Result<i32, SettingError> {
     })
 }
 
-/// The name of a compression by the library's number.
+/// Returns the name of a compression method by the library's number.
 pub fn compression_name(method: u64) -> String {
     let known = METHODS.iter().find(|(_, number)| u64::from(number.unsigned_abs()) == method);
     known.map_or_else(|| method.to_string(), |(name, _)| (*name).to_owned())

@@ -11,18 +11,18 @@ use crate::raw::{Lock, Transactions};
 /// One client's session.
 pub struct FractalTreeSession {
     transactions: Transactions,
-    /// Of each key space, who keeps others from its keys.
+    /// For each key space, who protects its keys.
     locks: Arc<[Lock]>,
     upserts: bool,
 }
 
 impl FractalTreeSession {
-    /// A session over these.
+    /// Creates a session.
     pub fn new(transactions: Transactions, locks: &Arc<[Lock]>, upserts: bool) -> Self {
         Self { transactions, locks: locks.clone(), upserts }
     }
 
-    /// Outside a transaction the library would commit each write by itself, which no caller means.
+    /// Refuses writes outside a transaction, because the library would commit each one separately.
     #[inline]
     fn within(&self, call: &'static str) -> Result<(), EngineError> {
         if self.transactions.is_writing() { Ok(()) } else { Err(outside(call)) }
@@ -80,7 +80,7 @@ impl KvSession for FractalTreeSession {
         self.transactions.delete(space, key, self.locks[space])
     }
 
-    /// A message to the key, which meets its value when somebody reads it or when it has come down to its leaf.
+    /// Sends a message to the key. It is applied when the row is read or when the message reaches its leaf.
     fn update(&mut self, space: SpaceId, key: &[u8], delta: &Delta) -> Result<bool, EngineError> {
         if !self.upserts {
             return Ok(false);
@@ -98,15 +98,15 @@ impl KvSession for FractalTreeSession {
         self.transactions.abort()
     }
 
-    /// One transaction, without row locks, which nobody needs for rows that are nobody else's. Not the library's bulk
-    /// loader, which wants a tree to itself.
+    /// Loads in one transaction without row locks, because each loader writes its own rows. The library's bulk loader
+    /// is not used, because it needs exclusive access to a tree.
     fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
         self.begin()?;
         let mut rows = batch.iter();
         let put = rows.try_for_each(|(space, key, value)| self.transactions.put(space, key, value, Lock::Needless));
         let loaded = put.and_then(|()| self.transactions.commit());
         if loaded.is_err() {
-            // The first error says more than a second one could.
+            // Return the first error, which is more specific than one from the rollback.
             let _ = self.transactions.abort();
         }
         loaded

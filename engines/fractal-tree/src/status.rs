@@ -1,26 +1,25 @@
-//! What the library says of itself (`engine status`), as counters and debt.
+//! Parses the library's status (`engine status`) into counters and deferred work.
 
 use rumba_core::engine::Gauge;
 use rumba_core::units::show_bytes;
 
-/// The messages that wait in the buffers of inner nodes: those that came less those that went, since the process began.
+/// Messages in the buffers of inner nodes: added minus removed since the process started.
 const MESSAGES: &str = "ft: bytes of messages currently in trees (estimate)";
-/// The debt that they are.
+/// The gauge of these messages as deferred work.
 pub const WAITING: &str = "messages_in_trees_bytes";
-/// Why it is not told where the data was there before: what waits in it from earlier is not counted when it comes, and is when
-/// it goes.
+/// Why the gauge is absent over older data: messages added by an earlier process are not counted, but their removal is.
 const OVER_KEPT_DATA: &str = "PerconaFT counts messages since it was opened over this data";
-/// From here on the difference is below zero: the library prints it without a sign.
+/// From here on the difference is negative: the library prints it as unsigned.
 const WRAPPED: f64 = (1u64 << 63) as f64;
-/// What the cache holds of nodes.
+/// Bytes of nodes in the cache.
 const CACHED: &str = "cachetable: size current";
-/// What of it is being written.
+/// Bytes of cached nodes that are being written.
 const WRITING: &str = "cachetable: size writing";
-/// The number of the change that comes next, and that of the last complete checkpoint; both go on without a log, too.
+/// The next log sequence number and that of the last complete checkpoint. Both also increase without a log.
 const NEXT: &str = "logger: next LSN";
 const CHECKPOINT: &str = "checkpoint: last complete checkpoint LSN";
 
-/// What is counted, by the library's own words; much of what it says besides is of use to its authors alone.
+/// The reported counters, by the library's own names. Most others are useful only to the library's authors.
 const COUNTED: &[&str] = &[
     CACHED,
     WRITING,
@@ -75,8 +74,8 @@ const COUNTED: &[&str] = &[
     "txn: successful commits",
 ];
 
-/// Counters by the names that make metrics of them (`rumba_core::counted`), each the sum of some of the library's: bytes
-/// that were written for the log, checkpoints and evictions, and microseconds that clients waited.
+/// Counters that rumba turns into metrics (`rumba_core::counted`), each the sum of several of the library's. Bytes
+/// written for log, checkpoints and evictions, and microseconds that clients waited.
 const SUMS: [(&str, &[&str]); 5] = [
     ("written_log_bytes", &["logger: writes (bytes)"]),
     (
@@ -97,8 +96,8 @@ const SUMS: [(&str, &[&str]); 5] = [
     ("waited_cache_us", &["cachetable: time waiting on cache pressure"]),
 ];
 
-/// Seconds in which parts of nodes were fetched for somebody who waited. The cache's own `miss time` is of whole nodes alone,
-/// and most reads are of one part of a node that is there.
+/// Seconds spent fetching parts of nodes for waiting clients. The cache's own `miss time` counts only whole nodes, but
+/// most reads fetch a part of a cached node.
 const READ_SECONDS: [&str; 8] = [
     "ft: pivots fetched for query (seconds)",
     "ft: pivots fetched for write (seconds)",
@@ -110,11 +109,11 @@ const READ_SECONDS: [&str; 8] = [
     "ft: buffers fetched for write (seconds)",
 ];
 
-/// A status, taken apart.
+/// A parsed status.
 pub struct Status(Vec<(String, f64)>);
 
 impl Status {
-    /// Takes the library's text apart: a name and a number on each line. The name itself has colons, and blanks at its end.
+    /// Parses the library's text: a name and a number on each line. A name may contain colons and end in blanks.
     pub fn of(text: &str) -> Self {
         let line = |line: &str| {
             let (name, value) = line.rsplit_once(": ")?;
@@ -127,7 +126,7 @@ impl Status {
         self.0.iter().find(|(found, _)| found == name).map(|(_, value)| *value)
     }
 
-    /// What is counted.
+    /// The counters to report.
     pub fn counters(&self) -> Vec<Gauge> {
         let counted = COUNTED.iter().filter_map(|name| Some(Gauge::new(*name, self.value(name)?)));
         let sums = SUMS.iter().filter_map(|(name, of)| {
@@ -142,7 +141,7 @@ impl Status {
     /// Bytes of messages that wait above the leaves.
     ///
     /// # Errors
-    /// Why the library's number is not that.
+    /// Why the library's number is not valid.
     pub fn waiting(&self, is_new: bool) -> Result<f64, &'static str> {
         if !is_new {
             return Err(OVER_KEPT_DATA);
@@ -151,8 +150,8 @@ impl Status {
         if (0.0..WRAPPED).contains(&bytes) { Ok(bytes) } else { Err("PerconaFT counted more that went than came") }
     }
 
-    /// What a checkpoint leaves to be done, as long as messages wait above the leaves: what bringing them down will write is
-    /// not known. Those of the load come down meanwhile, so that bytes written have too much as well.
+    /// Describes work that a checkpoint leaves while messages wait above the leaves. The cost of flushing them is
+    /// unknown. Messages of the load are also flushed during the run, so its bytes written are too high as well.
     pub fn unpaid(&self, is_new: bool) -> Option<String> {
         let waiting = match self.waiting(is_new) {
             Ok(bytes) if bytes < 1.0 => return None,
@@ -165,8 +164,8 @@ impl Status {
         ))
     }
 
-    /// What is put off: messages that wait above the leaves, nodes on their way to the device, and the changes since the
-    /// last checkpoint, which a recovery makes again. What is not known is left out.
+    /// Deferred work: messages above the leaves, nodes being written, and changes since the last checkpoint, which a
+    /// recovery repeats. Unknown values are omitted.
     pub fn debt(&self, is_new: bool) -> Vec<Gauge> {
         let gauge = |name: &str, value: Option<f64>| value.map(|value| Gauge::new(name, value));
         let age = self.value(NEXT).zip(self.value(CHECKPOINT)).map(|(next, checkpoint)| (next - checkpoint).max(0.0));
@@ -202,7 +201,7 @@ mod tests {
         Status::of(&format!("{MESSAGES}: {bytes}\n"))
     }
 
-    /// A warmup over kept data ended at 2^64 less 2.6 MB, and that was taken for a debt.
+    /// A warmup over kept data ended at 2^64 minus 2.6 MB, which rumba reported as deferred work.
     #[test]
     fn a_difference_below_zero_is_no_number() {
         for bytes in ["18446744073706911234", "9223372036854775808", "-42"] {
@@ -216,7 +215,7 @@ mod tests {
         assert_eq!(Status::of("").waiting(true), Err("PerconaFT does not tell it"));
     }
 
-    /// The bytes written, debt charged, stood there as if a checkpoint had paid for everything.
+    /// rumba reported the bytes written, including deferred writes, as if a checkpoint had completed all work.
     #[test]
     fn messages_left_by_a_drain_are_reported_as_deferred() {
         let told = told_messages("41943040").unpaid(true).unwrap();
@@ -226,7 +225,7 @@ mod tests {
         assert!(told.starts_with(&format!("messages may wait ({OVER_KEPT_DATA}) above")), "{told}");
     }
 
-    /// It begins at 0 whatever waits there, so that no number of it is right.
+    /// The library's count starts at 0 even if messages are pending, so it is wrong over older data.
     #[test]
     fn of_data_that_was_there_before_the_messages_are_not_told() {
         for bytes in ["0", "42", "18446744073706911234"] {
@@ -247,7 +246,7 @@ mod tests {
         assert!(Status::of(fewer).counters().is_empty(), "a sum without one of its parts is none");
     }
 
-    /// As the library told them after ten thousand transactions of one row, and after a checkpoint.
+    /// The library's values after ten thousand transactions on one row, and after a checkpoint.
     #[test]
     fn the_age_of_a_checkpoint_is_told_in_changes() {
         let age = |checkpoint: u32, next: u32| {

@@ -1,5 +1,5 @@
-//! A client's operations must not pay for the harness: once warmed up, a read or a write through the session allocates
-//! nothing on the Rust side.
+//! A client's operations must not pay for the harness. After warmup, a read or a write through the session allocates no
+//! memory on the Rust side.
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
@@ -13,7 +13,7 @@ use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
 use rumba_testkit::allocations::{self, Counting};
 use rumba_testkit::key_value;
 
-/// Counts this thread's allocations; the library's own go past it, to malloc.
+/// Counts this thread's Rust allocations. The library's own go directly to malloc.
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 

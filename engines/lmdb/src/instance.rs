@@ -1,4 +1,4 @@
-//! A provisioned LMDB: an environment and what it says about itself.
+//! A provisioned LMDB environment and its statistics.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::raw::{Env, Reader, Writer};
 use crate::session::LmdbSession;
 
-/// The flags of `mdb_env_open` by their names, as reported.
+/// The flags of `mdb_env_open` with their names, for reports.
 const FLAGS: [(u32, &str); 7] = [
     (ffi::MDB_NOSYNC, "nosync"),
     (ffi::MDB_NOMETASYNC, "nometasync"),
@@ -29,7 +29,8 @@ pub(crate) struct LmdbInstance {
 }
 
 impl LmdbInstance {
-    /// Creates an environment in an empty directory; what is in force must be what was asked for.
+    /// Creates an environment in an empty directory, and fails if the effective settings differ from the requested
+    /// ones.
     pub fn open(dir: &Path, options: &Options, spaces: &[KeySpace]) -> Result<Self, EngineError> {
         let env = Env::open(dir, options, spaces)?;
         let known = FLAGS.iter().fold(0, |all, (flag, _)| all | flag);
@@ -75,7 +76,7 @@ impl Instance for LmdbInstance {
         Ok(Session::Kv(Box::new(LmdbSession::new(reader, Writer::new(&self.env)))))
     }
 
-    /// LMDB has no log and nothing to compact: what is left to do is the kernel's writing.
+    /// LMDB has no log and no compaction; only the kernel's writeback remains.
     fn settle(&self) -> Result<(), EngineError> {
         self.env.sync()
     }
@@ -84,13 +85,13 @@ impl Instance for LmdbInstance {
         self.env.sync()
     }
 
-    /// Empty: below `sync` the dirty pages are the kernel's, which LMDB cannot
-    /// count; `drain` writes them all the same.
+    /// Empty: below `sync` the kernel holds the dirty pages, and LMDB cannot count them. `drain` writes them all the
+    /// same.
     fn debt(&self) -> Vec<Gauge> {
         Vec::new()
     }
 
-    /// Empty when LMDB refuses to be read, never zeros.
+    /// Empty if LMDB refuses the read, never zeros.
     fn counters(&self) -> Vec<Gauge> {
         self.read_counters().unwrap_or_default()
     }

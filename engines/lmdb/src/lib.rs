@@ -1,9 +1,8 @@
-//! LMDB as an engine: a memory-mapped, copy-on-write B+tree with one writer
-//! and any number of readers that never wait for it. Built in.
+//! LMDB as an engine: a memory-mapped, copy-on-write B+tree with one writer and any number of readers that never wait
+//! for it. Built in.
 //!
-//! The library is called through its own interface and not through a wrapper:
-//! a read must renew and reset one transaction per session
-//! (`mdb_txn_renew`, `mdb_txn_reset`) to allocate nothing and take no lock.
+//! rumba calls the library's own interface instead of a wrapper. A read must renew and reset one transaction per
+//! session (`mdb_txn_renew`, `mdb_txn_reset`), so that it allocates no memory and takes no lock.
 #![deny(missing_docs)]
 
 mod instance;
@@ -37,7 +36,7 @@ static INFO: EngineInfo = EngineInfo {
     form: Form::BuiltIn,
     brought: None,
     keeps_data: true,
-    // It reads from its map, which the operating system's page cache holds.
+    // LMDB reads from its memory map, which the kernel's page cache holds.
     has_cache: false,
     has_transactions: true,
     compressions: &["none"],
@@ -53,7 +52,7 @@ impl Engine for Lmdb {
         MemoryNeed::of(include_str!("../../memory-needs.txt"), INFO.name)
     }
 
-    /// One writer at a time, readers of a snapshot; it keeps no log.
+    /// One writer at a time, snapshot reads, and no log.
     fn nature(&self, _config: &EngineConfig) -> Nature {
         Nature::new("SERIALIZABLE", false, Reads::Mapped)
     }

@@ -1,4 +1,4 @@
-//! What an experiment asks of LMDB, as LMDB takes it: flags, map size, readers.
+//! Translates an experiment's settings to LMDB's flags, map size and readers.
 
 use std::path::Path;
 
@@ -9,15 +9,14 @@ use rumba_core::error::EngineError;
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Value};
 use rumba_core::units::show_bytes;
 
-/// The map is at least this large by default, however small the device: a
-/// sparse mapping costs address space alone, and a full device should be met first.
+/// Default lower bound of the map size, even on a small device. A sparse mapping costs only address space, and the
+/// device should fill up before the map does.
 const MAP_SIZE_MIN: u64 = 16 << 30;
 
-/// And at most this, so that it can be mapped (47 bits of address space) and,
-/// with `writemap`, be the length of a file (ext4: 16 TiB).
+/// Default upper bound: the map must fit in 47 bits of address space, and with `writemap` in a file (ext4: 16 TiB).
 const MAP_SIZE_MAX: u64 = 8 << 40;
 
-/// A map is whole pages of the operating system: 4, 16 or 64 KiB.
+/// A map consists of whole operating-system pages: 4, 16 or 64 KiB.
 const MAP_SIZE_STEP: u64 = 64 << 10;
 
 /// LMDB's own settings, by the names of lmdb.h.
@@ -31,7 +30,7 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
     SettingInfo {
         name: "max_readers",
         kind: Kind::Int(1, 1_000_000),
-        // Each takes 64 bytes of the lock file; LMDB's own 126 are too few for a run with hundreds of clients.
+        // Each reader takes 64 bytes of the lock file; LMDB's default of 126 is too few for hundreds of clients.
         default: "4096",
         help: "slots in the reader table; every session holds one",
     },
@@ -76,18 +75,18 @@ pub(crate) struct Options {
     pub map_size: Option<u64>,
     /// Slots in the reader table.
     pub max_readers: u32,
-    /// What a commit promises.
+    /// The durability that a commit guarantees.
     pub durability: Durability,
 }
 
 impl Options {
-    /// Takes a configuration, or refuses it.
+    /// Parses a configuration, or refuses it.
     pub fn of(config: &EngineConfig) -> Result<Self, SettingError> {
         refuse_common(config)?;
         config.settings.check("lmdb", SETTINGS)?;
         let settings = &config.settings.with_defaults(SETTINGS);
         let on = |name| {
-            // `writemap`: no promise to keep, and writing through the map costs a quarter of the CPU per commit.
+            // `writemap`: `none` guarantees nothing, and writing through the map saves a quarter of the CPU per commit.
             settings.bool(name).unwrap_or(config.durability == Durability::None)
         };
         if settings.bytes("map_size") == Some(0) {
@@ -150,11 +149,11 @@ impl Options {
     }
 }
 
-/// The size of a database by that of its rows: pages that were split are two thirds full.
+/// Estimated fill factor of the tree: split pages are two thirds full.
 const TREE_SHARE: f64 = 2.0 / 3.0;
 
-/// Switches read-ahead off for a database that will not fit into memory, as LMDB's own documentation advises: a read of one
-/// page otherwise brings in 128 KiB, which push out pages that are needed.
+/// Switches read-ahead off for a database larger than memory, as LMDB's documentation advises. Otherwise a read of one
+/// page brings in 128 KiB, which evicts useful pages.
 pub(crate) fn fit_to_data(config: &mut EngineConfig, data_bytes: u64, memory_bytes: u64) -> Option<String> {
     let database_bytes = data_bytes as f64 / TREE_SHARE;
     if database_bytes <= memory_bytes as f64 || config.settings.get("nordahead").is_some() {
@@ -165,13 +164,13 @@ pub(crate) fn fit_to_data(config: &mut EngineConfig, data_bytes: u64, memory_byt
     Some(format!("nordahead = true (no read-ahead): a database of about {database}, {memory} of memory"))
 }
 
-/// The common setting in whose place `nometasync` is: a commit then waits for its data, and may be lost all the same.
+/// The common setting that `nometasync` overrides: a commit then waits for its data, and may still be lost.
 pub(crate) fn overruled(config: &EngineConfig) -> Overruled {
     let is_set = config.settings.bool("nometasync") == Some(true);
     Overruled { durability: is_set.then(|| Own::new("nometasync", None)), ..Overruled::default() }
 }
 
-/// Refuses what LMDB has no counterpart for.
+/// Refuses common settings that LMDB cannot implement.
 fn refuse_common(config: &EngineConfig) -> Result<(), SettingError> {
     config.durability.refuse_buffered("lmdb", "each commit writes its pages to the kernel")?;
     if let Some(compression) = config.compression.as_deref().filter(|name| *name != "none") {
@@ -237,7 +236,7 @@ mod tests {
         }
     }
 
-    /// It was told to promise, and so to cost, what others do that sync nothing.
+    /// `nometasync` was reported as equal in guarantees and cost to engines that sync nothing.
     #[test]
     fn nometasync_maps_to_no_common_durability_level() {
         let durability = |name| overruled(&config(Durability::NoSync, &[(name, Value::Bool(true))])).durability;
@@ -245,7 +244,7 @@ mod tests {
         assert_eq!(durability("nordahead"), None);
     }
 
-    /// With read-ahead a read of a database larger than memory cost 150 KB of the device instead of 3.5.
+    /// With read-ahead, a read from a database larger than memory cost 150 KB of device reads instead of 3.5 KB.
     #[test]
     fn larger_than_memory_database_disables_read_ahead() {
         let fitted = |settings: &[(&str, Value)], memory: u64| {
@@ -270,7 +269,7 @@ mod tests {
     #[test]
     fn nomeminit_with_writemap_is_refused_as_ineffective() {
         let on = ("nomeminit", Value::Bool(true));
-        // Under none writemap is the default.
+        // With `none`, `writemap` is the default.
         for (durability, settings) in [
             (Durability::None, vec![on.clone()]),
             (Durability::NoSync, vec![on.clone(), ("writemap", Value::Bool(true))]),

@@ -1,6 +1,5 @@
-//! The one file that calls LMDB. What it offers is safe: an environment that
-//! outlives its transactions, snapshots whose values cannot outlive them, and
-//! a writer whose values cannot outlive its next write.
+//! The only file that calls LMDB. Its interface is safe: an environment outlives its transactions, values cannot
+//! outlive their snapshot, and a writer's values cannot outlive its next write.
 
 use std::ffi::{CStr, CString, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -37,11 +36,11 @@ pub(crate) struct Env {
     raw: NonNull<ffi::MDB_env>,
     spaces: Vec<(&'static str, ffi::MDB_dbi)>,
     dir: PathBuf,
-    /// How long sessions have waited until nobody else wrote. Whoever holds the writer lock adds to it.
+    /// Total time that sessions waited for the writer lock. Only the lock's holder adds to it.
     waited_us: AtomicU64,
 }
 
-/// A wait for the writer lock that is told: a thread that was put to sleep and woken has waited for longer.
+/// Shorter waits are not counted. A thread that slept and was woken has waited longer than this.
 const SHORTEST_WAIT: Duration = Duration::from_micros(10);
 
 // SAFETY: an MDB_env may be used by many threads at once (lmdb.h, mdb_env_open);
@@ -60,7 +59,7 @@ impl Drop for Env {
 /// Figures of a database: entries, depth, and pages by kind.
 pub(crate) type Stat = ffi::MDB_stat;
 
-/// What is filled by the calls that report figures.
+/// Zeroed statistics for LMDB to fill.
 const NO_STAT: Stat =
     Stat { ms_psize: 0, ms_depth: 0, ms_branch_pages: 0, ms_leaf_pages: 0, ms_overflow_pages: 0, ms_entries: 0 };
 
@@ -92,7 +91,7 @@ impl Env {
         Ok(Arc::new(env))
     }
 
-    /// How long sessions have waited until nobody else wrote, all together, microseconds.
+    /// Total time that sessions waited for the writer lock, in microseconds.
     pub fn waited_us(&self) -> u64 {
         self.waited_us.load(Relaxed)
     }
@@ -119,7 +118,7 @@ impl Env {
                 }
             }
         }
-        // SAFETY: the transaction is open; a commit ends it whatever it returns.
+        // SAFETY: the transaction is open; a commit ends it, whether or not it succeeds.
         self.check("mdb_txn_commit", unsafe { ffi::mdb_txn_commit(txn) })
     }
 
@@ -132,7 +131,7 @@ impl Env {
         self.spaces.len()
     }
 
-    /// Writes and syncs everything committed so far, whatever the flags.
+    /// Writes and syncs everything committed so far, regardless of the flags.
     pub fn sync(&self) -> Result<(), EngineError> {
         // SAFETY: the environment is open.
         self.check("mdb_env_sync", unsafe { ffi::mdb_env_sync(self.raw.as_ptr(), 1) })
@@ -175,7 +174,7 @@ impl Env {
         unsafe { ffi::mdb_env_get_maxkeysize(self.raw.as_ptr()) }
     }
 
-    /// Translates a return code.
+    /// Turns a return code into a result.
     fn check(&self, call: &'static str, code: c_int) -> Result<(), EngineError> {
         if code == ffi::MDB_SUCCESS { Ok(()) } else { Err(self.failure(call, code)) }
     }
@@ -199,7 +198,7 @@ impl Env {
                 Errno::NOSPC | Errno::DQUOT => {
                     return EngineError::DiskFull(format!("{call}: {said}, in {}", self.dir.display()));
                 }
-                // Where a write fell short as well ("filesystem full?" says mdb_page_flush).
+                // LMDB also reports EIO for a short write ("filesystem full?" says mdb_page_flush).
                 Errno::IO => match room::behind_short_write(&self.dir) {
                     Cause::NoRoom => {
                         let words = format!("{call}: a write fell short, in {}", self.dir.display());
@@ -214,7 +213,7 @@ impl Env {
     }
 }
 
-/// LMDB's words for a code, with its number.
+/// LMDB's message for a code, with its number.
 fn describe(code: c_int) -> String {
     // SAFETY: mdb_strerror returns a string that is static, or strerror's.
     let words = unsafe { CStr::from_ptr(ffi::mdb_strerror(code)) };
@@ -234,7 +233,7 @@ unsafe fn bytes<'t>(value: &ffi::MDB_val) -> &'t [u8] {
     if value.mv_size == 0 {
         return &[];
     }
-    // SAFETY: LMDB's values are contiguous in the map; the caller answers for the lifetime.
+    // SAFETY: LMDB's values are contiguous in the map; the caller guarantees the lifetime.
     unsafe { std::slice::from_raw_parts(value.mv_data.cast_const().cast(), value.mv_size) }
 }
 
@@ -249,7 +248,7 @@ unsafe fn get<'t>(
     let (mut key, mut value) = (val(key), EMPTY);
     // SAFETY: the transaction is open; LMDB reads the key and does not keep it.
     match unsafe { ffi::mdb_get(txn.as_ptr(), env.dbi(space), &raw mut key, &raw mut value) } {
-        // SAFETY: as promised by the caller.
+        // SAFETY: guaranteed by the caller.
         ffi::MDB_SUCCESS => Ok(Some(unsafe { bytes(&value) })),
         ffi::MDB_NOTFOUND => Ok(None),
         code => Err(env.failure("mdb_get", code)),
@@ -257,7 +256,7 @@ unsafe fn get<'t>(
 }
 
 /// # Safety
-/// `cursor` is open under a transaction of `env` that nobody writes to during the call.
+/// `cursor` is open under a transaction of `env` that is not written to during the call.
 unsafe fn walk(
     env: &Env,
     cursor: *mut ffi::MDB_cursor,
@@ -265,11 +264,11 @@ unsafe fn walk(
     visit: &mut dyn FnMut(&[u8], &[u8]),
 ) -> Result<usize, EngineError> {
     let (mut key, mut value) = (val(scan.from), EMPTY);
-    // LMDB refuses to look for the empty key, which sorts before all others.
+    // LMDB refuses a search for the empty key, which sorts before all others.
     let mut step = if scan.from.is_empty() { ffi::MDB_FIRST } else { ffi::MDB_SET_RANGE };
     let mut visited = 0;
     while visited < scan.limit {
-        // SAFETY: the cursor is open, as promised by the caller.
+        // SAFETY: the cursor is open, as guaranteed by the caller.
         match unsafe { ffi::mdb_cursor_get(cursor, &raw mut key, &raw mut value, step) } {
             ffi::MDB_SUCCESS => {}
             ffi::MDB_NOTFOUND => break,
@@ -297,8 +296,8 @@ pub(crate) struct Reader {
     cursors: Vec<*mut ffi::MDB_cursor>,
 }
 
-// SAFETY: with MDB_NOTLS a read transaction belongs to no thread, and may be
-// used by one thread at a time (lmdb.h); `&mut` sees to that.
+// SAFETY: with MDB_NOTLS a read transaction belongs to no thread, and may be used by one thread at a time (lmdb.h);
+// `&mut` ensures that.
 unsafe impl Send for Reader {}
 
 impl Reader {
@@ -323,8 +322,8 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        // SAFETY: cursors of a read transaction are closed by their owner, before or
-        // after it (lmdb.h, mdb_cursor_open); nothing uses either afterwards.
+        // SAFETY: cursors of a read transaction are closed by their owner, before or after it (lmdb.h,
+        // mdb_cursor_open); neither is used afterwards.
         unsafe {
             for cursor in self.cursors.drain(..).filter(|cursor| !cursor.is_null()) {
                 ffi::mdb_cursor_close(cursor);
@@ -341,8 +340,8 @@ pub(crate) struct Snapshot<'r> {
 
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
-        // SAFETY: the transaction was renewed when the snapshot was made; what was
-        // read from it borrowed the snapshot and is gone.
+        // SAFETY: the transaction was renewed when the snapshot was made; values read from it borrowed the snapshot and
+        // are gone.
         unsafe { ffi::mdb_txn_reset(self.reader.txn.as_ptr()) };
     }
 }
@@ -385,8 +384,8 @@ impl Snapshot<'_> {
         Ok((env.spaces[space].0, stat))
     }
 
-    /// Pages that are free, or will be once no reader needs them: the sum over the
-    /// free lists, each of which starts with its length (as `mdb_stat -f` counts them).
+    /// Pages that are free, or will be once no reader needs them. This is the sum over the free lists, each of which
+    /// starts with its length (as `mdb_stat -f` counts them).
     pub fn free_pages(&self) -> Result<u64, EngineError> {
         let env = &self.reader.env;
         let mut cursor = null_mut();
@@ -407,7 +406,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// One session's way to write: at most one transaction at a time in the whole environment.
+/// One session's writer: the whole environment has at most one write transaction at a time.
 #[derive(Debug)]
 pub(crate) struct Writer {
     env: Arc<Env>,
@@ -417,12 +416,12 @@ pub(crate) struct Writer {
 #[derive(Debug)]
 struct Open {
     txn: NonNull<ffi::MDB_txn>,
-    /// Who holds LMDB's writer lock: a mutex, which only its owner may unlock.
+    /// The thread that holds LMDB's writer lock, a mutex that only its owner may unlock.
     thread: ThreadId,
 }
 
-// SAFETY: a write transaction may be used by one thread at a time; `&mut` sees
-// to that, and `end` to its ending on the thread that began it.
+// SAFETY: a write transaction may be used by one thread at a time, which `&mut` ensures. `end` ensures that it ends on
+// the thread that began it.
 unsafe impl Send for Writer {}
 
 impl Writer {
@@ -466,8 +465,8 @@ impl Writer {
         unsafe { get(&self.env, self.txn("mdb_get")?, space, key) }
     }
 
-    /// Visits a range in key order, own writes included. LMDB cannot reuse a
-    /// cursor of a write transaction, so this one is made anew (one malloc in C).
+    /// Visits a range in key order, own writes included. LMDB cannot reuse a cursor of a write transaction, so each
+    /// scan opens a new one (one malloc in C).
     pub fn scan(
         &self,
         space: SpaceId,
@@ -479,7 +478,7 @@ impl Writer {
         // SAFETY: the transaction is open; the cursor is closed below, before it ends.
         let code = unsafe { ffi::mdb_cursor_open(txn.as_ptr(), self.env.dbi(space), &raw mut cursor) };
         self.env.check("mdb_cursor_open", code)?;
-        // SAFETY: the cursor is open, and nobody writes while `self` is borrowed.
+        // SAFETY: the cursor is open, and the shared borrow of `self` prevents writes.
         let visited = unsafe { walk(&self.env, cursor, scan, visit) };
         // SAFETY: it is not used again.
         unsafe { ffi::mdb_cursor_close(cursor) };
@@ -507,27 +506,26 @@ impl Writer {
         }
     }
 
-    /// Commits; the transaction is over whatever comes back, unless it was
-    /// begun on another thread.
+    /// Commits. Afterwards the transaction is over, even after an error, unless it was begun on another thread.
     pub fn commit(&mut self) -> Result<(), EngineError> {
         let Some(txn) = self.end("mdb_txn_commit")? else {
             return Err(EngineError::failed("mdb_txn_commit", "no transaction is open; begin one first"));
         };
-        // SAFETY: the transaction was open and is forgotten by now.
+        // SAFETY: the transaction was open, and `self` no longer refers to it.
         self.env.check("mdb_txn_commit", unsafe { ffi::mdb_txn_commit(txn.as_ptr()) })
     }
 
-    /// Undoes the transaction, if there is one.
+    /// Rolls the transaction back, if there is one.
     pub fn abort(&mut self) -> Result<(), EngineError> {
         if let Some(txn) = self.end("mdb_txn_abort")? {
-            // SAFETY: the transaction was open and is forgotten by now.
+            // SAFETY: the transaction was open, and `self` no longer refers to it.
             unsafe { ffi::mdb_txn_abort(txn.as_ptr()) };
         }
         Ok(())
     }
 
-    /// Takes the transaction out in order to end it, if this thread may. On any
-    /// other the writer lock would stay locked, and the next `begin` wait for ever.
+    /// Takes the transaction out in order to end it, if this thread began it. On another thread the writer lock would
+    /// stay locked, and the next `begin` would wait forever.
     fn end(&mut self, call: &'static str) -> Result<Option<NonNull<ffi::MDB_txn>>, EngineError> {
         if self.open.as_ref().is_some_and(|open| open.thread != std::thread::current().id()) {
             return Err(EngineError::failed(call, "a transaction must end on the thread that began it"));
@@ -539,8 +537,8 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if let Some(open) = self.open.take() {
-            // SAFETY: the transaction is open and is not used again. On a thread that did
-            // not begin it the lock stays locked, which is the caller's mistake.
+            // SAFETY: the transaction is open and is not used again. If this thread did not begin it, the lock stays
+            // locked, which is the caller's mistake.
             unsafe { ffi::mdb_txn_abort(open.txn.as_ptr()) };
         }
     }

@@ -1,4 +1,4 @@
-//! What is behind LMDB's "Input/output error", which it makes of every write that fell short.
+//! Finds the cause of LMDB's "Input/output error", which LMDB returns for every short write.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, open, statvfs};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-/// More than LMDB writes at once (64 pages, `MDB_COMMIT_PAGES` in mdb.c), a value of pages of its own apart: a device
-/// with less may be what cut a write short.
+/// More than LMDB writes at once (64 pages, `MDB_COMMIT_PAGES` in mdb.c), except for values on overflow pages. A device
+/// with less free space may have cut a write short.
 const AT_ONCE_BYTES: u64 = 1 << 20;
 
-/// What is behind it.
+/// The cause of a short write.
 pub(crate) enum Cause {
     /// The device is full.
     NoRoom,
-    /// Something else: what to look at.
+    /// Another cause, with advice on what to check.
     Other(String),
 }
 
-/// What may have cut a write short in a directory.
+/// Finds what may have cut a write short in a directory.
 pub(crate) fn behind_short_write(dir: &Path) -> Cause {
     if !has_room(dir) {
         return Cause::NoRoom;
@@ -30,17 +30,17 @@ pub(crate) fn behind_short_write(dir: &Path) -> Cause {
     })
 }
 
-/// Whether a write of LMDB's would find room beside its database. Less than a write is no room: others who use the
-/// device may have given some of it back since LMDB found none.
+/// Whether the device has space for one of LMDB's writes. Less than one write counts as full, because other processes
+/// may have freed space since LMDB's write failed.
 fn has_room(dir: &Path) -> bool {
     if statvfs(dir).is_ok_and(|volume| volume.f_bavail * volume.f_frsize < AT_ONCE_BYTES) {
         return false;
     }
-    // A quota shows only when it is asked for what it refuses.
+    // A quota shows only when a reservation exceeds it.
     !matches!(reserve(dir), Err(Errno::NOSPC | Errno::DQUOT))
 }
 
-/// Room for a file without a name, which is gone when it is closed.
+/// Reserves space with an unnamed file, which disappears when it is closed.
 fn reserve(dir: &Path) -> Result<(), Errno> {
     let file = open(dir, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)?;
     fallocate(&file, FallocateFlags::empty(), 0, AT_ONCE_BYTES)

@@ -1,5 +1,5 @@
-//! A client's operations must not pay for the harness: once warmed up, a read
-//! or a write through the session allocates nothing on the Rust side.
+//! A client's operations must not pay for the harness. After warmup, a read or a write through the session allocates no
+//! memory on the Rust side.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,4 +1,4 @@
-//! What a durability promises when the process is killed.
+//! Checks which commits survive a kill at each durability level.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! A full device and a full map end a trial with words that say which it was.
+//! A full device and a full map end a trial with an error that says which it was.
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
@@ -21,9 +21,9 @@ use rumba_engine_lmdb::Lmdb;
 use rumba_testkit::full::{self, Full};
 use rumba_testkit::mounts::Tmpfs;
 
-/// Held by whatever starts a process or needs the room that it has just given back: a process that was just forked
-/// holds the files that were open here, removed or not, until it becomes its program. On a device that is full for
-/// that, LMDB's lock file, which is mapped, ends the process with a bus error.
+/// Held by tests that start a process or that depend on space just freed. A forked process keeps the files that were
+/// open here, deleted or not, until it executes its program. On a device that stays full for that reason, a write to
+/// LMDB's mapped lock file ends the process with SIGBUS.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -39,8 +39,8 @@ fn full_device_is_reported_and_commits_stay_readable() {
     drop(device);
 }
 
-/// The results are mostly on the same device, and rewritten all the time: what they gave back for a moment made of a
-/// full device an "Input/output error (5)".
+/// The results are usually on the same device and rewritten all the time. The space they freed for a moment turned a
+/// full device into an "Input/output error (5)".
 #[test]
 #[needs(Tmpfs)]
 fn a_full_device_that_others_use_as_well_is_said_to_be_full() {
@@ -53,12 +53,12 @@ fn a_full_device_that_others_use_as_well_is_said_to_be_full() {
     let loaded: Vec<_> = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                // It may find no room either.
+                // This write may also find the device full.
                 let _ = std::fs::write(&neighbour, [1; 512 << 10]);
                 let _ = std::fs::remove_file(&neighbour);
             }
         });
-        // A panic must end the neighbour, too: the scope waits for it.
+        // A panic must also stop the neighbor thread, because the scope waits for it.
         let _done = Done(&done);
         (0..100).map(|_| load_anew(&data, &batch)).collect()
     });
@@ -66,7 +66,7 @@ fn a_full_device_that_others_use_as_well_is_said_to_be_full() {
     assert_eq!(other, None, "every batch is larger than the device");
 }
 
-/// Says that something is done, however it ends.
+/// Sets its flag when dropped, also on a panic.
 struct Done<'a>(&'a AtomicBool);
 
 impl Drop for Done<'_> {
@@ -75,7 +75,7 @@ impl Drop for Done<'_> {
     }
 }
 
-/// Loads a batch into a database of its own, of which nothing is left.
+/// Loads a batch into a new database and deletes it afterwards.
 fn load_anew(dir: &Path, batch: &Batch) -> Result<(), EngineError> {
     std::fs::create_dir(dir).unwrap();
     let instance = open_in(dir, &config(Durability::NoSync, &[]));
@@ -85,7 +85,7 @@ fn load_anew(dir: &Path, batch: &Batch) -> Result<(), EngineError> {
     loaded
 }
 
-/// A limit of files' sizes cuts writes short as well, and no room on the device would help.
+/// A file-size limit also cuts writes short, and free space on the device would not help.
 #[test]
 fn file_size_limit_is_named_instead_of_a_full_device() {
     if std::env::var_os(HELPER).is_none() {
@@ -93,7 +93,7 @@ fn file_size_limit_is_named_instead_of_a_full_device() {
         let own = std::env::current_exe().unwrap();
         let test = "file_size_limit_is_named_instead_of_a_full_device";
         let mut command = Command::new("sh");
-        // In blocks of 512 bytes.
+        // `ulimit -f` counts blocks of 512 bytes.
         command.args(["-c", "ulimit -f 20000; exec \"$0\" --exact \"$1\""]).arg(own).arg(test).env(HELPER, "1");
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
@@ -108,7 +108,7 @@ fn file_size_limit_is_named_instead_of_a_full_device() {
     assert!(message.contains("ulimit -f"), "{message}");
 }
 
-/// Set where a test runs once more under a limit of its own.
+/// Set in the child process that runs a test again under a file-size limit.
 const HELPER: &str = "RUMBA_TEST_WITH_SMALL_FILES";
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a client of the engine may rely on.
+//! Guarantees of the engine to its clients.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -102,8 +102,8 @@ fn a_scan_visits_in_key_order_within_its_bounds_and_limit() {
         session.put(ROWS, key, b"v").unwrap();
     }
     session.put(INDEX, b"bb", b"another space").unwrap();
-    // The same answers inside the transaction, and twice outside it: the second
-    // time on the cursor that the session keeps.
+    // The same answers inside the transaction, and twice outside it. The second time uses the cursor that the session
+    // keeps.
     for round in 0..3 {
         if round == 1 {
             session.commit().unwrap();
@@ -182,7 +182,7 @@ fn sorted_load_fills_pages_and_unsorted_keeps_all_rows() {
     // pages of 4096 - 16: at least 559 leaves. Half-empty pages would take twice as many.
     let leaves = counter(&*instance, "rows.leaf_pages");
     assert!(leaves < 600.0, "{leaves} leaf pages");
-    // Rows before the last one, and one that is there already.
+    // Rows that sort before the last one, and one that exists already.
     batch.clear();
     batch.push(ROWS, &[0], b"first");
     batch.push(ROWS, &5u32.to_be_bytes(), b"replaced");
@@ -233,7 +233,7 @@ fn two_clients_that_increment_one_counter_lose_no_update() {
     assert_eq!(value, (2 * EACH).to_be_bytes());
 }
 
-/// Who has one writer wants to know what waiting for it costs.
+/// Users of an engine with a single writer need to know how long sessions wait for it.
 #[test]
 fn a_wait_for_the_writer_is_counted() {
     const HELD: Duration = Duration::from_millis(200);
@@ -275,7 +275,7 @@ fn session_may_change_threads_but_a_transaction_may_not() {
     moved.begin().unwrap();
     moved.put(ROWS, b"k", b"v").unwrap();
     let mut moved = std::thread::spawn(move || {
-        // Without this refusal the writer lock would stay locked: the next begin would wait for ever.
+        // Without this refusal the writer lock would stay locked, and the next begin would wait forever.
         let error = moved.commit().unwrap_err();
         assert!(error.to_string().contains("thread that began it"), "{error}");
         assert!(moved.rollback().is_err());
@@ -327,7 +327,7 @@ fn sessions_beyond_reader_slots_are_refused_with_remedy() {
     assert!(instance.counters().is_empty(), "no slot is left to read them: absent, not zero");
 }
 
-/// Else a reader of the figures would think that `cache` bounded its memory.
+/// Otherwise readers would assume that `cache` limited LMDB's memory.
 #[test]
 fn it_says_that_it_has_no_cache_of_its_own() {
     assert!(!Lmdb.info().has_cache);

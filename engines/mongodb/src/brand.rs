@@ -1,20 +1,20 @@
-//! What the servers differ in.
+//! Differences between the supported servers.
 
 use rumba_core::engine::{EngineInfo, Family, Form};
 
 use crate::options::{MONGODB, SECANTUSDB};
 
-/// Whose server it is.
+/// The vendor of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Brand {
-    /// MongoDB's `mongod`, or one that is built from it and has another storage engine.
+    /// MongoDB's `mongod`, or a fork of it with another storage engine.
     MongoDb,
-    /// SecantusDB: MongoDB's protocol over WiredTiger, with tables of its own.
+    /// SecantusDB: MongoDB's protocol over WiredTiger, with its own table layout.
     SecantusDb,
 }
 
 impl Brand {
-    /// What its engine is.
+    /// Describes the server's engine.
     pub fn info(self) -> &'static EngineInfo {
         const MONGO: EngineInfo = EngineInfo {
             name: "mongodb",
@@ -24,7 +24,7 @@ impl Brand {
             brought: None,
             keeps_data: true,
             has_cache: true,
-            // An old or a lonely mongod has none (`transactions = false`): its isolation then says so.
+            // An old or standalone mongod has none (`transactions = false`); its isolation then says so.
             has_transactions: true,
             compressions: &["none", "snappy", "zlib", "zstd"],
             settings: MONGODB,
@@ -37,7 +37,7 @@ impl Brand {
             brought: None,
             keeps_data: true,
             has_cache: true,
-            // An old or a lonely mongod has none (`transactions = false`): its isolation then says so.
+            // An old or standalone mongod has none (`transactions = false`); its isolation then says so.
             has_transactions: true,
             compressions: &["none", "lz4", "zlib"],
             settings: SECANTUSDB,
@@ -48,7 +48,7 @@ impl Brand {
         }
     }
 
-    /// What its programs may be called, the usual one first.
+    /// The possible names of its program, the most common first.
     pub fn programs(self) -> &'static [&'static str] {
         match self {
             Brand::MongoDb => &["mongod"],
@@ -56,7 +56,7 @@ impl Brand {
         }
     }
 
-    /// What it is called in messages.
+    /// The server's name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Brand::MongoDb => "MongoDB",
@@ -64,7 +64,7 @@ impl Brand {
         }
     }
 
-    /// How it is had.
+    /// How to install the server.
     pub fn install(self) -> &'static str {
         match self {
             Brand::MongoDb => {

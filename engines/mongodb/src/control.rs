@@ -1,5 +1,5 @@
-//! The control session: what everything but the clients' operations goes over. Counters, upkeep, taking a database and
-//! giving it back.
+//! The control session, which carries everything except the clients' operations: counters, upkeep, taking a database
+//! and releasing it.
 
 use std::time::{Duration, Instant};
 
@@ -7,28 +7,29 @@ use rumba_core::bson::{Document, DocumentBuf, Value};
 use rumba_core::error::EngineError;
 use rumba_protocol_mongodb::{Admin, MongoError, OnLost};
 
-/// The database of commands about the server.
+/// The database for administrative commands.
 pub const ADMIN: &str = "admin";
 
-/// The control session. With [`OnLost::Reconnect`] it outlives the server's restart, as the clients' sessions do: it
-/// connects anew and asks once more.
+/// The control session. With [`OnLost::Reconnect`] it survives a server restart, as the clients' sessions do: it
+/// reconnects and repeats the request.
 pub struct Control {
     admin: Admin,
     on_lost: OnLost,
     /// When the session began.
     since: Instant,
     was_restarted: bool,
-    /// Whether an answer was not waited for to its end, or not understood: it would be taken for that to the next question.
+    /// Whether the last answer was not read to its end or not understood. The next read would then return the rest of
+    /// it.
     is_behind: bool,
 }
 
 impl Control {
-    /// Over a connection.
+    /// A control session over a connection.
     pub fn new(admin: Admin, on_lost: OnLost) -> Self {
         Self { admin, on_lost, since: Instant::now(), was_restarted: false, is_behind: false }
     }
 
-    /// Changes the time that an answer may take; `None` waits for ever.
+    /// Changes the timeout of an answer; `None` waits forever.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.admin.set_timeout(timeout);
     }
@@ -38,13 +39,13 @@ impl Control {
         self.admin.hello().is_writable
     }
 
-    /// Whether the server has transactions as far as its greeting tells, which says nothing of its storage engine.
+    /// Whether the server's greeting reports transactions. The greeting does not consider the storage engine.
     pub fn greets_with_transactions(&self) -> bool {
         self.admin.hello().has_transactions()
     }
 
-    /// Whether the server was started again since the session began, as far as the session has noticed: what it
-    /// counts is then counted from another start.
+    /// Whether the session has noticed a server restart since it began. The server's counters then count from the
+    /// restart.
     pub fn was_restarted(&self) -> bool {
         self.was_restarted
     }
@@ -77,7 +78,7 @@ impl Control {
         answered
     }
 
-    /// Runs a command that may be run twice.
+    /// Runs an idempotent command.
     ///
     /// # Errors
     /// See [`MongoError`].
@@ -85,7 +86,7 @@ impl Control {
         self.again(|admin| admin.run(database, command))
     }
 
-    /// A command of one word about the server.
+    /// Runs an administrative command without arguments.
     ///
     /// # Errors
     /// See [`MongoError`].
@@ -111,21 +112,21 @@ impl Control {
         Ok(names)
     }
 
-    /// The version that the server says it is.
+    /// The version that the server reports.
     pub fn version(&mut self) -> Option<String> {
         let told = self.told("buildInfo").ok()?;
         Some(String::from_utf8_lossy(told.get().blob("version").ok()?).into_owned())
     }
 }
 
-/// Whether a server that tells this of itself has run for so long. Where it does not tell, a start is supposed: what it
-/// counted before may not be in what it counts now.
+/// Whether the server reports that it has been up for at least this time. Without a report rumba assumes a restart,
+/// because the counters may have been reset.
 fn has_run_for(status: Document<'_>, time: Duration) -> bool {
     let told = within(status, &["uptimeMillis"]).and_then(|value| u64::try_from(value.int()?).ok());
     told.is_some_and(|uptime_ms| Duration::from_millis(uptime_ms) >= time)
 }
 
-/// A value deep within a document: `["wiredTiger", "cache", "bytes read into cache"]`.
+/// Returns a nested value of a document: `["wiredTiger", "cache", "bytes read into cache"]`.
 pub fn within<'a>(document: Document<'a>, path: &[&str]) -> Option<Value<'a>> {
     let (name, deeper) = path.split_first()?;
     match (document.get(name).ok()??, deeper) {
@@ -135,12 +136,12 @@ pub fn within<'a>(document: Document<'a>, path: &[&str]) -> Option<Value<'a>> {
     }
 }
 
-/// Text deep within a document.
+/// Returns a nested text of a document.
 pub fn text_within(document: Document<'_>, path: &[&str]) -> Option<String> {
     Some(String::from_utf8_lossy(within(document, path)?.bytes()?).into_owned())
 }
 
-/// The error of a command; `call` is what it was for.
+/// Maps a command's error to an engine error; `call` names the purpose.
 pub fn failed(call: &'static str) -> impl Fn(MongoError) -> EngineError {
     move |error| error.during(call)
 }

@@ -1,17 +1,17 @@
-//! What a server says of itself: counters, gauges, and the work it has put off.
+//! The server's counters, gauges and deferred work.
 //!
-//! Names are those of `serverStatus` with their place, spaces as underscores; those of the form `written_X_bytes` are ours,
-//! as is the debt's. What a server does not tell is left out.
+//! Names are the paths in `serverStatus`, with underscores for spaces. Names of the form `written_X_bytes` and those of
+//! deferred work are rumba's. Values that a server does not report are left out.
 
 use rumba_core::bson::{Document, DocumentBuf, Value};
 use rumba_server_kit::reading::Reading;
 
 use crate::control::{Control, within};
 
-/// Sections of `serverStatus`, of which all numbers are taken.
+/// Sections of `serverStatus` from which all numbers are taken.
 const SECTIONS: [&[&str]; 4] = [&["opcounters"], &["metrics", "document"], &["transactions"], &["connections"]];
 
-/// Of WiredTiger's hundreds those that tell where its time and bytes go.
+/// The WiredTiger statistics, out of hundreds, that show where its time and bytes go.
 const WIREDTIGER: [(&str, &str); 15] = [
     ("cache", "bytes currently in the cache"),
     ("cache", "tracked dirty bytes in the cache"),
@@ -30,11 +30,11 @@ const WIREDTIGER: [(&str, &str); 15] = [
     ("transaction", "transactions rolled back"),
 ];
 
-/// Bytes written, by what for: each makes a metric.
+/// Bytes written, by purpose. Each becomes a metric.
 const WRITTEN: [(&str, &str, &str); 2] =
     [("written_log_bytes", "log", "log bytes written"), (CHECKPOINT, "block-manager", "bytes written for checkpoint")];
 const CHECKPOINT: &str = "written_checkpoint_bytes";
-/// All others of the block manager's: the parts of a sum must not overlap.
+/// The remaining bytes of the block manager, because the parts of a sum must not overlap.
 const BLOCKS: &str = "written_blocks_bytes";
 
 /// All counters and gauges.
@@ -47,12 +47,12 @@ pub fn counters(control: &mut Control) -> Reading {
     reading
 }
 
-/// Work put off so far: pages that the next checkpoint writes.
+/// Deferred work: dirty pages that the next checkpoint writes.
 pub fn debt(control: &mut Control) -> Reading {
     owed(control.told("serverStatus").map_err(|error| error.to_string()))
 }
 
-/// The debt by a server's status, or by why there is none.
+/// Reads the deferred work from a server's status, or passes on why there is no status.
 fn owed(told: Result<DocumentBuf, String>) -> Reading {
     let mut reading = Reading::default();
     let dirty = told.and_then(|status| {
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn numbers_are_taken_from_where_servers_tell_them() {
-        // As a mongod of 7.0 has it, cut.
+        // Shortened output of a mongod 7.0.
         let status = DocumentBuf::of(|of| {
             of.document("opcounters", |of| {
                 of.int("insert", 10);
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn deferred_writes_are_dirty_bytes_and_unknown_is_not_zero() {
-        // As a mongod of 7.0 has it, cut.
+        // Shortened output of a mongod 7.0.
         let status = DocumentBuf::of(|of| {
             of.document("wiredTiger", |of| {
                 of.document("cache", |of| {
@@ -158,7 +158,7 @@ mod tests {
         });
         let reading = owed(Ok(status));
         assert_eq!((reading.get("dirty_bytes"), reading.absent), (Some(12288.0), vec![]));
-        // Another storage engine's status, and none.
+        // The status of another storage engine, and an empty one.
         let other = DocumentBuf::of(|of| of.document("storageEngine", |of| of.text("name", "mmapv1")));
         let untold = "the server does not tell of WiredTiger's cache".to_owned();
         for (told, reason) in [(Ok(other), untold), (Err("it is gone".to_owned()), "it is gone".to_owned())] {

@@ -1,7 +1,7 @@
-//! A server that the user brings, named by a DSN: `mongodb://user@host:27017/database?tls=verified&ca=/path` or
+//! An existing server, named by a DSN: `mongodb://user@host:27017/database?tls=verified&ca=/path` or
 //! `mongodb:///database?socket=/path`.
 //!
-//! Its password comes from the environment.
+//! The password comes from the environment.
 
 use std::env;
 
@@ -10,11 +10,11 @@ use rumba_protocol_mongodb::{Address, Secret, Target};
 use rumba_server_kit::dsn::{Dsn, Form};
 
 const PASSWORD: &str = "RUMBA_MONGODB_PASSWORD";
-/// The database that knows the user, if it is not `admin`.
+/// The authentication database, if it is not `admin`.
 const SOURCE: &str = "RUMBA_MONGODB_AUTH_SOURCE";
 const USUAL_PORT: u16 = 27017;
 
-/// How these servers' DSNs are written.
+/// The syntax of these servers' DSNs.
 pub const FORM: Form = Form {
     schemes: &["mongodb://"],
     example: "mongodb://user@host:27017/database or mongodb:///database?socket=/path/of/its/socket",
@@ -22,14 +22,14 @@ pub const FORM: Form = Form {
     file: None,
 };
 
-/// Databases of the server's own: users, settings, and what replicas read.
+/// The server's own databases, for users, settings and replication.
 const OF_SERVER: [&str; 3] = ["admin", "config", "local"];
 
-/// Reads a DSN.
+/// Parses a DSN.
 ///
 /// # Errors
-/// What is wrong with it. A database of the server's own is refused: drivers take the name at that place for the one that
-/// knows the user, and what there is in it looks like none of anybody's.
+/// The mistake in the DSN. The server's own databases are refused for two reasons. Drivers take a name at that place
+/// for the authentication database, and its contents do not look like user data.
 pub fn parse(text: &str) -> Result<Dsn, SettingError> {
     let dsn = FORM.parse(text)?;
     if !OF_SERVER.contains(&dsn.database.as_str()) {
@@ -40,7 +40,7 @@ pub fn parse(text: &str) -> Result<Dsn, SettingError> {
     Err(SettingError::new("server", problem, remedy))
 }
 
-/// Where to connect and as whom, with the password from where it is kept.
+/// Returns the address and user to connect with, and the password from the environment.
 ///
 /// # Errors
 /// A user without a password.

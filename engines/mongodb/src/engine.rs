@@ -1,4 +1,4 @@
-//! The engines: what they are called, what they can be told, how they are opened.
+//! The engines: names, settings and opening.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,13 +31,13 @@ pub struct MongoEngine {
 }
 
 impl MongoEngine {
-    /// MongoDB itself.
+    /// MongoDB.
     pub const MONGODB: Self = Self { brand: Brand::MongoDb };
-    /// SecantusDB, under its own name.
+    /// SecantusDB.
     pub const SECANTUSDB: Self = Self { brand: Brand::SecantusDb };
 }
 
-/// Which server is meant.
+/// The selected server.
 enum Server {
     Software(Software),
     Existing(Dsn),
@@ -60,7 +60,7 @@ impl Server {
     }
 }
 
-/// Whether the server maps its files into memory: MMAPv1 does.
+/// Whether the server memory-maps its files, as MMAPv1 does.
 fn is_mapped(options: &Options) -> bool {
     options.arguments.get("storageEngine").is_some_and(|engine| engine == "mmapv1")
 }
@@ -73,7 +73,7 @@ fn setting(error: SettingError) -> EngineError {
     EngineError::failed("configuration", format!("{error}; {}", error.remedy))
 }
 
-/// What a new directory holds, and what an earlier server of rumba's has left.
+/// Whether a data directory is new or was left by an earlier server of rumba's.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Data {
     New,
@@ -147,24 +147,24 @@ impl Engine for MongoEngine {
         self.brand.info()
     }
 
-    /// What a server that others run has shows when it is asked: the record says it.
+    /// For an existing server, the record holds the server's own answer.
     fn has_transactions(&self, config: &EngineConfig) -> bool {
         Options::read(self.brand, config).unwrap_or_default().transactions
     }
 
-    /// MMAPv1 lives off the page cache, whatever `cache` says.
+    /// MMAPv1 has no cache: it uses the page cache and ignores `cache`.
     fn has_cache(&self, config: &EngineConfig) -> bool {
         !is_mapped(&Options::read(self.brand, config).unwrap_or_default())
     }
 
-    /// By the write concern. SecantusDB syncs if it was started so, whatever is asked for.
+    /// Clients request durability with the write concern. SecantusDB syncs only if it was started with that option.
     fn clients_ask_durability(&self) -> bool {
         self.brand == Brand::MongoDb
     }
 
-    /// A snapshot is what a transaction reads of WiredTiger, whatever its read concern. Without transactions nothing is
-    /// isolated but each document. Of a server that others run nothing is known before it is asked: its storage engine
-    /// may be any, and it may keep no log.
+    /// A WiredTiger transaction reads a snapshot, regardless of its read concern. Without transactions only single
+    /// documents are isolated. For an existing server these traits are unknown before it answers: it may use any
+    /// storage engine and may keep no log.
     fn nature(&self, config: &EngineConfig) -> Nature {
         if config.is_existing() {
             return Nature::default();
@@ -178,7 +178,7 @@ impl Engine for MongoEngine {
         }
     }
 
-    /// What WiredTiger takes there by default. MongoRocks has no such rule, and MMAPv1 no cache.
+    /// WiredTiger's default cache size. MongoRocks has no such rule, and MMAPv1 has no cache.
     fn advised_cache(&self, config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
         let rule = "half of what is beyond 1 GiB and 256 MiB at least, its default";
         let bytes = (memory_bytes.saturating_sub(1 << 30) / 2).max(256 << 20);
@@ -192,13 +192,14 @@ impl Engine for MongoEngine {
             _ if config.is_existing() => None,
             Brand::MongoDb if is_mapped(&options) => Some("none"),
             Brand::MongoDb if is_wired_tiger(&options) => Some("snappy"),
-            // What MongoRocks and SecantusDB compress with by default depends on their version.
+            // The default compression of MongoRocks and SecantusDB depends on their version.
             _ => None,
         };
         config.compression.clone().or(default.map(str::to_owned))
     }
 
-    /// `no-sync` is kept as `buffered`: without `j` the log is written every 100 ms, and with it the log is synced too.
+    /// `no-sync` becomes `buffered`, because without `j` the server writes its log every 100 ms, and with it the server
+    /// also syncs.
     fn overruled(&self, config: &EngineConfig) -> Overruled {
         let is_weaker = self.brand == Brand::MongoDb && config.durability == Durability::NoSync;
         let durability = is_weaker.then(|| Own::new("writeConcern j: false", Some(Durability::Buffered)));
@@ -213,7 +214,7 @@ impl Engine for MongoEngine {
             Ok(Server::Software(software)) => {
                 Availability::here(software.version.clone(), software.program.display().to_string())
             }
-            // A DSN's mistakes are for `check` to tell, where they can be pointed at.
+            // `check` reports errors in a DSN, because it can point at the setting.
             Err(_) if asked.server.is_some_and(is_dsn) => Availability::here(None, "a server"),
             Err(error) => Availability::lacking("a server", &*error.problem, &*error.remedy),
         }
@@ -232,8 +233,8 @@ impl Engine for MongoEngine {
         Ok(Box::new(self.open_any(dir, config, Data::New)?))
     }
 
-    /// A replica set of one has its port in its data, and its user a password that is kept nowhere; a server that others
-    /// run keeps its data to itself.
+    /// MongoDB's data cannot be reopened: the replica set contains the port, and the user's password is not stored. An
+    /// existing server keeps its data.
     fn reopens(&self, config: &EngineConfig) -> bool {
         let server = Server::of(self.brand, config.server.as_deref());
         self.brand == Brand::SecantusDb && matches!(server, Ok(Server::Software(_)))

@@ -1,4 +1,4 @@
-//! The database on a server of the user's: taken only when it is empty or rumba's own, and left as it was found.
+//! The database on an existing server: taken only if it is empty or rumba's own, and left as it was found.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -16,31 +16,31 @@ use rumba_server_kit::process::{data_held, listening_at};
 use crate::control::{Control, failed, text_within, within};
 use crate::plan::without_transactions;
 
-/// The collection that marks a database as rumba's: whoever makes one of this name lets it be emptied.
+/// The collection that marks a database as rumba's. If it exists, rumba may empty the database.
 const MARKER: &str = "rumba_marker";
-/// The file of its data directory that a `mongod` keeps open; it works elsewhere, in `/` where it was sent to the
-/// background.
+/// The file of its data directory that a `mongod` keeps open. Its working directory may be elsewhere: it is `/` after a
+/// fork to the background.
 const LOCK: &str = "mongod.lock";
-/// The server's number for what the user may not do.
+/// The server's error code for a missing privilege.
 const UNAUTHORIZED: i32 = 13;
-/// That there is no collection of this name; servers of 7.0 and newer drop one that is not there without a word.
+/// The server's error code for a missing collection. Since version 7.0, dropping a missing one succeeds.
 const NO_COLLECTION: i32 = 26;
-/// What counters, settle and drain ask of the server, and the role that lets a user ask for it.
+/// Commands that counters, settle and drain run on the server, and the role that permits each.
 const NEEDED: [(&str, &str); 2] = [("serverStatus", "clusterMonitor"), ("fsync", "hostManager")];
-/// How long connecting, and an answer, may take.
+/// Timeout for connecting and for each answer.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long a trial that has just ended, or was killed, may still hold the database.
+/// How long a trial that just ended or was killed may still hold the database.
 const RELEASE: Duration = Duration::from_secs(10);
-/// Between two attempts to take hold of it.
+/// Pause between two attempts to take the database.
 const NAP: Duration = Duration::from_millis(100);
 
 const CALL: &str = "database on the server";
 
-/// Connects, with an error that names the remedy.
+/// Connects, and returns an error that names the remedy.
 ///
 /// # Errors
-/// What kept it from connecting.
+/// Why the connection failed.
 pub fn connect(target: &Target) -> Result<Admin, SettingError> {
     Admin::connect(target, PATIENCE).map_err(|error| {
         let remedy = match &error {
@@ -54,10 +54,10 @@ pub fn connect(target: &Target) -> Result<Admin, SettingError> {
     })
 }
 
-/// Refuses a server that takes no writes, and a database that holds what rumba has not made.
+/// Refuses a server that takes no writes, and a database with contents that rumba did not create.
 ///
 /// # Errors
-/// What is in the way, and how it is mended.
+/// The obstacle and its remedy.
 pub fn check(control: &mut Control, database: &str) -> Result<(), SettingError> {
     if !control.is_writable() {
         let remedy = "name the primary of the replica set, or a router";
@@ -72,13 +72,14 @@ pub fn check(control: &mut Control, database: &str) -> Result<(), SettingError> 
     }
 }
 
-/// Refuses a user who may not do what counters, settle and drain need: that would show behind the load.
+/// Refuses a user without the privileges for counters, settle and drain, which otherwise would fail only after the
+/// load.
 ///
 /// # Errors
-/// What the user may not do, and the role that is missing.
+/// The missing privilege, and the role that grants it.
 pub fn check_rights(control: &mut Control) -> Result<(), SettingError> {
     for (command, role) in NEEDED {
-        // Whatever else a server says is found when it is needed.
+        // Other errors are reported when the command is needed.
         if let Err(error @ MongoError::Server { code: UNAUTHORIZED, .. }) = control.told(command) {
             let problem = format!("the user may not do what counters, settle and drain need: {error}");
             let remedy = format!("let an administrator grant {role} on admin to the user of the DSN");
@@ -88,7 +89,7 @@ pub fn check_rights(control: &mut Control) -> Result<(), SettingError> {
     Ok(())
 }
 
-/// What is not rumba's in a database that is not marked as its own.
+/// Returns a foreign collection in a database without rumba's marker.
 fn foreign(names: &[String]) -> Option<&String> {
     if names.iter().any(|name| name == MARKER) { None } else { names.first() }
 }
@@ -101,30 +102,30 @@ fn remedy() -> &'static str {
     "name a database that is empty"
 }
 
-/// Why the server has no transactions; `None` where it has. In a replica set of 4.0 a server of MMAPv1 greets as one
-/// that has them, and refuses the first.
+/// Why the server has no transactions, or `None` if it has. An MMAPv1 server in a 4.0 replica set announces
+/// transactions in its greeting but refuses the first one.
 pub fn lacks_transactions(control: &mut Control) -> Option<String> {
     if !control.greets_with_transactions() {
         return Some("the server stands alone, or is too old for them".to_owned());
     }
-    // A router has no storage engine, and tells none.
+    // A router has no storage engine and reports none.
     let status = control.told("serverStatus").ok()?;
     let engine = text_within(status.get(), &["storageEngine", "name"])?;
     without_transactions(&engine).map(|name| format!("{name} has none"))
 }
 
-/// A database that other trials of this host keep off; it is let go of when this is dropped, or its process has ended.
+/// Exclusive use of a database among the trials of this host. It ends when this value is dropped or the process ends.
 pub struct Held {
     _listener: UnixListener,
 }
 
-/// Takes the database for a trial. The server has no lock that ends with a connection, so it is a name without a file,
-/// which this host gives to one process at a time.
+/// Takes the database for a trial. The server has no lock that ends with a connection. Therefore rumba binds an
+/// abstract socket name, which this host grants to one process at a time.
 ///
 /// # Errors
-/// Another trial of this host uses it.
+/// Another trial of this host uses the database.
 pub fn take(target: &Target, control: &mut Control, database: &str) -> Result<Held, EngineError> {
-    // One server may be reached under many names; how it calls itself is the same for all.
+    // A server may be reachable under many names, but the name it reports for itself is unique.
     let own = control.told("serverStatus").ok().and_then(|status| text_within(status.get(), &["host"]));
     let mut hasher = DefaultHasher::new();
     (own.unwrap_or_else(|| format!("{:?}", target.address)), database).hash(&mut hasher);
@@ -147,10 +148,10 @@ pub fn take(target: &Target, control: &mut Control, database: &str) -> Result<He
     }
 }
 
-/// Makes the database that was taken ready: empty but for rumba's mark.
+/// Prepares the database: removes its contents and creates rumba's marker.
 ///
 /// # Errors
-/// A database that is foreign; the server's words.
+/// A foreign database; the server's error.
 pub fn make_ready(control: &mut Control, database: &str) -> Result<(), EngineError> {
     let names = control.collections(database).map_err(failed(CALL))?;
     if let Some(name) = foreign(&names) {
@@ -163,17 +164,17 @@ pub fn make_ready(control: &mut Control, database: &str) -> Result<(), EngineErr
     control.ask(database, mark.get()).map(drop).map_err(failed(CALL))
 }
 
-/// Removes what the trial has made: the marker last, without which the rest would be foreign.
+/// Removes the trial's data. The marker goes last, because without it the rest would be foreign.
 ///
 /// # Errors
-/// The server's words.
+/// The server's error.
 pub fn give_back(control: &mut Control, database: &str) -> Result<(), EngineError> {
     let mut names = control.collections(database).map_err(failed(CALL))?;
     names.sort_by_key(|name| name == MARKER);
     for name in names {
         let command = DocumentBuf::of(|of| of.text("drop", &name));
         match control.ask(database, command.get()) {
-            // The connection was lost with the first answer, and this is the second.
+            // The connection was lost with the first answer, and this is the answer to the retry.
             Err(MongoError::Server { code: NO_COLLECTION, .. }) => {}
             answered => drop(answered.map_err(failed(CALL))?),
         }
@@ -181,8 +182,8 @@ pub fn give_back(control: &mut Control, database: &str) -> Result<(), EngineErro
     Ok(())
 }
 
-/// The process at the other end of a Unix socket, and the server's data directory, as far as this host and this user can
-/// tell. One that knows itself by another number than this host does is in a container, and so is the path that it tells.
+/// The process at the other end of a Unix socket and the server's data directory, if this user can determine them. If
+/// the server's own process number differs from this host's, it runs in a container. Its path is then valid only there.
 pub fn place(target: &Target, control: &mut Control) -> (Option<u32>, Option<PathBuf>) {
     let Address::Socket(path) = &target.address else { return (None, None) };
     let pid = listening_at(path);
@@ -207,7 +208,7 @@ mod tests {
         Control::new(connect(&server.target()).unwrap(), OnLost::Reconnect)
     }
 
-    /// The directory was looked for on the host by the path that it has in the server's container.
+    /// rumba searched the host for the path that the directory has in the server's container.
     #[test]
     fn server_directory_is_reported_only_if_seen_open() {
         let data = tempfile::tempdir().unwrap();
@@ -233,7 +234,7 @@ mod tests {
         assert_eq!(place_of(own + 1), (Some(own), None), "it is told in another view of processes, and of files");
     }
 
-    /// The server refused the first transaction in the midst of a run.
+    /// The server refused the first transaction in the middle of a run.
     #[test]
     fn storage_engine_without_transactions_is_detected() {
         let lacks = |engine: &'static str| {
@@ -256,7 +257,7 @@ mod tests {
         assert!(lacks_transactions(&mut control(&alone)).unwrap().contains("stands alone"));
     }
 
-    /// They were told behind the load, with a role as the remedy that does not help.
+    /// Missing privileges were reported only after the load, with a role that does not grant them.
     #[test]
     fn rights_that_are_missing_are_told_before_anything_is_loaded() {
         for (denied, role) in [("serverStatus", "clusterMonitor"), ("fsync", "hostManager")] {
@@ -264,7 +265,7 @@ mod tests {
             let error = check_rights(&mut control(&server)).unwrap_err();
             assert!(error.remedy.contains(role) && !error.problem.contains("readWrite"), "{error:?}");
         }
-        // A server that says something else may do so for reasons that pass.
+        // Other errors may be temporary.
         let server = Server::new(|_, _| Some(refused(50, None)));
         assert!(check_rights(&mut control(&server)).is_ok());
     }

@@ -17,22 +17,22 @@ use crate::counters;
 use crate::existing::{self, Held};
 use crate::launch::{ANSWER, Running, STOP};
 
-/// Whose server it is.
+/// Who runs the server.
 pub enum Host {
-    /// One that rumba runs.
+    /// rumba runs the server.
     Own {
-        /// The server.
+        /// The running server.
         running: Running,
         /// Its data directory.
         data: PathBuf,
     },
-    /// One that the user brings: its process and data directory, where they can be told.
+    /// The user runs the server; process and data directory are known only if they can be determined.
     Existing {
         /// The process.
         pid: Option<u32>,
         /// The data directory.
         data: Option<PathBuf>,
-        /// Other trials are kept off its database meanwhile.
+        /// Keeps other trials off the database.
         _held: Held,
     },
 }
@@ -48,35 +48,35 @@ pub struct ServerInstance {
     control: Mutex<Control>,
 }
 
-/// What an instance is made of.
+/// The parts of an instance.
 pub struct Parts {
-    /// Whose software it is.
+    /// The server's software.
     pub brand: Brand,
-    /// Whose server it is.
+    /// Who runs the server.
     pub host: Host,
-    /// Where sessions connect to.
+    /// The address and user of the sessions.
     pub target: Target,
-    /// What they are told.
+    /// The sessions' options.
     pub session: SessionOptions,
     /// The control session.
     pub control: Control,
-    /// The settings in force.
+    /// The effective settings.
     pub settings: Vec<(String, String)>,
 }
 
 impl ServerInstance {
-    /// An instance out of its parts.
+    /// Assembles an instance.
     pub fn new(parts: Parts) -> Self {
         let Parts { brand, host, target, session, control, settings } = parts;
         Self { brand, host, target, counts: session.counts.clone(), session, settings, control: Mutex::new(control) }
     }
 
     fn control(&self) -> MutexGuard<'_, Control> {
-        // A panic in between leaves at worst a connection that is of no more use, which says so itself.
+        // At worst, a panic leaves an unusable connection, and its next use returns an error.
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The server, if rumba runs it.
+    /// The watch on the server process, if rumba runs it.
     fn watch(&self) -> Option<&Arc<Watch>> {
         match &self.host {
             Host::Own { running, .. } => Some(&running.watch),
@@ -84,7 +84,7 @@ impl ServerInstance {
         }
     }
 
-    /// Has everything written that is dirty, however long it takes: a checkpoint, where the storage engine has any.
+    /// Writes all dirty data without a timeout, with a checkpoint if the storage engine has one.
     fn write_all(&self, call: &'static str) -> Result<(), EngineError> {
         let mut control = self.control();
         control.set_timeout(None);
@@ -135,14 +135,14 @@ impl Instance for ServerInstance {
         let mut control = self.control();
         let mut gauges = counters::counters(&mut control).gauges;
         if control.was_restarted() {
-            // They begin anew with the server: no difference to what was counted before is one.
+            // The counters restart with the server, so a difference to earlier values is meaningless.
             gauges.clear();
         }
         gauges.extend(self.counted().map(|(name, value)| Gauge::new(name, value as f64)));
         gauges
     }
 
-    /// What SecantusDB says is the version of MongoDB that it stands for.
+    /// SecantusDB reports the version of MongoDB that it emulates.
     fn version(&self) -> Option<String> {
         let version = self.control().version()?;
         Some(match self.brand {
@@ -197,7 +197,7 @@ impl Instance for ServerInstance {
     }
 }
 
-/// Whether a file is a log: WiredTiger's, in `journal` or beside the data. What lies further up is named by others.
+/// Whether a file is a WiredTiger log, in `journal` or next to the data. Directories further up have arbitrary names.
 fn is_log(file: &Path) -> bool {
     let is_journal = file.parent().and_then(Path::file_name).is_some_and(|above| above == "journal");
     let name = file.file_name().unwrap_or_default().to_string_lossy();

@@ -1,4 +1,4 @@
-//! Starting a server on a data directory, and talking to it.
+//! Starts a server on a data directory and connects to it.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -24,31 +24,31 @@ use crate::control::{ADMIN, failed};
 use crate::plan::Plan;
 use crate::software::Software;
 
-/// How long a server may take to start. One that gives up ends, and is noticed at once.
+/// Startup timeout. A server that exits earlier is noticed immediately.
 const START: Duration = Duration::from_secs(300);
-/// How long a server may take to end cleanly: it writes a checkpoint first.
+/// Timeout of a clean shutdown, in which the server writes a checkpoint.
 pub const STOP: Duration = Duration::from_secs(300);
-/// How long a call of the control session may take.
+/// Timeout of a call on the control session.
 pub const ANSWER: Duration = Duration::from_secs(60);
-/// The user that rumba has in servers of its own, and the name of its replica set.
+/// The user and the replica set's name in servers that rumba runs.
 const RUMBA: &str = "rumba";
 const CALL: &str = "start of the server";
 
-/// The words of its log: JSON since 4.4, with the severity in `s`.
+/// How to read the server's log. It is JSON since 4.4, with the severity in `s`.
 const LOG_WORDS: LogWords = LogWords { is_error, never_meant: &[], aliases: &[] };
 
 fn is_error(line: &str) -> bool {
     ["\"s\":\"E\"", "\"s\":\"F\"", " E ", " F ", "Error", "error:"].iter().any(|mark| line.contains(mark))
 }
 
-/// Where an instance's files are.
+/// The paths of an instance's files.
 #[derive(Clone, Debug)]
 pub struct Layout {
     dir: PathBuf,
 }
 
 impl Layout {
-    /// Of an instance in a directory.
+    /// The layout of an instance in a directory.
     pub fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned() }
     }
@@ -67,27 +67,27 @@ impl Layout {
     }
 }
 
-/// A server that answers.
+/// A server that accepts connections.
 pub struct Running {
-    /// Its process and its log.
+    /// The server's process and log.
     pub watch: Arc<Watch>,
-    /// Where it listens, and as whom to come.
+    /// The server's address, and the user to connect as.
     pub target: Target,
-    /// How a person comes to it.
+    /// How a person can connect to the server.
     pub access: Box<Access>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Sessions may still hold it; it ends with its instance all the same.
+        // Sessions may still hold the watch, but the server must end with its instance.
         self.watch.kill();
     }
 }
 
-/// Starts a server and waits until it answers and takes writes; nobody but rumba is let in by a `mongod`.
+/// Starts a server and waits until it answers and accepts writes. A `mongod` admits only rumba's user.
 ///
 /// # Errors
-/// A server that ended instead: its last words and the option that they are about.
+/// If the server exits: its last messages and the option that they concern.
 pub fn start(software: &Software, layout: &Layout, plan: &Plan) -> Result<Running, EngineError> {
     let on_disk = |what: &str, error: io::Error| full_or_failed(CALL, format!("{what}: {error}"));
     cache::make_private(&layout.dir.join(KEPT)).map_err(|error| on_disk("its directory", error))?;
@@ -124,7 +124,7 @@ pub fn start(software: &Software, layout: &Layout, plan: &Plan) -> Result<Runnin
     let admin = wait(&running, |_| true)?;
     if software.brand == Brand::MongoDb {
         make_own(&mut running, admin, plan.replicated, port)?;
-        // Its client asks for the password, and takes it from no file.
+        // The server's shell prompts for the password and cannot read it from a file.
         let file = layout.dir.join("password");
         let secret = format!("{}\n", running.target.password.reveal());
         write_private(&file, &secret).map_err(|error| on_disk("its password", error))?;
@@ -135,8 +135,8 @@ pub fn start(software: &Software, layout: &Layout, plan: &Plan) -> Result<Runnin
     Ok(running)
 }
 
-/// Makes a new `mongod` a replica set of one, and rumba its only user: until there is one, it lets whoever comes over
-/// loopback do these two things and nothing else.
+/// Makes a new `mongod` a single-node replica set and creates rumba's user. Until a user exists, the localhost
+/// exception permits exactly these two commands.
 fn make_own(running: &mut Running, mut admin: Admin, replicated: bool, port: u16) -> Result<(), EngineError> {
     if replicated {
         let initiate = DocumentBuf::of(|of| {
@@ -164,7 +164,7 @@ fn make_own(running: &mut Running, mut admin: Admin, replicated: bool, port: u16
     Ok(())
 }
 
-/// Waits until a server takes a connection and is as it should be.
+/// Waits until a server accepts a connection and is in the required state.
 fn wait(running: &Running, is_ready: impl Fn(&Admin) -> bool) -> Result<Admin, EngineError> {
     let begun = Instant::now();
     loop {

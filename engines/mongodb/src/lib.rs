@@ -1,7 +1,6 @@
 //! Servers that speak MongoDB's protocol: MongoDB itself with its storage engines, and SecantusDB.
 //!
-//! `docs/engines/mongodb.md` says which servers there are, how they are run,
-//! and what the settings come to.
+//! See `docs/engines/mongodb.md` for the servers, how rumba runs them, and how settings map to their options.
 #![deny(missing_docs)]
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What an experiment sets: rumba's own names apart from the server's options.
+//! Parses an experiment's settings and separates rumba's own from the server's options.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ const READ_CONCERN: SettingInfo = info(
     "what transactions read",
 );
 
-/// Of MongoDB: rumba's own names, then some of the server's options.
+/// Settings for MongoDB: rumba's own names, then some of the server's options.
 pub const MONGODB: &[SettingInfo] = &[
     ON_LOST,
     TRANSACTIONS,
@@ -39,7 +39,7 @@ pub const MONGODB: &[SettingInfo] = &[
     ),
 ];
 
-/// Of SecantusDB.
+/// Settings for SecantusDB.
 pub const SECANTUSDB: &[SettingInfo] = &[
     ON_LOST,
     TRANSACTIONS,
@@ -47,14 +47,14 @@ pub const SECANTUSDB: &[SettingInfo] = &[
     info("session-max", Kind::Int(1, 1 << 20), "the server's", "sessions that its storage engine has room for"),
 ];
 
-/// How many of either are rumba's own.
+/// The number of rumba's own settings at the start of each list.
 const OWN: usize = 3;
 
 const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
     SettingInfo { name, kind, default, help }
 }
 
-/// What an experiment sets.
+/// Parsed settings.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// `on_lost`.
@@ -63,15 +63,15 @@ pub struct Options {
     pub transactions: bool,
     /// `read_concern`.
     pub read_concern: Option<String>,
-    /// The server's own options by name, in its words; nothing stands for an option without a value.
+    /// The server's own options by name; the value is empty for an option without a value.
     pub arguments: BTreeMap<String, String>,
 }
 
 impl Options {
-    /// Takes rumba's own names out of the settings; what remains are the server's options.
+    /// Separates rumba's own settings from the server's options.
     ///
     /// # Errors
-    /// A value that does not fit one of rumba's own names; a name that rumba sets itself.
+    /// An invalid value for one of rumba's own settings; an option that rumba sets itself.
     pub fn read(brand: Brand, config: &EngineConfig) -> Result<Self, SettingError> {
         let infos = &brand.info().settings[..OWN];
         let (mut own, mut arguments) = (Settings::default(), BTreeMap::new());
@@ -102,7 +102,7 @@ impl Options {
     }
 }
 
-/// Options whose meaning depends on where rumba puts things, and what to write instead.
+/// Options that rumba sets itself, and the alternative for each.
 const RESERVED: &[(&str, &str)] = &[
     ("dbpath", "the data directory is [run] data_dir"),
     ("storage-path", "the data directory is [run] data_dir"),
@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Before, they named `tls=true`, which no DSN takes.
+    /// The error suggested `tls=true`, which no DSN accepts.
     #[test]
     fn what_a_remedy_writes_of_a_dsn_is_taken() {
         let written = RESERVED.iter().filter_map(|(_, remedy)| Some(remedy.split_once("mongodb://…?")?.1));

@@ -1,4 +1,4 @@
-//! From what an experiment asks for to what a server is told, and what must hold of it then.
+//! Translates an experiment's configuration to the server's options and write concern.
 
 use rumba_core::bson::DocumentBuf;
 use rumba_core::engine::{Durability, EngineConfig};
@@ -9,19 +9,19 @@ use crate::brand::Brand;
 use crate::options::Options;
 use crate::software::Software;
 
-/// The smallest cache that WiredTiger takes from MongoDB.
+/// The smallest cache that MongoDB accepts for WiredTiger.
 const LEAST_CACHE: u64 = 256 << 20;
-/// What the cache of MongoRocks is given in.
+/// The unit of MongoRocks' cache size.
 const GIB: u64 = 1 << 30;
 
-/// What a server is told.
+/// The options and requirements of a server.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Options and their values, in the order of the command line; without a value it is empty.
+    /// Options with their values, in command-line order; the value is empty for an option without one.
     pub arguments: Vec<(String, String)>,
-    /// Whether it is a replica set of one.
+    /// Whether the server is a single-node replica set.
     pub replicated: bool,
-    /// What every write is to be sure of.
+    /// The write concern of all writes.
     pub write_concern: DocumentBuf,
 }
 
@@ -31,7 +31,7 @@ impl Plan {
         self.arguments.push((name.to_owned(), value.into()));
     }
 
-    /// The value of an option that the server is told.
+    /// The value of an option on the command line.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.arguments.iter().find(|(told, _)| told == name).map(|(_, value)| value.as_str())
     }
@@ -44,7 +44,7 @@ impl Plan {
     }
 }
 
-/// What a commit is to be sure of: of one server, and of its log on the device.
+/// The write concern for a durability: one server, and for `sync` its log on the device.
 fn write_concern(durability: Durability) -> DocumentBuf {
     DocumentBuf::of(|of| {
         of.small("w", 1);
@@ -52,10 +52,10 @@ fn write_concern(durability: Durability) -> DocumentBuf {
     })
 }
 
-/// The plan for a server of the user's: nothing of it is changed but what writes ask for.
+/// The plan for an existing server, where only the write concern can be chosen.
 ///
 /// # Errors
-/// Options of its command line, which is not rumba's.
+/// Command-line options, which rumba does not control here.
 pub fn for_existing(brand: Brand, config: &EngineConfig, options: &Options) -> Result<Plan, SettingError> {
     if config.settings.bool("transactions").is_some() {
         let problem = "a server that others run has transactions or has none, as it was started";
@@ -85,7 +85,7 @@ pub fn for_existing(brand: Brand, config: &EngineConfig, options: &Options) -> R
 /// The plan for a server that rumba runs.
 ///
 /// # Errors
-/// What this server cannot do.
+/// A request that this server cannot fulfill.
 pub fn for_own(config: &EngineConfig, options: &Options, software: &Software) -> Result<Plan, SettingError> {
     let write_concern = write_concern(config.durability);
     let mut plan = Plan { arguments: Vec::new(), replicated: options.transactions, write_concern };
@@ -97,10 +97,10 @@ pub fn for_own(config: &EngineConfig, options: &Options, software: &Software) ->
     Ok(plan)
 }
 
-/// The first version that has transactions.
+/// The first version with transactions.
 const WITH_TRANSACTIONS: Version = Version(4, 0, 0);
 
-/// What a storage engine that has no transactions is called, whichever server it is in.
+/// Returns the name of a storage engine without transactions, in any server.
 pub fn without_transactions(engine: &str) -> Option<&'static str> {
     match engine {
         "mmapv1" => Some("MMAPv1"),
@@ -123,7 +123,7 @@ fn refuse_without_transactions(engine: &str, software: &Software) -> Result<(), 
 }
 
 fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options, software: &Software) -> Result<(), SettingError> {
-    // It takes whole MiB, and drops what is more: this is exact of those.
+    // The option takes whole MiB and truncates the rest, so this value is exact.
     let gigabytes = ((config.cache >> 20) as f64 / 1024.0).to_string();
     let engine = options.arguments.get("storageEngine").map_or("wiredTiger", String::as_str);
     if options.transactions {
@@ -163,7 +163,7 @@ fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options, software: 
                 return Err(SettingError::new("compression", words, "leave it out"));
             }
         }
-        // Its record would tell a cache that it was never given.
+        // Otherwise the record would show a cache size that the server never received.
         other => {
             let words = format!("rumba does not know how {other} is told its cache");
             return Err(SettingError::new("storageEngine", words, "write wiredTiger, rocksdb or mmapv1"));
@@ -194,7 +194,7 @@ fn secantusdb(
             config.durability.refuse_buffered("SecantusDB", "a killed server loses no commit")?;
         }
         Durability::NoSync => {}
-        // `j` alone syncs nothing there.
+        // `j` alone does not sync in this server.
         Durability::Sync => plan.tell("sync-on-commit", ""),
     }
     if !options.transactions {

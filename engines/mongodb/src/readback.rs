@@ -1,4 +1,4 @@
-//! What is in force after the start, compared with what was asked for.
+//! Compares the effective settings after the start with the requested ones.
 
 use rumba_core::bson::Document;
 use rumba_core::engine::EngineConfig;
@@ -10,7 +10,7 @@ use crate::plan::Plan;
 
 const CALL: &str = "reading the settings back";
 
-/// An option, where the server's own configuration has it (getCmdLineOpts, `parsed`), and where its status does.
+/// An option, and its place in the server's configuration (getCmdLineOpts, `parsed`) and in its status.
 struct ReportedOption {
     option: &'static str,
     at: &'static [&'static str],
@@ -33,7 +33,7 @@ const TOLD: [ReportedOption; 8] = [
     ReportedOption { option: "rocksdbCompression", at: &["storage", "rocksdb", "compression"] },
 ];
 
-/// Reads back what the server was told, where it says so; gives the settings in force.
+/// Reads the settings back from the server, if it reports them, and returns the effective ones.
 ///
 /// # Errors
 /// The first setting that the server changed or ignored.
@@ -43,7 +43,7 @@ pub fn settings_in_force(
     config: &EngineConfig,
 ) -> Result<Vec<(String, String)>, EngineError> {
     let mut settings = Vec::new();
-    // A server that does not know the command has only what it was told.
+    // A server without this command uses the options it was given.
     let options = control.told("getCmdLineOpts").ok();
     for (name, asked) in &plan.arguments {
         let told = TOLD.iter().find(|told| told.option == name);
@@ -73,7 +73,7 @@ fn parsed(options: Document<'_>, at: &[&str]) -> Option<String> {
     }
 }
 
-/// What the server's status says of its storage engine, its cache and whether it is one of a replica set.
+/// Compares the storage engine, cache size and replica-set state in the server's status.
 fn in_status(status: Document<'_>, plan: &Plan, config: &EngineConfig) -> Result<Vec<(String, String)>, EngineError> {
     let mut settings = Vec::new();
     if let Some(engine) = text_within(status, &["storageEngine", "name"]) {

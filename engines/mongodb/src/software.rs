@@ -1,4 +1,4 @@
-//! A server's software: which program of it is where.
+//! Finds a server's programs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,22 +10,22 @@ use crate::brand::Brand;
 /// A server's software.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Software {
-    /// Whose it is.
+    /// The server's vendor.
     pub brand: Brand,
     /// Its program.
     pub program: PathBuf,
-    /// Its version in its own words, where its program tells it: `7.0.5`.
+    /// The version, if the program reports one: `7.0.5`.
     pub version: Option<String>,
 }
 
-/// Where a base directory may have the program.
+/// Places for the program below a base directory.
 const PLACES: [&str; 3] = ["bin", ".", "target/release"];
 
 impl Software {
-    /// That in a base directory, or the program that is named itself.
+    /// Finds the server in a base directory, or takes the path of the program itself.
     ///
     /// # Errors
-    /// What is missing there.
+    /// The missing file.
     pub fn at(brand: Brand, base: &Path) -> Result<Self, String> {
         let named = |path: &Path| {
             let name = path.file_name().and_then(|name| name.to_str());
@@ -44,7 +44,7 @@ impl Software {
         }
     }
 
-    /// That on the path, if there is any.
+    /// Finds the server on the path.
     pub fn on_path(brand: Brand) -> Option<Self> {
         let path = std::env::var_os("PATH")?;
         let mut places = std::env::split_paths(&path);
@@ -57,20 +57,20 @@ impl Software {
     fn of(brand: Brand, program: PathBuf) -> Result<Self, String> {
         let version = match brand {
             Brand::MongoDb => Some(ask_version(&program)?),
-            // Its programs do not tell it before they run, and then tell MongoDB's.
+            // SecantusDB's programs report a version only when running, and that is MongoDB's.
             Brand::SecantusDb => None,
         };
         Ok(Self { brand, program, version })
     }
 
-    /// What it is called in messages.
+    /// The server's name and version for messages.
     pub fn name(&self) -> String {
         let version = self.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
         format!("{}{version} from {}", self.brand.name(), self.program.display())
     }
 }
 
-/// The words of `--version` begin with `db version v7.0.5`.
+/// Parses the output of `--version`, which begins with `db version v7.0.5`.
 fn ask_version(program: &Path) -> Result<String, String> {
     let wrong = |cause: &str| format!("{} does not tell its version: {}", program.display(), cause.trim());
     let output = told(program, Command::new(program).arg("--version").stdin(Stdio::null()));

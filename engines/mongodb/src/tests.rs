@@ -1,4 +1,4 @@
-//! What several tests need, and trials over a real server: SecantusDB, for no MongoDB can be installed from a package here.
+//! Shared test helpers, and trials with a real server: SecantusDB, because no MongoDB package can be installed here.
 
 use std::path::Path;
 
@@ -14,11 +14,11 @@ use rumba_testkit::secantusdb::{SecantusDb, program};
 use crate::MongoEngine;
 use crate::brand::Brand;
 
-/// A server that says what a test tells it to.
+/// A scripted server, which answers as a test specifies.
 #[path = "../../../protocols/mongodb/tests/support/mod.rs"]
 pub mod scripted;
 
-/// An engine as an experiment that says nothing more asks for it.
+/// An engine configuration with defaults only.
 pub fn config(brand: Brand) -> EngineConfig {
     EngineConfig {
         cache: 64 << 20,
@@ -39,7 +39,7 @@ fn ask(session: &mut dyn DocumentSession, command: Command<'_>) -> Done {
     block_on(session.execute(command, &mut |_| {})).unwrap()
 }
 
-/// Adds documents from one id to another.
+/// Inserts documents for a range of ids.
 fn fill(instance: &dyn Instance, ids: std::ops::Range<i64>) {
     let mut all = Documents::default();
     ids.for_each(|id| all.push(|of| of.int("_id", id)));
@@ -130,7 +130,7 @@ fn existing_server_must_be_empty_and_is_left_unchanged() {
     let instance = engine.open(dir.path(), &config, Schema::BySession).unwrap();
     fill(&*instance, 0..10);
     assert!(!engine.reopens(&config) && instance.kill().is_err());
-    // What another trial has left may be emptied.
+    // A trial may remove data that another trial left.
     drop(instance);
     let instance = engine.open(dir.path(), &config, Schema::BySession).unwrap();
     assert_eq!(count(&*instance), 0);
@@ -153,7 +153,7 @@ fn existing_server_must_be_empty_and_is_left_unchanged() {
 #[test]
 #[needs(SecantusDb)]
 fn concurrent_trial_on_the_same_database_is_refused() {
-    // The second emptied what the first had loaded: it bears rumba's mark.
+    // The second instance emptied the first one's data, because the database carries rumba's marker.
     let server = SecantusDb::start(&[]);
     let dir = tempfile::tempdir().unwrap();
     let at = |host: &str, database: &str| EngineConfig {
@@ -171,7 +171,7 @@ fn concurrent_trial_on_the_same_database_is_refused() {
     open(&at("127.0.0.1", "lab")).unwrap().close().unwrap();
 }
 
-/// It was said to be at par with what has a cache of the size that the record tells, and is never told any.
+/// MMAPv1 never receives a cache size, but was compared as if it had the one in the record.
 #[test]
 fn mmapv1_has_no_cache_of_its_own() {
     let has_cache = |engine: &str| {
@@ -183,7 +183,7 @@ fn mmapv1_has_no_cache_of_its_own() {
     assert!(MongoEngine::MONGODB.has_cache(&config(Brand::MongoDb)));
 }
 
-/// It was taken to have a log and to read through the page cache, as WiredTiger usually does.
+/// rumba assumed a log and reads through the page cache, which are usual only for WiredTiger.
 #[test]
 fn of_a_server_of_others_nothing_is_known_before_it_is_asked() {
     let own = config(Brand::MongoDb);
@@ -199,7 +199,7 @@ fn existing_server_durability_is_known_if_requested() {
     }
 }
 
-/// Its greeting says that it has them, and it refused the first in the midst of a run.
+/// The server's greeting announces transactions, but it refused the first one in the middle of a run.
 #[test]
 fn of_a_replica_set_over_mmapv1_sessions_have_no_transactions() {
     let of_engine = |engine: &'static str| {
@@ -240,7 +240,7 @@ fn a_server_that_is_not_here_is_told_with_how_to_have_it() {
     let error =
         MongoEngine::MONGODB.check(&EngineConfig { server: Some("host:27017".into()), ..config(Brand::MongoDb) });
     assert!(error.unwrap_err().problem.contains("a DSN begins with mongodb://"));
-    // Nothing is to be installed against a mistake in a DSN.
+    // Installing software cannot fix an error in a DSN.
     let mistaken = "mongodb://host/admin";
     assert!(missing(MongoEngine::MONGODB, mistaken).is_none());
     let error = MongoEngine::MONGODB.check(&EngineConfig { server: Some(mistaken.into()), ..config(Brand::MongoDb) });

@@ -1,5 +1,4 @@
-//! What a server can do: its variables and its engines, asked of the server
-//! itself, once for every build.
+//! A server's variables and engines, read from the server itself once per build.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,30 +22,30 @@ use crate::software::{Brand, Software};
 /// A server's variable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Variable {
-    /// Its value when nobody sets it.
+    /// Its default value.
     pub value: String,
-    /// The type, where the server tells it: `BIGINT UNSIGNED`, `ENUM`.
+    /// The type, if the server reports it: `BIGINT UNSIGNED`, `ENUM`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The least number it takes.
+    /// The smallest number it accepts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<String>,
-    /// The largest number it takes.
+    /// The largest number it accepts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<String>,
-    /// The words it takes.
+    /// The values of an enumeration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
 }
 
-/// What a server can do.
+/// A server's version, variables and engines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Capabilities {
-    /// Whose it is.
+    /// The server's brand.
     pub brand: Brand,
     /// Its version.
     pub version: Version,
-    /// The version in its own words.
+    /// The version as the server prints it.
     pub version_text: String,
     /// Its variables by name.
     pub variables: BTreeMap<String, Variable>,
@@ -55,10 +54,10 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Of a server's software; starts it for a moment unless it was asked before.
+    /// Reads the capabilities of an installed server. Unless they are cached, this starts the server briefly.
     ///
     /// # Errors
-    /// When it cannot be started or asked.
+    /// The server cannot be started or queried.
     pub fn of(software: &Software) -> Result<Self, EngineError> {
         let name = format!("{}-{:016x}.json", software.short_name(), cache::number_of(&(software.build() + FORM)));
         let place = cache::root()?.join("capabilities").join(name);
@@ -66,7 +65,7 @@ impl Capabilities {
             return Ok(known);
         }
         let asked = Self::ask_software(software, &place)?;
-        // Without it the next one asks again.
+        // A failed write only means that the next run queries the server again.
         if let Ok(json) = serde_json::to_vec_pretty(&asked) {
             let _ = Draft::new(&place).and_then(|draft| {
                 let whole = draft.path().join("json");
@@ -87,13 +86,13 @@ impl Capabilities {
         let running = launch.start()?;
         let mut admin = Admin::connect(&running.target, Duration::from_secs(60)).map_err(asking)?;
         Self::ask(&mut admin).map_err(asking)
-        // The server is killed here: its data is a copy that goes with the draft.
+        // The server is killed here, and its data, a copy, is deleted with the draft.
     }
 
-    /// Of a running server.
+    /// Reads the capabilities of a running server.
     ///
     /// # Errors
-    /// What the server says.
+    /// The server's error.
     pub fn ask(admin: &mut Admin) -> Result<Self, WireError> {
         let version_text = first(&admin.query("SELECT VERSION()")?);
         let brand = if version_text.to_ascii_lowercase().contains("mariadb") { Brand::MariaDb } else { Brand::MySql };
@@ -120,15 +119,15 @@ impl Capabilities {
         Ok(Self { brand, version, version_text, variables, engines })
     }
 
-    /// The server for people: `MariaDB 10.11.14`.
+    /// The server's name for people: `MariaDB 10.11.14`.
     pub fn name(&self) -> String {
         format!("{} {}", self.brand.name(), self.version)
     }
 
-    /// The server's own name for an engine, or why it cannot be had.
+    /// The server's own name for an engine, or why the engine is unavailable.
     ///
     /// # Errors
-    /// An engine that the server lacks, with those it has.
+    /// An engine that the server lacks, with the engines it has.
     pub fn engine(&self, key: &str, asked: &str) -> Result<&str, SettingError> {
         let found = self.engines.iter().find(|name| name.eq_ignore_ascii_case(asked));
         found.map(String::as_str).ok_or_else(|| {
@@ -137,11 +136,10 @@ impl Capabilities {
         })
     }
 
-    /// Resolves a name that an experiment uses to a variable of the server: by
-    /// its own name, or without the engine's prefix.
+    /// Resolves an experiment's name to a server variable: by its own name, or without the engine's prefix.
     ///
     /// # Errors
-    /// A name that the server does not know, with the nearest.
+    /// A name that the server does not know, with the nearest one.
     pub fn resolve(&self, name: &str, prefix: &str) -> Result<String, SettingError> {
         let prefixed = format!("{prefix}_{name}");
         let known = |name: &str| self.variables.contains_key(name) || UNLISTED.contains(&name);
@@ -155,10 +153,10 @@ impl Capabilities {
         }
     }
 
-    /// The value as the server's option file takes it.
+    /// Converts a value to the syntax of the server's option file.
     ///
     /// # Errors
-    /// A value of a kind or size that the server does not take, where it tells what it takes.
+    /// A value whose type or size the server refuses, as far as it reports its limits.
     pub fn value(&self, name: &str, value: &Value) -> Result<String, SettingError> {
         let variable = self.variables.get(name);
         let text = match value {
@@ -180,10 +178,10 @@ impl Capabilities {
     }
 }
 
-/// Changes with what is stored.
+/// Version of the cached JSON; change it when its format changes.
 const FORM: &str = "\nform 1";
 
-/// Options of the servers that are no variables.
+/// Server options that are not variables.
 const UNLISTED: &[&str] =
     &["plugin_load_add", "plugin_load", "transaction_isolation", "binlog_do_db", "binlog_ignore_db"];
 
@@ -197,7 +195,7 @@ fn engine_plugins(software: &Software) -> impl Iterator<Item = &'static str> + u
     [rocksdb, tokudb].into_iter().flatten()
 }
 
-/// How the plugin of an engine is loaded.
+/// The option that loads an engine's plugin.
 pub fn plugin(engine: &str, brand: Brand) -> &'static str {
     match (engine, brand) {
         ("rocksdb", Brand::MariaDb) => "ha_rocksdb",
@@ -214,7 +212,7 @@ fn first(rows: &Rows) -> String {
 /// The global variables and their values.
 ///
 /// # Errors
-/// What the server says.
+/// The server's error.
 pub fn global_variables(admin: &mut Admin) -> Result<BTreeMap<String, String>, WireError> {
     let rows = admin.query("SHOW GLOBAL VARIABLES")?.rows;
     Ok(rows
@@ -242,7 +240,7 @@ fn add_kinds(admin: &mut Admin, variables: &mut BTreeMap<String, Variable>) -> R
 }
 
 impl Variable {
-    /// Whether it holds a number, as far as that can be told.
+    /// Whether the variable is a number, as far as the server reports it.
     pub fn is_number(&self) -> bool {
         match self.kind.as_deref() {
             Some(kind) => kind.contains("INT") || kind == "DOUBLE",
@@ -261,12 +259,14 @@ impl Variable {
                     wrong(format!("a number from {} to {}", show(&self.least), show(&self.most)))
                 }
                 Ok(_) => Ok(()),
-                // Some of these take words as well: innodb_flush_log_at_trx_commit does not, and the server says so.
+                // Some of these accept words as well. innodb_flush_log_at_trx_commit does not, and the server reports
+                // that.
                 Err(_) if as_switch(text).is_some() => Ok(()),
                 Err(_) => wrong("a whole number, or a size such as 64MiB".into()),
             },
             Some("DOUBLE") if text.parse::<f64>().is_err() => wrong("a number".into()),
-            // Of some a server names no words, such as MariaDB of character sets: it says itself what it does not know.
+            // For some variables the server lists no words, for example for MariaDB's character sets. It then reports a
+            // wrong one itself.
             Some("ENUM") if self.words.as_deref().is_none_or(str::is_empty) => Ok(()),
             Some("ENUM") => {
                 let words: Vec<&str> = self.words.as_deref().unwrap_or_default().split(',').collect();
@@ -281,7 +281,7 @@ impl Variable {
 
     fn holds(&self, number: i128) -> bool {
         let bound = |text: &Option<String>| text.as_ref().and_then(|text| text.parse::<i128>().ok());
-        // A number beyond a bound is not refused by the server but moved to the bound.
+        // The server does not refuse a number out of bounds, but silently changes it to the bound.
         bound(&self.least).is_none_or(|least| number >= least) && bound(&self.most).is_none_or(|most| number <= most)
     }
 }

@@ -1,4 +1,4 @@
-//! The servers of this family that rumba can have.
+//! The servers of this family that rumba can install.
 
 use rumba_core::engine::Availability;
 use rumba_core::error::EngineError;
@@ -7,7 +7,7 @@ use rumba_server_kit::install::Releases;
 
 use crate::software::Software;
 
-/// Every release, the usual one first.
+/// All releases, the default one first.
 pub static RELEASES: Releases<Software> = Releases::new(include_str!("releases.toml"));
 
 /// The servers of the MySQL family.

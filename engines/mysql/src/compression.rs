@@ -1,4 +1,4 @@
-//! Compression by name: what it means for tables and for the server.
+//! Maps compression names to table and server options.
 
 use rumba_core::engine::EngineConfig;
 use rumba_core::setting::SettingError;
@@ -10,21 +10,21 @@ use rumba_server_kit::version::Version;
 
 use crate::software::{Brand, Software};
 
-/// What InnoDB is told by name.
+/// InnoDB's compression names.
 pub const INNODB: &[&str] = &["none", "zlib", "page-zlib", "page-lz4", "page-snappy"];
-/// What MyRocks is told by name.
+/// MyRocks' compression names.
 pub const MYROCKS: &[&str] = &["none", "snappy", "lz4", "zlib", "zstd"];
-/// What TokuDB is told by name.
+/// TokuDB's compression names.
 pub const TOKUDB: &[&str] = &["none", "zlib", "snappy", "quicklz", "lzma"];
-/// Engines about which nothing is known.
+/// Compression names for engines without known options.
 pub const OTHER: &[&str] = &["none"];
 
-/// What a compression comes to.
+/// The options of a compression.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compressed {
-    /// Parts of every table's definition.
+    /// Options for every table's definition.
     pub table: Vec<String>,
-    /// Variables of the server.
+    /// Server variables.
     pub variables: Vec<(String, String)>,
     /// Plugins to load.
     pub plugins: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Compressed {
     pub families: Vec<(String, String)>,
 }
 
-/// What data is compressed with: `none` if it is not; `None` where a server that others run decides it.
+/// The effective compression: `none` if data is not compressed, and `None` if an existing server decides it.
 pub fn in_force(kind: &Kind, config: &EngineConfig) -> Option<String> {
     let set = |name: &str| {
         let mut all = config.settings.0.iter();
@@ -50,7 +50,7 @@ pub fn in_force(kind: &Kind, config: &EngineConfig) -> Option<String> {
         Kind::RocksDb => {
             let written =
                 ["override_cf_options", "default_cf_options"].into_iter().find_map(|name| of_families(&set(name)?));
-            // RocksDB's own default, of the builds that have it.
+            // RocksDB's own default in builds with snappy.
             let default = || (!config.is_existing()).then(|| "snappy".to_owned());
             written.or_else(named).or_else(default)
         }
@@ -59,7 +59,7 @@ pub fn in_force(kind: &Kind, config: &EngineConfig) -> Option<String> {
     }
 }
 
-/// The compression of the bottommost level, which holds most of the data, in options of column families: `zstd`.
+/// The compression of the bottommost level, which holds most of the data, from column-family options: `zstd`.
 fn of_families(options: &str) -> Option<String> {
     let value = |name: &str| {
         let parts = options.split(['{', ';', '}']).filter_map(|part| part.trim().split_once('='));
@@ -72,11 +72,10 @@ fn of_families(options: &str) -> Option<String> {
     Some(if plain == "No" { "none".to_owned() } else { plain.to_ascii_lowercase() })
 }
 
-/// What the experiment's compression comes to. `software` is that of a server
-/// that rumba runs.
+/// Maps the experiment's compression to options. `software` is set for a server that rumba runs.
 ///
 /// # Errors
-/// A compression that the engine or the server does not have.
+/// A compression that the engine or the server lacks.
 pub fn plan(
     asked: &RequestedEngine<'_>,
     kind: &Kind,
@@ -109,7 +108,7 @@ pub fn plan(
     Ok(out)
 }
 
-/// What the experiment says of tables takes precedence over what compression comes to.
+/// Removes options that the experiment sets itself, because its table options take precedence.
 fn own_words(out: &mut Compressed, asked: &RequestedEngine<'_>) {
     let options = asked.options;
     if let Some(format) = &options.row_format {
@@ -146,14 +145,14 @@ fn innodb(
     Ok(())
 }
 
-/// Half a page in KiB, which is 8 for the usual pages.
+/// Half a page in KiB: 8 for pages of the default size.
 fn half_a_page(asked: &RequestedEngine<'_>, variables: &[(String, String)]) -> u64 {
     let set = variables.iter().find(|(name, _)| name == "innodb_page_size").map(|(_, value)| value.as_str());
     let page = set.or_else(|| Some(asked.server.variables.get("innodb_page_size")?.value.as_str()));
     page.and_then(|page| page.parse::<u64>().ok()).map_or(8, |page| (page / 2048).max(1))
 }
 
-/// Pages compressed one by one, and holes punched where they have become smaller.
+/// Options for page compression, which compresses each page and punches holes for the space saved.
 fn pages(
     out: &mut Compressed,
     asked: &RequestedEngine<'_>,
@@ -190,7 +189,7 @@ fn pages(
     Ok(())
 }
 
-/// The published layout: none for the first levels, lz4 in the middle, the named one at the bottom.
+/// The published layout: no compression for the first levels, lz4 in the middle, the requested one at the bottom.
 fn myrocks(
     out: &mut Compressed,
     asked: &RequestedEngine<'_>,
@@ -240,7 +239,7 @@ mod tests {
         in_force(kind, &EngineConfig { compression, settings, ..EngineConfig::new("engine") })
     }
 
-    /// Sizes with zstd were compared with sizes without compression, and nothing said so.
+    /// Sizes with zstd were compared with uncompressed sizes, without a warning.
     #[test]
     fn effective_compression_is_known_without_a_setting() {
         let is = |found: Option<String>, name: &str| assert_eq!(found.as_deref(), Some(name));

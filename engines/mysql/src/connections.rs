@@ -1,4 +1,4 @@
-//! How many clients a server takes at once.
+//! How many clients a server accepts at once.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::plan::Plan;
 
 const VARIABLE: &str = "max_connections";
 
-/// What a managed server will take, as far as it is known before its start: the control session is one more.
+/// The client limit of a managed server, as far as it is known before the start. The control session takes one more.
 pub fn of_plan(plan: &Plan, capabilities: &Capabilities) -> Option<MostClients> {
     let planned = plan.lines.iter().rfind(|line| line.name == VARIABLE).and_then(|line| line.value.as_deref());
     let usual = || capabilities.variables.get(VARIABLE).map(|variable| variable.value.as_str());
@@ -23,12 +23,12 @@ pub fn of_plan(plan: &Plan, capabilities: &Capabilities) -> Option<MostClients> 
     })
 }
 
-/// How long a server may take to notice that a connection has gone.
+/// How long a server may take to notice a closed connection.
 const NOTICED: Duration = Duration::from_millis(200);
-/// How often it is asked meanwhile.
+/// Pause between two polls.
 const NAP: Duration = Duration::from_millis(20);
 
-/// The same as [`of_server`], when those have gone that were just about to: earlier connections of rumba's own among them.
+/// Like [`of_server`], after connections that are closing are gone, including earlier ones of rumba.
 pub fn of_server_at_rest(admin: &mut dyn Ask) -> Option<MostClients> {
     let since = Instant::now();
     let mut best = of_server(admin)?;
@@ -39,8 +39,8 @@ pub fn of_server_at_rest(admin: &mut dyn Ask) -> Option<MostClients> {
     Some(best)
 }
 
-/// What a running server takes beside those that are connected, of which this session is one: the control session.
-/// `None` where it does not tell.
+/// How many more clients a running server accepts. The control session, which is this one, is among the connected.
+/// `None` if the server does not report it.
 pub fn of_server(admin: &mut dyn Ask) -> Option<MostClients> {
     let connected = Status::read_some(admin, &["Threads_connected"]).ok()?.get("Threads_connected")? as u64;
     let (most, most_of_user) = limits(admin)?;
@@ -65,16 +65,16 @@ pub fn of_server(admin: &mut dyn Ask) -> Option<MostClients> {
     Some(if of_user.clients < whole.clients { of_user } else { whole })
 }
 
-/// The server's limit, and the user's own: 0 where there is none. A session is told the limit of its account.
+/// The server's limit and the user's, which is 0 if there is none. The session variable holds the account's limit.
 fn limits(admin: &mut dyn Ask) -> Option<(u64, u64)> {
     let sql = format!("SELECT @@GLOBAL.{VARIABLE}, @@SESSION.max_user_connections");
     let row = admin.ask(&sql).ok()?.rows.into_iter().next()?;
     let number = |column: usize| row.get(column)?.as_deref()?.parse::<i64>().ok();
-    // A server may say -1: nobody but administrators; who is in, is one.
+    // A server may report -1, which admits only administrators. This user is connected, so it is one.
     Some((u64::try_from(number(0)?).ok()?, number(1).and_then(|most| u64::try_from(most).ok()).unwrap_or(0)))
 }
 
-/// The connections of the user's account; a user always sees those.
+/// The connections of this user's account, which a user can always see.
 fn connections_of_user(admin: &mut dyn Ask) -> Option<u64> {
     const SQL: &str = "SELECT COUNT(*) FROM information_schema.PROCESSLIST \
         WHERE USER = SUBSTRING_INDEX(CURRENT_USER(), '@', 1)";
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::counters::tests::server::{Private, run};
 
-    /// Asks until those who have just gone are gone for the server, too.
+    /// Polls until the server has noticed the connections that just closed.
     fn room(admin: &mut dyn Ask, wanted: u32) -> MostClients {
         for _ in 0..100 {
             if let Some(most) = of_server(admin).filter(|most| most.clients == wanted) {
@@ -117,7 +117,7 @@ mod tests {
         let (problem, remedy) = most.refusal(4).expect("one too many");
         assert!(problem.contains("4 clients are more than the 3"), "{problem}");
         assert!(remedy.ends_with("or set 3 or fewer"), "{remedy}");
-        // The number that is named works.
+        // The server accepts exactly the reported number.
         let three: Vec<_> = (0..3).map(|_| private.connect_as("few")).collect();
         assert_eq!(three.len(), 3);
     }

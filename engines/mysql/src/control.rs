@@ -1,5 +1,5 @@
-//! The control session: what everything but the clients' operations goes over. Counters, upkeep, taking a schema and
-//! giving it back.
+//! The control session, which carries everything except the clients' operations: counters, upkeep, taking a schema and
+//! releasing it.
 
 use std::io;
 use std::time::Duration;
@@ -10,42 +10,42 @@ use rumba_protocol_mysql::{Admin, Loss, OnLost, Rows, WireError};
 use crate::counters::{Ask, Status};
 use crate::existing;
 
-/// How often the server is asked for its start: each time its second may end between two answers.
+/// How often to query the server's start time. The clock's second may end between the two readings of each query.
 const START_TRIES: u32 = 3;
 
-/// The control session. With [`OnLost::Reconnect`] it outlives the server's restart, as the clients' sessions do: it
-/// connects anew, takes hold of its schema again and asks once more.
+/// The control session. With [`OnLost::Reconnect`] it survives a server restart, as the clients' sessions do: it
+/// reconnects, locks its schema again and repeats the request.
 pub struct Control {
     admin: Admin,
     on_lost: OnLost,
-    /// The schema that it holds other trials off.
+    /// The schema that this session locks against other trials.
     schema: Option<String>,
-    /// When the server was started, as it tells.
+    /// The start time that the server reports.
     started: Option<u64>,
     was_restarted: bool,
     is_lost: bool,
 }
 
 impl Control {
-    /// Over a connection; `schema` is what it holds other trials off, see [`existing::hold`].
+    /// A control session over a connection. It locks `schema` against other trials, see [`existing::hold`].
     pub fn new(mut admin: Admin, on_lost: OnLost, schema: Option<String>) -> Self {
         let started = started(&mut admin);
         Self { admin, on_lost, schema, started, was_restarted: false, is_lost: false }
     }
 
-    /// Changes the time that an answer may take; `None` waits for ever.
+    /// Changes the timeout of an answer; `None` waits forever.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.admin.set_timeout(timeout);
     }
 
-    /// Whether the server was started again since the session began, as far as the session has noticed: what it
-    /// counts is then counted from another start.
+    /// Whether the session has noticed a server restart since it began. The server's counters then count from the
+    /// restart.
     pub fn was_restarted(&self) -> bool {
         self.was_restarted
     }
 
-    /// An error as the clients' sessions tell it where the connection is lost for good: so whoever watches the server
-    /// sees that its end may be behind it.
+    /// Converts an error to the clients' error for a lost connection, so that the code watching the server can check
+    /// whether the server ended.
     pub fn told(&self, error: EngineError) -> EngineError {
         match error {
             full @ EngineError::DiskFull(_) => full,
@@ -66,7 +66,7 @@ impl Control {
             return Err(WireError::Io { what: format!("taking the schema {schema} again"), cause });
         }
         let now = started(&mut self.admin);
-        // Where the server does not tell, a start is supposed: what it counted before may not be in what it counts now.
+        // Without a reported start time rumba assumes a restart, because the counters may have been reset.
         self.was_restarted |= now.is_none() || now != self.started;
         self.started = now;
         Ok(())
@@ -74,8 +74,8 @@ impl Control {
 }
 
 impl Ask for Control {
-    /// What was under way when the connection was lost may have been done or not: whoever asks here asks for what may
-    /// be done twice.
+    /// Runs an idempotent statement. After a lost connection it is unknown whether the statement was executed, so it
+    /// may run twice.
     fn ask(&mut self, sql: &str) -> Result<Rows, WireError> {
         let first = self.admin.ask(sql);
         let answered = match first {
@@ -89,8 +89,8 @@ impl Ask for Control {
     }
 }
 
-/// When the server was started, in whole seconds of its own clock. It counts its uptime from then to the beginning of the
-/// statement that asks for it, and so the difference of the two is the same at any time, also after its clock was set.
+/// The server's start time in whole seconds of the server's clock. Its uptime counts from the start to the begin of the
+/// statement. The difference is therefore constant, even after the clock was set.
 fn started(admin: &mut Admin) -> Option<u64> {
     for _ in 0..START_TRIES {
         let before_s = now_s(admin)?;
@@ -102,7 +102,7 @@ fn started(admin: &mut Admin) -> Option<u64> {
     None
 }
 
-/// The second at which this statement began, by the server's clock.
+/// The second at which this statement began, on the server's clock.
 fn now_s(admin: &mut Admin) -> Option<u64> {
     let answer = admin.query("SELECT UNIX_TIMESTAMP()").ok()?;
     answer.rows.first()?.first()?.as_deref()?.parse().ok()
@@ -133,7 +133,7 @@ mod tests {
         assert_ne!(id(&mut control), first);
         assert!(!control.was_restarted(), "the server is the same");
         assert!(!holds(&mut private.connect()), "no other trial may");
-        // Its start is told in whole seconds.
+        // The server reports its start time in whole seconds.
         std::thread::sleep(Duration::from_secs(1));
         private.restart();
         id(&mut control);

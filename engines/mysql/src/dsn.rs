@@ -1,7 +1,7 @@
-//! An existing server, named by a DSN:
-//! `mysql://user@host:3306/schema?tls=verified&ca=/path` or `mysql://user@/schema?socket=/path`.
+//! An existing server, named by a DSN: `mysql://user@host:3306/schema?tls=verified&ca=/path` or
+//! `mysql://user@/schema?socket=/path`.
 //!
-//! Its password comes from the environment or from an option file.
+//! The password comes from the environment or from an option file.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -12,7 +12,7 @@ use rumba_server_kit::dsn::{Dsn, Form, wrong};
 
 const PASSWORDS: [&str; 2] = ["RUMBA_MYSQL_PASSWORD", "MYSQL_PWD"];
 
-/// How these servers' DSNs are written.
+/// The syntax of these servers' DSNs.
 pub const FORM: Form = Form {
     schemes: &["mysql://", "mariadb://"],
     example: "mysql://user@host:3306/schema or mysql://user@/schema?socket=/path/to/socket",
@@ -21,10 +21,10 @@ pub const FORM: Form = Form {
     file: Some("defaults-file"),
 };
 
-/// Where to connect and as whom, with the password from where it is kept.
+/// Returns the address and user to connect with, and the password from its source.
 ///
 /// # Errors
-/// An option file that cannot be read; a user that nobody names.
+/// An option file that cannot be read; no user name.
 pub fn target(dsn: &Dsn) -> Result<Target, SettingError> {
     let file = match &dsn.file {
         Some(path) => OptionFile::read(path)?,
@@ -49,7 +49,7 @@ pub fn target(dsn: &Dsn) -> Result<Target, SettingError> {
     Ok(Target { address, user, password: Secret::new(password), database: None, tls: dsn.tls.clone() })
 }
 
-/// The groups `[client]`, `[mysql]` and `[rumba]` of an option file; what comes later holds.
+/// The groups `[client]`, `[mysql]` and `[rumba]` of an option file. Later values override earlier ones.
 #[derive(Default)]
 struct OptionFile(Vec<(String, String)>);
 

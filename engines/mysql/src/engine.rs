@@ -1,4 +1,4 @@
-//! The engines: what they are called, what they can be told, how they are opened.
+//! The engines: names, settings and opening.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -43,7 +43,7 @@ use crate::upkeep::Patience;
 #[derive(Clone, Copy, Debug)]
 pub struct MySqlEngine {
     info: EngineInfo,
-    /// The engine by the servers' name; `None` takes the setting `storage_engine`.
+    /// The engine's name in the servers; `None` uses the setting `storage_engine`.
     storage: Option<&'static str>,
 }
 
@@ -80,7 +80,7 @@ impl MySqlEngine {
         },
         storage: Some("TokuDB"),
     };
-    /// Any other engine, by `storage_engine`.
+    /// Any other engine, named by `storage_engine`.
     pub const ANY: Self = Self { info: ANY, storage: None };
 }
 
@@ -130,7 +130,7 @@ const MYROCKS_SETTINGS: &[SettingInfo] = &with_own::<6, { OWN.len() + 6 }>([
     info("performance_schema", SettingKind::Bool, "false", "the server's instrumentation"),
 ]);
 
-/// rumba's own names, then some of the server's.
+/// Appends server settings to rumba's own.
 const fn with_own<const N: usize, const ALL: usize>(more: [SettingInfo; N]) -> [SettingInfo; ALL] {
     let mut all = [more[0]; ALL];
     let mut at = 0;
@@ -141,10 +141,10 @@ const fn with_own<const N: usize, const ALL: usize>(more: [SettingInfo; N]) -> [
     all
 }
 
-/// Storage engines that undo nothing, as servers tell of them in `SHOW ENGINES`.
+/// Storage engines without rollback, by their names in `SHOW ENGINES`.
 const WITHOUT_TRANSACTIONS: [&str; 7] = ["Aria", "MyISAM", "MRG_MyISAM", "MEMORY", "CSV", "ARCHIVE", "BLACKHOLE"];
 
-/// Which server is meant.
+/// The selected server.
 pub enum Server {
     Release(&'static Release),
     Base(PathBuf),
@@ -181,7 +181,7 @@ impl Server {
             Server::Base(base) => Software::at(base).map_err(|error| {
                 SettingError::new("server", error, "name the directory that holds bin/mysqld and share")
             }),
-            // No caller asks for the software of an existing server.
+            // Callers never request the software of an existing server.
             Server::Existing(_) => {
                 Err(SettingError::new("server", "this is an existing server", "name a release or a base directory"))
             }
@@ -214,7 +214,7 @@ impl MySqlEngine {
         Ok(Ready { options, software, plan, capabilities })
     }
 
-    /// The engine that holds the tables, where that is known before the server is asked.
+    /// The storage engine, if it is known before connecting.
     fn kind(&self, config: &EngineConfig) -> Option<Kind> {
         let storage = self.storage.or(config.settings.text("storage_engine"));
         storage.map(Kind::of).or((!config.is_existing()).then_some(Kind::InnoDb))
@@ -241,7 +241,7 @@ impl MySqlEngine {
         Ok((options, plan, capabilities))
     }
 
-    /// Starts a server on a data directory: a new one, or a copy of what a server has left.
+    /// Starts a server on a new data directory, or on a copy of an earlier server's.
     fn open_own(
         &self,
         dir: &Path,
@@ -253,7 +253,7 @@ impl MySqlEngine {
         let layout = Layout::new(dir);
         match data {
             Data::New => initialise::provide(&software, &plan.at_install(), &layout.data())?,
-            // The system tables, whatever the engine.
+            // Create the system tables, which every engine needs.
             Data::Left => require_database(&layout.data(), "mysql")?,
         }
         let lines = plan.launch_lines();
@@ -295,7 +295,7 @@ impl MySqlEngine {
         let server = counters::Server::new(plan.kind.clone(), &version);
         let rehearsed = rehearsal::rehearse(&mut control, &server, &schema, &plan.table_options, &Patience::default());
         if let Err(error) = rehearsed {
-            // It is the user's again, as it was; what cannot be removed stays marked as rumba's.
+            // Returns the schema to its earlier state. Tables that cannot be removed stay marked as rumba's.
             let _ = taken.give_back(&mut control);
             return Err(error);
         }
@@ -305,7 +305,7 @@ impl MySqlEngine {
     }
 }
 
-/// A server that can be started as the experiment wants it.
+/// A checked server, ready to start with the experiment's configuration.
 struct Ready {
     options: Options,
     software: Software,
@@ -322,7 +322,7 @@ fn connect(target: &rumba_protocol_mysql::Target) -> Result<Admin, EngineError> 
     connected.map_err(|error| error.during("connection to the server"))
 }
 
-/// What the record says beside the variables.
+/// Facts for the record in addition to the variables.
 fn facts(software: &Software, plan: &Plan, capabilities: &Capabilities, pid: u32) -> Vec<(String, String)> {
     let mapped = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let allocators = ["jemalloc", "tcmalloc", "mimalloc"];
@@ -340,7 +340,7 @@ impl Engine for MySqlEngine {
         &self.info
     }
 
-    /// The memory of an existing server is not rumba's to bound.
+    /// rumba does not limit the memory of an existing server.
     fn memory_need(&self, config: &EngineConfig) -> Option<MemoryNeed> {
         let server = Server::of(config.server.as_deref()).ok()?;
         if matches!(server, Server::Existing(_)) {
@@ -361,8 +361,8 @@ impl Engine for MySqlEngine {
         !storage.is_some_and(|storage| WITHOUT_TRANSACTIONS.iter().any(|name| name.eq_ignore_ascii_case(storage)))
     }
 
-    /// Of a server that others run it is not known before it is asked what its experiment does not set, nor which engine
-    /// is its default; the record says it. The isolation rumba sets in every session.
+    /// For an existing server, settings that the experiment does not set are unknown before connecting, and so is its
+    /// default engine. The record holds them. The isolation level is known because rumba sets it in every session.
     fn nature(&self, config: &EngineConfig) -> Nature {
         let kind = self.kind(config);
         let isolation = config.settings.text("isolation").map(|level| level.to_ascii_uppercase().replace('-', " "));
@@ -378,19 +378,20 @@ impl Engine for MySqlEngine {
         };
         let has_log = match &kind {
             Some(Kind::InnoDb | Kind::RocksDb) => true,
-            // How TokuDB reads was for others to decide: its server is an existing one.
+            // TokuDB runs only on existing servers, so its I/O method is unknown.
             Some(Kind::Other(name)) => name.eq_ignore_ascii_case("tokudb"),
             None => false,
         };
         Nature {
             isolation: isolation.or_else(usual),
-            // What engines of further kinds write, this crate does not know.
+            // This crate does not know what other engines write.
             has_log: has_log.then_some(true),
             reads: is_direct.map(|is_direct| if is_direct { Reads::Direct } else { Reads::Buffered }),
         }
     }
 
-    /// InnoDB takes what fits, as its manual advises; MyRocks too, unless it shares the memory with the page cache.
+    /// The largest cache that fits for InnoDB, as its manual advises. MyRocks gets the same, unless it shares the
+    /// memory with the page cache.
     fn advised_cache(&self, config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
         let is_buffered = self.nature(config).reads == Some(Reads::Buffered);
         let is_rocks = matches!(self.kind(config), Some(Kind::RocksDb));
@@ -409,7 +410,7 @@ impl Engine for MySqlEngine {
     fn availability(&self, asked: BuildSelector<'_>) -> Availability {
         let absent = |what: String, install: String| Availability::lacking("a server", what, install);
         match Server::of(asked.server) {
-            // Its mistakes are for `check` to tell, where they can be pointed at.
+            // `check` reports errors in a DSN, because it can point at the setting.
             Err(_) => Availability::here(None, "a server"),
             Ok(Server::Existing(dsn)) => {
                 Availability::here(None, format!("an existing server, schema {}", dsn.database))
@@ -468,7 +469,7 @@ impl Engine for MySqlEngine {
         }))
     }
 
-    /// An existing server keeps its data to itself.
+    /// An existing server keeps its data.
     fn reopens(&self, config: &EngineConfig) -> bool {
         !matches!(Server::of(config.server.as_deref()), Ok(Server::Existing(_)) | Err(_))
     }
@@ -518,7 +519,7 @@ mod tests {
         assert_eq!(reads(MySqlEngine::MYROCKS, &[("rocksdb_use_direct_reads", "OFF")]), Some(Reads::Buffered));
     }
 
-    /// Before, it was taken to have been configured as rumba would have.
+    /// rumba treated an existing server as if it had rumba's configuration.
     #[test]
     fn existing_server_traits_include_only_configured_settings() {
         let of = |engine: MySqlEngine, settings: &[(&str, &str)]| {

@@ -1,5 +1,4 @@
-//! The schema on an existing server: taken only when it is empty or rumba's
-//! own, and left as it was found.
+//! The schema on an existing server: taken only if it is empty or rumba's own, and left as it was found.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,20 +12,20 @@ use crate::counters::Ask;
 
 /// The table that marks a schema as rumba's.
 const MARKER: &str = "rumba_marker";
-/// What the marker says of itself: a table of another's may bear its name.
+/// The marker's comment, because a user's table may have the same name.
 const MARK: &str = "rumba may remove this schema's tables";
 /// The marker's only column.
 const MARK_COLUMN: &str = "made_schema";
-/// How long connecting, and an answer, may take.
+/// Timeout for connecting and for each answer.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a connection that was lost, or whose trial was killed, may still hold the schema: a server notices an end
-/// when it next looks, which may be after a long statement.
+/// How long a lost connection or a killed trial may still hold the schema. A server notices a closed connection only
+/// when it next reads, for example after a long statement.
 pub const RELEASE: Duration = Duration::from_secs(10);
 
 const ACCESS_DENIED: u16 = 1045;
 const SCHEMA_DENIED: u16 = 1044;
 
-/// What there is of the schema.
+/// The state of the schema.
 enum Found {
     Nothing,
     Empty,
@@ -34,18 +33,18 @@ enum Found {
     Foreign(String),
 }
 
-/// A schema taken for a trial, and what has to be undone.
+/// A schema taken for a trial, and the changes to undo.
 pub struct Taken {
     schema: String,
     made_schema: bool,
 }
 
-/// A name in backticks.
+/// Quotes a name with backticks.
 pub fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A text in quotes.
+/// Quotes a text.
 pub fn text(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
@@ -54,10 +53,10 @@ fn failed(error: WireError) -> EngineError {
     error.during("schema on the server")
 }
 
-/// Connects, with an error that names the remedy.
+/// Connects, and returns an error that names the remedy.
 ///
 /// # Errors
-/// What kept it from connecting.
+/// Why the connection failed.
 pub fn connect(target: &Target) -> Result<Admin, SettingError> {
     Admin::connect(target, PATIENCE).map_err(|error| {
         let remedy = match &error {
@@ -73,10 +72,10 @@ pub fn connect(target: &Target) -> Result<Admin, SettingError> {
     })
 }
 
-/// Refuses a schema that holds what rumba has not made.
+/// Refuses a schema with tables that rumba did not create.
 ///
 /// # Errors
-/// The first table of it.
+/// The first such table.
 pub fn check(admin: &mut dyn Ask, schema: &str) -> Result<(), SettingError> {
     let found = look(admin, schema).map_err(|error| {
         SettingError::new("server", error.to_string(), "use a user that may read information_schema")
@@ -112,12 +111,12 @@ fn look(admin: &mut dyn Ask, schema: &str) -> Result<Found, WireError> {
     Ok(found.map_or(Found::Empty, Found::Foreign))
 }
 
-/// The first columns of an answer's rows.
+/// The first column of each row.
 fn firsts(admin: &mut dyn Ask, sql: &str) -> Result<Vec<String>, WireError> {
     Ok(admin.ask(sql)?.rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
 }
 
-/// Whether the table of the marker's name is the marker, by what it says of itself and by its column.
+/// Whether the table of the marker's name is the marker, judged by its comment and its column.
 fn is_mark(admin: &mut dyn Ask, schema: &str) -> Result<bool, WireError> {
     let of = |what: &str, among: &str| {
         format!(
@@ -129,11 +128,11 @@ fn is_mark(admin: &mut dyn Ask, schema: &str) -> Result<bool, WireError> {
     Ok(says == [MARK] && columns == [MARK_COLUMN])
 }
 
-/// Takes a schema for a trial; what an ended trial has left in it is removed.
-/// `admin` must stay connected for as long as it is wanted.
+/// Takes a schema for a trial and removes what an earlier trial left in it. `admin` must stay connected for the trial,
+/// because it holds the lock.
 ///
 /// # Errors
-/// A schema that is foreign or in use; the server's words.
+/// A schema that is foreign or in use; the server's error.
 pub fn take(admin: &mut dyn Ask, schema: &str) -> Result<Taken, EngineError> {
     if !hold(admin, schema, RELEASE).map_err(failed)? {
         let message = format!("another trial uses the schema {schema}; wait until it has ended, or name another");
@@ -161,25 +160,25 @@ pub fn take(admin: &mut dyn Ask, schema: &str) -> Result<Taken, EngineError> {
     Ok(Taken { schema: schema.to_owned(), made_schema })
 }
 
-/// Holds other trials off a schema for as long as this connection lives; false where another does, and has not let go
-/// of it within `patience`.
+/// Locks a schema against other trials while this connection lives. Returns false if another trial holds the lock and
+/// keeps it for `patience`.
 ///
 /// # Errors
-/// What the server says.
+/// The server's error.
 pub fn hold(admin: &mut dyn Ask, schema: &str, patience: Duration) -> Result<bool, WireError> {
-    // Servers hash or cut longer names.
+    // Servers hash or truncate longer lock names.
     let name = text(&format!("rumba:{:016x}", rumba_server_kit::cache::number_of(schema)));
     let got = firsts(admin, &format!("SELECT GET_LOCK({name}, {})", patience.as_secs()))?;
     Ok(got == ["1"])
 }
 
-/// Drops what is there, and may have been dropped when the connection was lost and this is asked once more.
+/// Drops the existing tables. The statement may run twice after a lost connection, so a table may be gone already.
 fn drop_tables(admin: &mut dyn Ask, schema: &str) -> Result<(), WireError> {
     let sql = format!(
         "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} ORDER BY TABLE_NAME = '{MARKER}'",
         text(schema)
     );
-    // The marker goes last: without it the rest would be foreign.
+    // Drop the marker last: without it the remaining tables would be foreign.
     for table in firsts(admin, &sql)? {
         admin.ask(&format!("DROP TABLE IF EXISTS {}.{}", quoted(schema), quoted(&table)))?;
     }
@@ -187,10 +186,10 @@ fn drop_tables(admin: &mut dyn Ask, schema: &str) -> Result<(), WireError> {
 }
 
 impl Taken {
-    /// Removes what the trial has made.
+    /// Removes the trial's data.
     ///
     /// # Errors
-    /// The server's words.
+    /// The server's error.
     pub fn give_back(&self, admin: &mut dyn Ask) -> Result<(), EngineError> {
         if self.made_schema {
             return admin.ask(&format!("DROP DATABASE IF EXISTS {}", quoted(&self.schema))).map(drop).map_err(failed);
@@ -199,8 +198,7 @@ impl Taken {
     }
 }
 
-/// The process at the other end of a Unix socket, and the server's data
-/// directory, as far as this host and this user can tell.
+/// The process at the other end of a Unix socket and the server's data directory, if this user can determine them.
 pub fn place(target: &Target, admin: &mut dyn Ask) -> (Option<u32>, Option<PathBuf>) {
     let rumba_protocol_mysql::Address::Socket(path) = &target.address else { return (None, None) };
     let pid = listening_at(path);

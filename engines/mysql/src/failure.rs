@@ -1,8 +1,8 @@
-//! How these servers write of errors in their logs.
+//! How to recognize errors in these servers' logs.
 
 use rumba_server_kit::failure::LogWords;
 
-/// The words of their logs.
+/// The rules for these servers' logs.
 pub const LOG_WORDS: LogWords = LogWords { is_error, never_meant: &SWITCHES, aliases: ALIASES };
 
 fn is_error(line: &str) -> bool {
@@ -13,11 +13,11 @@ fn is_error(line: &str) -> bool {
         || lower.contains("rocksdb: ") && ["invalid", "fail", "cannot", "error"].iter().any(|word| lower.contains(word))
 }
 
-/// Names of engines that are options as well: the switch that makes the server insist on the engine. A log line that
-/// has the name speaks of the engine, and never of the switch.
+/// Engine names that are also options: the switch that makes the server insist on the engine. A log line with such a
+/// name always means the engine, never the switch.
 const SWITCHES: [&str; 2] = ["rocksdb", "tokudb"];
 
-/// Other words that a server uses for a setting.
+/// Other words that a server's log uses for a setting.
 const ALIASES: &[(&str, &[&str])] = &[
     (
         "rocksdb_default_cf_options",
@@ -53,8 +53,8 @@ mod tests {
         assert!(!explained("[ERROR] the report is lost").contains('`'));
     }
 
-    /// Every line of MyRocks' has the engine's name, which is the name of an option that rumba sets itself: a server
-    /// that ended for lack of room was said to have ended because of "the setting `rocksdb`".
+    /// Every MyRocks log line contains the engine's name, which is also an option that rumba sets. A server that ended
+    /// with a full disk was therefore reported as ended because of "the setting `rocksdb`".
     #[test]
     fn the_name_of_the_engine_in_a_line_is_no_setting() {
         let settings = [("rocksdb", "FORCE"), ("tokudb", "FORCE"), ("rocksdb_max_open_files", "-2")];

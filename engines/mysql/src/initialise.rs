@@ -1,4 +1,4 @@
-//! Making a data directory, and the cache of data directories already made.
+//! Creates data directories and caches them as templates.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use rumba_server_kit::version::Version;
 use crate::failure::LOG_WORDS;
 use crate::software::{Brand, Software};
 
-/// Variables that shape a data directory when it is made, and must be the same at every start.
+/// Variables that take effect when the data directory is created, and must not change afterwards.
 const AT_INSTALL: [&str; 8] = [
     "innodb_page_size",
     "innodb_data_file_path",
@@ -28,16 +28,15 @@ const AT_INSTALL: [&str; 8] = [
     "innodb_undo_log_encrypt",
 ];
 
-/// Whether a variable shapes the data directory.
+/// Whether a variable takes effect at the creation of the data directory.
 pub fn is_at_install(name: &str) -> bool {
     AT_INSTALL.contains(&name)
 }
 
-/// Puts a new data directory at `data`, copied from one that was made before
-/// with the same server and the same settings if there is one.
+/// Creates a data directory at `data`. If possible it copies a template made earlier with the same server and settings.
 ///
 /// # Errors
-/// What the server said that should have made it; a full device.
+/// The server's error from creating it; a full device.
 pub fn provide(software: &Software, settings: &[(String, String)], data: &Path) -> Result<(), EngineError> {
     let mut key = software.build();
     for (name, value) in settings {
@@ -47,7 +46,7 @@ pub fn provide(software: &Software, settings: &[(String, String)], data: &Path) 
     template::provide(&software.short_name(), &key, data, |data, beside| initialise(software, settings, data, beside))
 }
 
-/// Changes with the recipes below, so that templates made by older ones are not used.
+/// Version of the recipes below; change it so that older templates are not used.
 const RECIPE: &str = "\nrecipe 2";
 
 fn initialise(
@@ -65,7 +64,7 @@ fn initialise(
     command.arg("--no-defaults").arg(if has_own_way { "--initialize-insecure" } else { "--bootstrap" });
     let mut options = software.options();
     options.push(("datadir".into(), data.display().to_string()));
-    // Another server that starts would remove what it has in a directory that they share.
+    // A second server that starts with the same temporary directory would delete this one's files.
     options.push(("tmpdir".into(), temporary.display().to_string()));
     options.extend(small_log(software));
     options.extend(settings.iter().cloned());
@@ -80,7 +79,7 @@ fn initialise(
     dies_with_us(&mut command, Signals::ONE_PROCESS.abort);
     let mut child = command.spawn().map_err(failed)?;
     if let (Some(sql), Some(mut stdin)) = (sql, child.stdin.take()) {
-        // A server that ends early says why in its log.
+        // If the write fails because the server ended early, the log contains the reason.
         let _ = stdin.write_all(sql.as_bytes());
     }
     let status = child.wait().map_err(failed)?;
@@ -93,7 +92,7 @@ fn initialise(
     Err(full_or_failed("initialise", format!("{} ended with {status}; {explained}", software.program.display())))
 }
 
-/// A small log makes a small template; it gets its size at the start.
+/// A small log keeps the template small. The server resizes the log at the start.
 fn small_log(software: &Software) -> Vec<(String, String)> {
     let small = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
     match software.brand {
@@ -102,8 +101,8 @@ fn small_log(software: &Software) -> Vec<(String, String)> {
     }
 }
 
-/// What makes the system tables, out of the server's own files, and leaves one
-/// user, `root` of this host, who gets a password at every start.
+/// SQL from the server's own files that creates the system tables. It leaves one user, `root` on localhost, who gets a
+/// password at every start.
 fn bootstrap_sql(software: &Software) -> Result<String, EngineError> {
     let missing = |name: &str| {
         let message = format!("{} has no {name} in its share directory", software.base.display());

@@ -19,23 +19,23 @@ use crate::plan::Plan;
 use crate::upkeep::{self, Patience, existing};
 use rumba_server_kit::watch::{Watch, Watched};
 
-/// How long a server may take to say a counter.
+/// Timeout of a counter query.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// Whose server it is.
+/// Who runs the server.
 pub enum Host {
-    /// One that rumba runs.
+    /// rumba runs the server.
     Own {
-        /// The server.
+        /// The running server.
         running: Running,
         /// Its data directory.
         data: PathBuf,
     },
-    /// An existing one.
+    /// An existing server.
     Existing {
         /// The schema.
         taken: Taken,
-        /// Its process and data directory, where they can be told.
+        /// The server's process and data directory, if they can be determined.
         place: (Option<u32>, Option<PathBuf>),
     },
 }
@@ -53,33 +53,33 @@ pub struct ServerInstance {
     control: Mutex<Control>,
 }
 
-/// What an instance is made of.
+/// The parts of an instance.
 pub struct Parts {
-    /// Whose server it is.
+    /// Who runs the server.
     pub host: Host,
-    /// Where sessions connect to.
+    /// The address and user of the sessions.
     pub target: Target,
     /// The schema of the tables.
     pub schema: String,
     /// The control session.
     pub control: Control,
-    /// The settings in force.
+    /// The effective settings.
     pub settings: Vec<(String, String)>,
-    /// The version in the server's own words.
+    /// The version as the server prints it.
     pub version: String,
 }
 
 impl ServerInstance {
-    /// An instance out of its parts.
+    /// Assembles an instance.
     ///
     /// # Errors
-    /// A connection that was lost.
+    /// A lost connection.
     pub fn new(parts: Parts, plan: &Plan, options: &Options) -> Result<Self, EngineError> {
         let Parts { host, mut target, schema, mut control, settings, version } = parts;
         target.database = Some(schema.clone());
         let server = Server::new(plan.kind.clone(), &version);
         if matches!(host, Host::Own { .. }) {
-            // It stays switched on, which others may not want.
+            // The counters stay enabled, which the owner of an existing server may not want.
             counters::enable(&mut control, &server)?;
         }
         let counts = Arc::new(WireCounts::default());
@@ -97,11 +97,11 @@ impl ServerInstance {
     }
 
     fn control(&self) -> MutexGuard<'_, Control> {
-        // A panic in between leaves at worst a connection that is of no more use, which says so itself.
+        // At worst, a panic leaves an unusable connection, and its next use returns an error.
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs upkeep with answers that may take as long as they take.
+    /// Runs upkeep without a timeout for answers.
     fn patiently<T>(&self, upkeep: impl FnOnce(&mut Control) -> Result<T, EngineError>) -> Result<T, EngineError> {
         let mut control = self.control();
         control.set_timeout(None);
@@ -113,7 +113,7 @@ impl ServerInstance {
         }
     }
 
-    /// The server, if rumba runs it.
+    /// The watch on the server process, if rumba runs it.
     fn watch(&self) -> Option<&Arc<Watch>> {
         match &self.host {
             Host::Own { running, .. } => Some(&running.watch),
@@ -170,7 +170,7 @@ impl Instance for ServerInstance {
         let mut control = self.control();
         let mut gauges = counters::counters(&mut *control, &self.server).gauges;
         if control.was_restarted() {
-            // They begin anew with the server: no difference to what was counted before is one.
+            // The counters restart with the server, so a difference to earlier values is meaningless.
             gauges.clear();
         }
         gauges.extend(self.counted().map(|(name, value)| Gauge::new(name, value as f64)));
@@ -229,9 +229,8 @@ impl Instance for ServerInstance {
     }
 }
 
-/// Whether a file is a log: InnoDB's redo, the binary log, RocksDB's write-ahead
-/// log, Aria's and TokuDB's logs. Undo is not: it is in tablespaces, and what
-/// doublewrite has is a copy of pages.
+/// Whether a file is a log: InnoDB's redo log, the binary log, RocksDB's write-ahead log, or a log of Aria or TokuDB.
+/// Undo is not a log, because it is in tablespaces, and neither is the doublewrite buffer, which holds copies of pages.
 pub fn is_log(file: &Path) -> bool {
     let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let within = |directory: &str| file.components().any(|part| part.as_os_str() == directory);
@@ -270,8 +269,8 @@ mod tests {
         }
     }
 
-    /// A server that was killed while an index was made, or the debt paid, was "unexpected end of file": only clients
-    /// that waited for an answer told its signal.
+    /// A server killed during an index build or a drain was reported as "unexpected end of file". Only clients that
+    /// waited for an answer reported its signal.
     #[test]
     #[needs(MariaDb)]
     fn whatever_meets_the_end_of_a_server_tells_its_signal() {

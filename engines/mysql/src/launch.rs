@@ -1,4 +1,4 @@
-//! Starting a server on a data directory, and talking to it.
+//! Starts a server on a data directory and connects to it.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -24,23 +24,23 @@ use rumba_server_kit::watch::Watch;
 use crate::failure::LOG_WORDS;
 use crate::software::{Brand, Software};
 
-/// How long a server may take to start. One that gives up ends, and is noticed at once.
+/// Startup timeout. A server that exits earlier is noticed immediately.
 const START: Duration = Duration::from_secs(300);
-/// How long a server may take to end cleanly: it writes its dirty pages first.
+/// Timeout of a clean shutdown, in which the server writes its dirty pages.
 pub const STOP: Duration = Duration::from_secs(300);
 /// The socket within the data directory.
 const SOCKET: &str = "s";
 /// The schema of a managed server.
 pub const SCHEMA: &str = rumba_server_kit::dsn::DATABASE;
 
-/// Where an instance's files are.
+/// The paths of an instance's files.
 #[derive(Clone, Debug)]
 pub struct Layout {
     dir: PathBuf,
 }
 
 impl Layout {
-    /// Of an instance in a directory.
+    /// The layout of an instance in a directory.
     pub fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned() }
     }
@@ -50,7 +50,7 @@ impl Layout {
         self.dir.join("data")
     }
 
-    /// The directory whose files are kept beside the results.
+    /// The directory whose files are stored with the results.
     pub fn kept(&self) -> PathBuf {
         self.dir.join(KEPT)
     }
@@ -60,8 +60,8 @@ impl Layout {
         self.kept().join("error.log")
     }
 
-    /// The directory of its temporary files: a server that starts removes
-    /// every other server's from a directory that they share, such as `/tmp`.
+    /// The directory of the server's temporary files. It is private because a server that starts deletes the temporary
+    /// files of other servers in a shared directory such as `/tmp`.
     fn temporary(&self) -> PathBuf {
         self.dir.join("tmp")
     }
@@ -74,7 +74,7 @@ impl Layout {
         self.dir.join("first.sql")
     }
 
-    /// What a client reads: where the server is, and the password.
+    /// The client's option file, with the server's address and the password.
     fn client(&self) -> PathBuf {
         self.dir.join("client.cnf")
     }
@@ -83,53 +83,53 @@ impl Layout {
 /// A line of the server's configuration; a switch has no value.
 pub type Line = (String, Option<String>);
 
-/// A server that answers.
+/// A server that accepts connections.
 pub struct Running {
-    /// Its process and its log.
+    /// The server's process and log.
     pub watch: Arc<Watch>,
-    /// Where it listens, and as whom to come.
+    /// The server's address, and the user to connect as.
     pub target: Target,
-    /// How a person comes to it.
+    /// How a person can connect to the server.
     pub access: Box<Access>,
-    /// Keeps the short way to the socket open.
+    /// Keeps the short path to the socket valid.
     _data: Option<OwnedFd>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Sessions may still hold it; it ends with its instance all the same.
+        // Sessions may still hold the watch, but the server must end with its instance.
         self.watch.kill();
     }
 }
 
-/// What a server finds in its data directory.
+/// The contents of the data directory at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
-    /// No more than what every server has.
+    /// Only the system tables.
     New,
-    /// What an earlier server of rumba's has left: its schema and its users are there.
+    /// Data of an earlier server of rumba's, with its schema and users.
     Left,
 }
 
-/// What is to be started.
+/// The parameters of a server start.
 pub struct Launch<'a> {
     /// The software.
     pub software: &'a Software,
-    /// Where its files are; the data directory is there already.
+    /// The paths of its files; the data directory exists already.
     pub layout: &'a Layout,
-    /// Its configuration beyond where its files are.
+    /// Its configuration, apart from the paths.
     pub lines: &'a [Line],
-    /// Whether sessions use TCP on loopback; the port, 0 for any that is free.
+    /// The TCP port on loopback if sessions use TCP; 0 for any free port.
     pub tcp: Option<u16>,
-    /// What it finds there.
+    /// The contents of the data directory.
     pub data: Data,
 }
 
 impl Launch<'_> {
-    /// Starts it and waits until it answers.
+    /// Starts the server and waits until it answers.
     ///
     /// # Errors
-    /// A server that ended instead: its last words and the setting that they are about.
+    /// If the server exits: its last messages and the setting that they concern.
     pub fn start(&self) -> Result<Running, EngineError> {
         let failed =
             |what: &str, error: io::Error| EngineError::failed("start of the server", format!("{what}: {error}"));
@@ -146,7 +146,7 @@ impl Launch<'_> {
             .map_err(|error| failed("first.sql", error))?;
         let access = self.admit(&password, port).map_err(|error| failed("client.cnf", error))?;
         let configuration = self.configuration(port);
-        // It holds no password: that is in the first statements, which are removed below.
+        // This copy holds no password: the password is in the init file, which is removed below.
         fs::write(layout.kept().join("my.cnf"), &configuration).map_err(|error| failed("my.cnf", error))?;
         let first =
             format!("{configuration}init_file = {}\n", quoted(&layout.first_statements().display().to_string()));
@@ -166,14 +166,14 @@ impl Launch<'_> {
         let removed = fs::remove_file(layout.first_statements());
         answers?;
         removed.map_err(|error| failed("first.sql", error))?;
-        // What is left of it starts once more as it is: without the statements, which are done and gone.
+        // Replace the configuration so that a later start works without the init file.
         write_private(&layout.configuration(), &configuration).map_err(|error| failed("my.cnf", error))?;
         running.target.database = Some(SCHEMA.into());
         Ok(running)
     }
 
-    /// Writes what a client reads, and says how it is called. No option file of the user's is read with it: one that is
-    /// read later would count more.
+    /// Writes the client's option file and returns the client's command line. The client reads no option file of the
+    /// user's, because a file that is read later would override this one.
     fn admit(&self, password: &str, port: Option<u16>) -> io::Result<Access> {
         let file = self.layout.client();
         let place = match port {
@@ -197,14 +197,15 @@ impl Launch<'_> {
         Process::start(&mut command, Signals::ONE_PROCESS)
     }
 
-    /// Run by the server before it takes a connection, each on a line of its own.
+    /// Statements that the server runs before it accepts connections, one a line.
     fn first_statements(&self, password: &str, over_tcp: bool) -> String {
         let old = self.software.brand == Brand::MySql && self.software.version < Version(5, 7, 0);
         let mut sql = match old {
             true => format!("SET PASSWORD FOR 'root'@'localhost' = PASSWORD('{password}');\n"),
             false => format!("ALTER USER 'root'@'localhost' IDENTIFIED BY '{password}';\n"),
         };
-        // Names are not resolved, so over TCP nobody comes from `localhost`. The server before may have been without.
+        // Name resolution is off, so no TCP connection comes from `localhost`. The earlier server may have run without
+        // TCP.
         let all = "GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1'";
         match (over_tcp, old) {
             (true, true) => sql.push_str(&format!("{all} IDENTIFIED BY '{password}' WITH GRANT OPTION;\n")),
@@ -230,7 +231,7 @@ impl Launch<'_> {
         lines.push(own("socket", SOCKET.into()));
         lines.push(own("pid_file", "pid".into()));
         if self.software.brand == Brand::MySql && self.software.version >= Version(8, 0, 0) {
-            // A listener of MySQL's second protocol, where it was built in.
+            // Disable MySQL's X protocol listener if the server has one.
             lines.push(own("loose_mysqlx", "0".into()));
         }
         match port {
@@ -248,8 +249,8 @@ impl Launch<'_> {
     }
 }
 
-/// Waits until a server takes a connection. A connection is refused until it has
-/// run the first statements, which set the password.
+/// Waits until a server accepts a connection. It refuses connections until it has run the first statements, which set
+/// the password.
 fn wait(running: &Running) -> Result<(), EngineError> {
     let call = "start of the server";
     let begun = Instant::now();
@@ -281,7 +282,7 @@ fn wait(running: &Running) -> Result<(), EngineError> {
 
 const ACCESS_DENIED: u16 = 1045;
 
-/// A value of an option file: quoted where it would be cut short otherwise.
+/// Quotes a value of an option file if it would be truncated otherwise.
 fn quoted(value: &str) -> String {
     if value.contains(['#', '"', '\'', '\\']) || value.trim() != value {
         format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))

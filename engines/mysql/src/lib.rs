@@ -1,7 +1,6 @@
 //! InnoDB, MyRocks and other engines of MySQL and MariaDB servers.
 //!
-//! `docs/engines/mysql.md` says which servers there are, how they are installed,
-//! and what the settings come to.
+//! See `docs/engines/mysql.md` for the servers, their installation, and how settings map to variables.
 #![deny(missing_docs)]
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the servers were measured to need of memory.
+//! The measured memory needs of the servers.
 
 use rumba_core::memory::MemoryNeed;
 
@@ -9,13 +9,12 @@ use crate::software::Brand;
 
 /// The table that `xtask memory-needs` writes.
 const TABLE: &str = include_str!("../../memory-needs.txt");
-/// What MyRocks takes beyond its cache grows with its memtables, which are half of the cache up to 512 MiB
-/// (profiles/myrocks.toml): at most half as much again.
+/// MyRocks' memory beyond its cache grows with its memtables, which take half of the cache up to 512 MiB
+/// (profiles/myrocks.toml). The need is at most half as much again.
 const MEMTABLES_MOST_BYTES: u64 = 4 * (64 << 20);
 
-/// The need of an engine on a server: of the newest build of its brand that was
-/// measured and is no newer, else of the oldest. An engine that was not
-/// measured itself is taken for InnoDB, which holds such a server's own tables.
+/// The memory need of an engine on a server. It is that of the newest measured build of its brand that is no newer,
+/// else of the oldest. An unmeasured engine uses InnoDB's need, because InnoDB holds such a server's own tables.
 pub fn need(kind: &Kind, brand: Brand, version: Version) -> Option<MemoryNeed> {
     let engine = if *kind == Kind::RocksDb { "myrocks" } else { "innodb" };
     let prefix = format!("{engine}/{}-", brand.name().to_ascii_lowercase());

@@ -1,4 +1,4 @@
-//! What an experiment sets: rumba's own names apart from the server's variables.
+//! Parses an experiment's settings and separates rumba's own from the server's variables.
 
 use std::collections::BTreeMap;
 
@@ -53,12 +53,12 @@ pub const fn info(name: &'static str, kind: Kind, default: &'static str, help: &
     SettingInfo { name, kind, default, help }
 }
 
-/// A setting's name as the server spells it in the list of its variables.
+/// A setting's name as the server spells it in its list of variables.
 pub fn spelled(setting: &str) -> String {
     setting.to_ascii_lowercase().replace('-', "_")
 }
 
-/// What an experiment sets.
+/// Parsed settings.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// `storage_engine`.
@@ -77,7 +77,7 @@ pub struct Options {
     pub load: LoadWay,
     /// `on_lost`.
     pub on_lost: OnLost,
-    /// Not `prepared`: statements are sent as text.
+    /// Whether statements are sent as text instead of `prepared`.
     pub text: bool,
     /// `contention`.
     pub contention: bool,
@@ -88,10 +88,10 @@ pub struct Options {
 }
 
 impl Options {
-    /// Takes rumba's own names out of the settings; what remains are variables.
+    /// Separates rumba's own settings from the server's variables.
     ///
     /// # Errors
-    /// A value that does not fit one of rumba's own names; a name that rumba sets itself.
+    /// An invalid value for one of rumba's own settings; a variable that rumba sets itself.
     pub fn read(config: &EngineConfig) -> Result<Self, SettingError> {
         let mut own = Settings::default();
         let mut variables = BTreeMap::new();
@@ -129,7 +129,7 @@ impl Options {
     }
 }
 
-/// Names whose meaning depends on where rumba puts things, and what to write instead.
+/// Variables that rumba sets itself, and the alternative for each.
 const RESERVED: &[(&str, &str)] = &[
     ("datadir", "the data directory is [run] data_dir"),
     ("basedir", "the base directory is `server`"),

@@ -1,4 +1,4 @@
-//! What an experiment's own variables come to in the place of `cache` and `durability`.
+//! The experiment's own variables that override `cache` and `durability`.
 
 use rumba_core::common::{Overruled, Own};
 use rumba_core::engine::EngineConfig;
@@ -9,9 +9,9 @@ use crate::options::{Options, spelled};
 use crate::plan::{SYNC_BINLOG, prefix, syncs_of_binlog};
 use crate::profile;
 
-/// The common settings that the experiment's variables overrule: those by which the profile keeps them, and `sync_binlog`
-/// where commits go to a binary log, which of an existing server nobody knows. That alone makes no commit durable: of an
-/// existing server's engine without a log of its own nothing is known.
+/// The common settings that the experiment's variables override. They are the profile's variables for `cache` and
+/// `durability`, and `sync_binlog` where commits go to a binary log. For an existing server the binary log is unknown.
+/// `sync_binlog` alone makes no commit durable, so an existing server's engine without its own log stays unknown.
 pub fn by_variables(kind: &Kind, config: &EngineConfig) -> Overruled {
     let mut promises = profile::promises(kind);
     let may_go_there = match config.is_existing() {
@@ -32,8 +32,8 @@ pub fn by_variables(kind: &Kind, config: &EngineConfig) -> Overruled {
     }
 }
 
-/// What the experiment's variables make of the block cache and of twice the memtables together: those that are written to,
-/// and as much being flushed. Of an existing server both must be set.
+/// The cache size set by the experiment's variables: the block cache plus twice the total memtable size. Memtables
+/// count twice because as much again may be in flush. For an existing server both variables must be set.
 fn cache_of_rocksdb(config: &EngineConfig, is: impl Fn(&str, &str) -> bool) -> Option<Own<u64>> {
     let set = |variable: &str| {
         let (setting, value) = config.settings.0.iter().rfind(|(setting, _)| is(setting, variable))?;
@@ -48,7 +48,7 @@ fn cache_of_rocksdb(config: &EngineConfig, is: impl Fn(&str, &str) -> bool) -> O
     let usual = (config.cache / 4).min(MEMTABLES_MOST_BYTES);
     let memtables = memtables.map_or(Some(usual), |(_, bytes)| bytes);
     let blocks = blocks.map_or(Some(config.cache - 2 * usual), |(_, bytes)| bytes);
-    // Without a limit of the memtables the sum is not known.
+    // Without a limit on the memtables the sum is unknown.
     let total = blocks.zip(memtables.filter(|bytes| *bytes > 0));
     Some(Own::new(named, total.map(|(blocks, memtables)| blocks.saturating_add(memtables.saturating_mul(2)))))
 }
@@ -72,7 +72,7 @@ mod tests {
         Value::Text(text.to_owned())
     }
 
-    /// Its dry run, its record and its parity told the 64 MiB that are common.
+    /// The dry run, the record and the comparability check showed the common value of 64 MiB instead.
     #[test]
     fn buffer_pool_setting_overrides_cache_in_every_spelling() {
         let pool = |setting: &str, size| with(&Kind::InnoDb, Durability::Sync, &[(setting, size)]).cache;
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(aria.cache, Some(Own::new("aria_pagecache_buffer_size", Some(16 << 20))));
     }
 
-    /// The memtables came on top of the block cache, and the cache that was reported was half of what the server had.
+    /// Memtables came in addition to the block cache, so the reported cache was half of the actual memory.
     #[test]
     fn myrocks_cache_is_block_cache_plus_twice_memtables() {
         let of = |set: &[(&str, Value)]| {
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(toku.durability, Some(Own::new("tokudb_commit_sync", None)), "the log is not synced later either");
     }
 
-    /// What the host's crash leaves out of the binary log is rolled back, whatever InnoDB has synced.
+    /// After a host crash, transactions missing from the binary log are rolled back even if InnoDB has synced them.
     #[test]
     fn unsynced_binlog_prevents_sync_durability() {
         let of = |set: &[(&str, Value)]| with(&Kind::InnoDb, Durability::Sync, set).durability;
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(at_commit.and_then(|own| own.value), Some(Durability::NoSync));
     }
 
-    /// Whether it writes a binary log, and syncs it, is its owner's to say.
+    /// Only the owner of an existing server knows whether it writes and syncs a binary log.
     #[test]
     fn of_an_existing_server_is_known_what_is_set_if_it_says_all() {
         let existing_of = |kind: &Kind, set: &[(&str, Value)]| {

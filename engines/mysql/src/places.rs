@@ -1,10 +1,10 @@
-//! Where a server of rumba's own has its files: in the data directory, all of them.
+//! Restricts the files of a managed server to its data directory.
 
 use std::path::{Component, Path};
 
 use rumba_core::setting::SettingError;
 
-/// Variables that say where files of the data, of logs and of temporary tables are.
+/// Variables with paths of data files, logs and temporary tables.
 const PLACES: [&str; 16] = [
     "aria_log_dir_path",
     "innodb_data_file_path",
@@ -24,14 +24,15 @@ const PLACES: [&str; 16] = [
     "tokudb_tmp_dir",
 ];
 
-/// Refuses a variable that has files elsewhere. They would be written past the device that is measured and the limit of its
-/// storage, be counted in no size, and be the same for all repeats, which start from copies of the directory.
+/// Refuses a variable that places files elsewhere. Those files would escape the measured device and the storage limit,
+/// and would be missing from all sizes. All repeats would share them, although each starts from a copy of the
+/// directory.
 ///
 /// # Errors
-/// The place that is not within it.
+/// The path outside the data directory.
 pub fn require_within(name: &str, value: &str) -> Result<(), SettingError> {
     let leads_out = |part: Component<'_>| !matches!(part, Component::Normal(_) | Component::CurDir);
-    // Of several files each has its size behind it: `ibdata1:12M;ibdata2:12M:autoextend`.
+    // With several files each has its size after a colon: `ibdata1:12M;ibdata2:12M:autoextend`.
     let is_elsewhere = || value.split([':', ';']).any(|place| Path::new(place.trim()).components().any(leads_out));
     if !PLACES.contains(&name) || !is_elsewhere() {
         return Ok(());
@@ -48,7 +49,7 @@ pub fn require_within(name: &str, value: &str) -> Result<(), SettingError> {
 mod tests {
     use super::*;
 
-    /// A redo log on another device was measured by nobody: InnoDB wrote half of what it does.
+    /// A redo log on another device was not measured, so InnoDB appeared to write half as much.
     #[test]
     fn files_stay_where_they_are_measured_limited_and_copied() {
         for (name, place) in [

@@ -1,5 +1,4 @@
-//! From what an experiment asks for to what a server is told: its configuration,
-//! how tables are defined, how sessions begin.
+//! Translates an experiment's configuration to server variables, table options and session setup.
 
 use rumba_core::engine::{AT_DEFAULT, Durability, EngineConfig};
 use rumba_core::setting::SettingError;
@@ -24,14 +23,15 @@ use crate::software::{Brand, Software};
 pub struct Line {
     /// The variable or option.
     pub name: String,
-    /// Its value; a switch has none.
+    /// The value; a switch has none.
     pub value: Option<String>,
-    /// Whether the experiment asks for it, so that any other value falsifies the trial.
+    /// Whether the experiment requests this value, so that any other value invalidates the trial.
     pub must_hold: bool,
 }
 
 impl Line {
-    /// Whether it has the value that the server has without it. Its buffer pool was made small when it was asked.
+    /// Whether the value is the server's default. The buffer pool is excluded, because rumba shrank it when it read the
+    /// defaults.
     fn is_default_of(&self, server: &Capabilities) -> bool {
         let default = server.variables.get(&self.name).filter(|_| self.name != "innodb_buffer_pool_size");
         let value = self.value.as_deref();
@@ -39,13 +39,13 @@ impl Line {
     }
 }
 
-/// Which of these lines have the server's own default.
+/// Lists the lines whose value is the server's own default.
 fn at_default<'a>(lines: impl Iterator<Item = &'a Line>, server: &Capabilities) -> Option<(String, String)> {
     let names: Vec<&str> = lines.filter(|line| line.is_default_of(server)).map(|line| line.name.as_str()).collect();
     (!names.is_empty()).then(|| (AT_DEFAULT.to_owned(), names.join(", ")))
 }
 
-/// Sizes in bytes and switches as `ON` and `OFF`: `1M` and 1048576 are one value.
+/// Normalizes a value: sizes in bytes, switches as `ON` and `OFF`. `1M` and 1048576 are one value.
 fn in_one_spelling(value: &str) -> String {
     match (parse_bytes(value), as_switch(value)) {
         (Ok(bytes), _) if !value.trim().is_empty() => bytes.to_string(),
@@ -54,35 +54,35 @@ fn in_one_spelling(value: &str) -> String {
     }
 }
 
-/// What a server is told.
+/// The configuration of a server.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The engine that holds the tables.
     pub kind: Kind,
     /// The configuration.
     pub lines: Vec<Line>,
-    /// What a table's definition ends with.
+    /// Options at the end of each table definition.
     pub table_options: String,
-    /// What every session begins with.
+    /// Statements that every session runs first.
     pub setup: Vec<String>,
     /// The TCP port on loopback, 0 for any, if sessions use TCP.
     pub tcp: Option<u16>,
 }
 
 impl Plan {
-    /// The variables that shape the data directory.
+    /// The variables that take effect when the data directory is created.
     pub fn at_install(&self) -> Vec<(String, String)> {
         let shaping = self.lines.iter().filter(|line| initialise::is_at_install(&line.name));
         shaping.filter_map(|line| Some((line.name.clone(), line.value.clone()?))).collect()
     }
 
-    /// The configuration as the launch takes it.
+    /// The configuration in the form that the launch uses.
     pub fn launch_lines(&self) -> Vec<launch::Line> {
         self.lines.iter().map(|line| (line.name.clone(), line.value.clone())).collect()
     }
 
-    /// What the server is told, each value in one spelling, with what tables and sessions are given, and which variables
-    /// have the server's own default anyway.
+    /// The server's configuration in normalized values, the table and session options, and the variables that equal the
+    /// server's default.
     pub fn settings(&self, server: &Capabilities) -> Vec<(String, String)> {
         let lines = self
             .lines
@@ -94,14 +94,13 @@ impl Plan {
         lines.chain(own).chain(tcp).chain(at_default(self.lines.iter(), server)).collect()
     }
 
-    /// Which of the variables that the experiment asks for have the server's own default, so that an engine without them
-    /// has the same.
+    /// Requested variables that equal the server's default, so that an engine without them compares as equal.
     pub fn at_default(&self, server: &Capabilities) -> Option<(String, String)> {
         at_default(self.lines.iter().filter(|line| line.must_hold), server)
     }
 
     fn set(&mut self, name: &str, value: impl Into<String>, must_hold: bool) {
-        // Several plugins may be loaded, and several instruments switched on, each by a line of its own.
+        // Plugins and instruments may occur on several lines.
         if !["plugin_load_add", INSTRUMENT].contains(&name) {
             self.lines.retain(|line| line.name != name);
         }
@@ -109,29 +108,29 @@ impl Plan {
     }
 }
 
-/// The engine of an experiment on a server.
+/// The experiment's request to a server.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestedEngine<'a> {
-    /// What the experiment asks for.
+    /// The experiment's configuration.
     pub config: &'a EngineConfig,
-    /// The same, read.
+    /// The parsed settings of `config`.
     pub options: &'a Options,
-    /// The engine by the server's name, if one is named.
+    /// The engine's name in the server, if one is set.
     pub storage: Option<&'a str>,
-    /// What the server can do.
+    /// The server's capabilities.
     pub server: &'a Capabilities,
 }
 
 impl RequestedEngine<'_> {
-    /// What the server's own variables are called without: `innodb`.
+    /// The prefix of the engine's variables, which may be omitted: `innodb`.
     fn prefix(&self) -> &'static str {
         prefix(&self.storage.map_or(Kind::InnoDb, Kind::of))
     }
 
-    /// The experiment's variables, by the server's names and in its words.
+    /// The experiment's variables, by the server's names and in its syntax.
     ///
     /// # Errors
-    /// One that the server does not know or take.
+    /// A variable that the server does not know, or a value it refuses.
     pub fn variables(&self) -> Result<Vec<(String, String)>, SettingError> {
         let variables = self.options.variables.iter();
         variables
@@ -146,14 +145,14 @@ impl RequestedEngine<'_> {
     fn kind(&self) -> Result<Kind, SettingError> {
         let own = match self.storage {
             Some(storage) => self.server.engine("engine", storage)?,
-            // A table without an ENGINE clause gets the default engine, the first.
+            // A table without an ENGINE clause uses the default engine, which is the first.
             None => self.server.engines.first().map_or("InnoDB", String::as_str),
         };
         Ok(Kind::of(own))
     }
 }
 
-/// What an experiment may leave out of the names of an engine's variables: `innodb`.
+/// The prefix that an experiment may omit from an engine's variables: `innodb`.
 pub fn prefix(kind: &Kind) -> &'static str {
     match kind {
         Kind::RocksDb => "rocksdb",
@@ -163,10 +162,10 @@ pub fn prefix(kind: &Kind) -> &'static str {
     }
 }
 
-/// The plan for an existing server: nothing of its configuration is changed.
+/// The plan for an existing server, whose configuration is never changed.
 ///
 /// # Errors
-/// What does not fit the server.
+/// A request that does not fit the server.
 pub fn for_existing(asked: &RequestedEngine<'_>) -> Result<Plan, SettingError> {
     let kind = asked.kind()?;
     let variables = asked.variables()?;
@@ -181,7 +180,7 @@ pub fn for_existing(asked: &RequestedEngine<'_>) -> Result<Plan, SettingError> {
 /// The plan for a server that rumba runs.
 ///
 /// # Errors
-/// What does not fit the server.
+/// A request that does not fit the server.
 pub fn for_own(asked: &RequestedEngine<'_>, software: &Software) -> Result<Plan, SettingError> {
     let kind = asked.kind()?;
     let variables = asked.variables()?;
@@ -211,7 +210,8 @@ pub fn for_own(asked: &RequestedEngine<'_>, software: &Software) -> Result<Plan,
 
 fn begin(asked: &RequestedEngine<'_>, kind: Kind, compressed: &Compressed) -> Plan {
     let named = |name: &str| asked.options.variables.get(name).map(ToString::to_string);
-    // As published runs have it, and one byte a character; clients speak what the tables hold, so that nothing is converted.
+    // Published runs use latin1, one byte a character. Clients use the tables' character set, so no conversion takes
+    // place.
     let charset = named("character_set_server").unwrap_or_else(|| "latin1".to_owned());
     let mut setup = vec![format!("SET NAMES {charset}")];
     setup.extend(isolation(asked, &kind).map(|level| format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")));
@@ -223,7 +223,7 @@ fn begin(asked: &RequestedEngine<'_>, kind: Kind, compressed: &Compressed) -> Pl
     parts.push(format!("DEFAULT CHARSET={charset}"));
     match named("collation_server") {
         Some(collation) => parts.push(format!("COLLATE {collation}")),
-        // MyRocks reads a key back out of an index only where its bytes are its order.
+        // MyRocks can read a key back from an index only with a binary collation.
         None if kind == Kind::RocksDb => parts.push(format!("COLLATE {charset}_bin")),
         None => {}
     }
@@ -232,14 +232,13 @@ fn begin(asked: &RequestedEngine<'_>, kind: Kind, compressed: &Compressed) -> Pl
     Plan { kind, lines: Vec::new(), table_options: parts.join(" "), setup, tcp }
 }
 
-/// The isolation of every session. MyRocks is at its best with a snapshot for
-/// each statement: with one for each transaction, a row that was changed since
-/// is a conflict.
+/// The isolation level of every session. MyRocks works best with a snapshot for each statement. With a snapshot for
+/// each transaction, writing a row that changed since is a conflict.
 fn isolation(asked: &RequestedEngine<'_>, kind: &Kind) -> Option<String> {
     Some(asked.options.isolation.clone().unwrap_or_else(|| usual_isolation(kind).to_owned()))
 }
 
-/// The isolation of an engine of which nothing else is asked.
+/// The default isolation level of an engine.
 pub fn usual_isolation(kind: &Kind) -> &'static str {
     match kind {
         Kind::RocksDb => "READ COMMITTED",
@@ -254,7 +253,7 @@ fn load_engine(plan: &mut Plan, brand: Brand) {
         _ => return,
     };
     plan.set("plugin_load_add", plugin(engine, brand), false);
-    // Otherwise a server whose engine refuses an option starts without the engine.
+    // Otherwise a server whose engine refuses an option would start without the engine.
     plan.set(engine, "FORCE", false);
 }
 
@@ -282,10 +281,10 @@ fn fill(plan: &mut Plan, asked: &RequestedEngine<'_>, compressed: &Compressed) -
     Ok(())
 }
 
-/// What switches on an instrument of the performance schema.
+/// The option that enables an instrument of the performance schema.
 const INSTRUMENT: &str = "performance_schema_instrument";
 
-/// Has the latches timed that [`crate::counters`] tells of.
+/// Enables timing of the latches that [`crate::counters`] reports.
 fn contention(plan: &mut Plan) {
     plan.set("performance_schema", "ON", true);
     for latches in crate::counters::LATCHES {
@@ -295,7 +294,7 @@ fn contention(plan: &mut Plan) {
 
 /// Whether a commit waits for the binary log, where there is one.
 pub const SYNC_BINLOG: &str = "sync_binlog";
-/// Its values for the durabilities. With 0 it is written to the kernel at commit.
+/// The values for each durability. With 0, a commit writes the log to the kernel only.
 pub fn syncs_of_binlog() -> Levels {
     let levels = Durability::NAMES.map(|(_, level)| level);
     levels.map(|level| (level, if level == Durability::Sync { "1" } else { "0" }.to_owned())).into()
@@ -306,7 +305,7 @@ fn binlog(plan: &mut Plan, asked: &RequestedEngine<'_>) {
     if asked.options.binlog {
         plan.set("log_bin", "binlog", false);
         plan.set("server_id", "1", false);
-        // MyRocks knows no other format, and for the rest it is the usual one.
+        // MyRocks supports only the row format, which is also the default elsewhere.
         if has("binlog_format") {
             plan.set("binlog_format", "ROW", true);
         }

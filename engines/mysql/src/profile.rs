@@ -8,25 +8,25 @@ use rumba_server_kit::version::Version;
 use crate::counters::Kind;
 use crate::software::Brand;
 
-/// What a profile is made for.
+/// The parameters of a profile.
 #[derive(Clone, Copy, Debug)]
 pub struct For<'a> {
     /// The engine.
     pub kind: &'a Kind,
-    /// Whose server.
+    /// The server's brand.
     pub brand: Brand,
     /// The server's version.
     pub version: Version,
     /// The database's own cache in bytes.
     pub cache: u64,
-    /// What a commit promises.
+    /// The durability that a commit guarantees.
     pub durability: Durability,
 }
 
 /// Fills in the profile for an engine.
 ///
 /// # Errors
-/// A profile that is not sound, which is a mistake of rumba's and found by its tests.
+/// An invalid profile, which is a bug in rumba that its tests detect.
 pub fn fill(asked: &For<'_>) -> Result<Filled, EngineError> {
     let (texts, engine) = of_kind(asked.kind);
     let brand = asked.brand.name().to_ascii_lowercase();
@@ -41,13 +41,13 @@ pub fn fill(asked: &For<'_>) -> Result<Filled, EngineError> {
     profile::fill(&texts, &needs)
 }
 
-/// By which variables the profile for an engine keeps the common settings.
+/// The variables by which an engine's profile implements the common settings.
 pub fn promises(kind: &Kind) -> Promises {
     let (texts, engine) = of_kind(kind);
     profile::promises(&texts, engine)
 }
 
-/// The profile for an engine, the more special part last, and what the engine is called there.
+/// The profile's files for an engine, the more specific one last, and the engine's name in them.
 fn of_kind(kind: &Kind) -> ([&'static str; 2], &str) {
     let (own, engine) = match kind {
         Kind::InnoDb => (include_str!("../profiles/innodb.toml"), "innodb"),

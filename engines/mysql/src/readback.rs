@@ -1,4 +1,4 @@
-//! What is in force after the start, compared with what was asked for.
+//! Compares the effective settings after the start with the requested ones.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use crate::capability::global_variables;
 use crate::counters::Kind;
 use crate::plan::{Line, Plan};
 
-/// Variables that decide what a server's figures mean, whoever has set them.
+/// Variables that the record must hold because they determine the meaning of the results, even if the experiment does
+/// not set them.
 const TELLING: [&str; 22] = [
     "innodb_buffer_pool_size",
     "innodb_flush_log_at_trx_commit",
@@ -37,8 +38,8 @@ const TELLING: [&str; 22] = [
     "performance_schema",
 ];
 
-/// Reads back what was set; gives the settings in force, and those that tell
-/// what figures mean.
+/// Reads back the configured variables. Returns the effective settings, and those that determine the meaning of
+/// results.
 ///
 /// # Errors
 /// The first setting that the server changed or ignored.
@@ -70,7 +71,7 @@ pub fn settings_in_force(admin: &mut Admin, plan: &Plan) -> Result<Vec<(String, 
     Ok(in_force)
 }
 
-/// The names of the variable that a line sets, and the value; nothing for options that are no variables.
+/// The possible names of the variable that a line sets, and its value. `None` for options that are not variables.
 fn variable_of(line: &Line) -> Option<(Vec<&str>, &str)> {
     const NO_VARIABLES: [&str; 8] = [
         "plugin_load_add",
@@ -92,10 +93,10 @@ fn variable_of(line: &Line) -> Option<(Vec<&str>, &str)> {
     Some((names, line.value.as_deref()?))
 }
 
-/// RocksDB's kinds of index in the order of their numbers.
+/// RocksDB's index types in the order of their numbers.
 const INDEX_TYPES: [&str; 4] = ["kBinarySearch", "kHashSearch", "kTwoLevelIndexSearch", "kBinarySearchWithFirstKey"];
 
-/// Compares the options of the default column family with what MyRocks says of it.
+/// Compares the requested options of the default column family with those that MyRocks reports.
 fn families(admin: &mut Admin, plan: &Plan, call: &'static str) -> Result<(), EngineError> {
     let Some(asked) = value_of(plan, "rocksdb_default_cf_options") else { return Ok(()) };
     let overriding = value_of(plan, "rocksdb_override_cf_options").and_then(of_default_family).unwrap_or_default();
@@ -114,11 +115,11 @@ fn families(admin: &mut Admin, plan: &Plan, call: &'static str) -> Result<(), En
         let known = [name.clone(), format!("table_factory::{name}"), format!("{name}_type")];
         let Some(in_force) = known.iter().find_map(|name| found.get(name)) else { continue };
         let holds = match name.as_str() {
-            // It answers with the class, not with the bits.
+            // MyRocks reports the filter's class, not its bits.
             "filter_policy" => value == "nullptr" || in_force != "NULL",
-            // It answers with window, level and strategy; what was left out is RocksDB's.
+            // MyRocks reports window, level and strategy, including RocksDB's defaults for omitted ones.
             "compression_opts" => in_force.starts_with(value.as_str()) || value.starts_with(in_force.as_str()),
-            // MyRocks answers with the number of RocksDB's enumeration.
+            // MyRocks reports the number in RocksDB's enumeration.
             "index_type" => INDEX_TYPES.iter().position(|name| name == value) == in_force.parse().ok(),
             _ => compare(value, in_force) == Match::Same,
         };
@@ -133,7 +134,7 @@ fn value_of<'a>(plan: &'a Plan, name: &str) -> Option<&'a str> {
     plan.lines.iter().rfind(|line| line.name == name)?.value.as_deref()
 }
 
-/// The options of the default family among `default={…};other={…}`.
+/// The options of the default family in `default={…};other={…}`.
 fn of_default_family(overriding: &str) -> Option<&str> {
     let rest = overriding.split_once("default={")?.1;
     let mut depth = 1;
@@ -144,7 +145,7 @@ fn of_default_family(overriding: &str) -> Option<&str> {
     Some(&rest[..end?.0])
 }
 
-/// `a=1;b={c=2;d=3}` as a, c and d: the parts of a structure by their own names.
+/// Splits `a=1;b={c=2;d=3}` into a, c and d: nested parts get their own names.
 fn parts(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let (mut depth, mut begin) = (0, 0);

@@ -1,4 +1,4 @@
-//! The redo log of InnoDB, which a server makes as large as it may become before anything is in it.
+//! The size of InnoDB's redo log, which the server allocates in full before its first use.
 
 use rumba_core::engine::EngineConfig;
 use rumba_core::units::parse_bytes;
@@ -7,8 +7,8 @@ use crate::counters::Kind;
 use crate::engine::Server;
 use crate::profile::{self, For};
 
-/// How large it is, by the experiment's own settings or the profile; `None` where the server is not rumba's to start, or not
-/// here.
+/// The redo log's size from the experiment's settings or the profile. `None` for a server that rumba does not start, or
+/// one that is not installed.
 pub fn bytes(kind: &Kind, config: &EngineConfig) -> Option<u64> {
     let server = Server::of(config.server.as_deref()).ok()?;
     if matches!(server, Server::Existing(_)) {

@@ -1,5 +1,5 @@
-//! What a trial asks of an existing server, tried before anything is loaded: a privilege that the user lacks
-//! would otherwise end the trial after its load, or leave the schema full.
+//! Tests the statements of a trial on an existing server before the load. A missing privilege would otherwise end the
+//! trial after its load, or leave data in the schema.
 
 use rumba_core::error::EngineError;
 use rumba_core::setting::SettingError;
@@ -9,23 +9,23 @@ use crate::counters::{Ask, Kind, Server, debt, is_denied, purge_progress};
 use crate::existing::quoted;
 use crate::upkeep::{Patience, existing};
 
-/// The table that is made for it, and is gone afterwards.
+/// The temporary table for the rehearsal.
 const TABLE: &str = "rumba_rehearsal";
 
-/// `ER_NO_SUCH_TABLE` and `ER_BAD_DB_ERROR`: what a statement about a table that is not there comes to, for whom it is allowed.
+/// `ER_NO_SUCH_TABLE` and `ER_BAD_DB_ERROR`: the errors for a missing table if the user has the privilege.
 const NO_SUCH_TABLE: [u16; 2] = [1146, 1049];
 
-/// Refuses a user who may not do what settle and drain need, and makes nothing: what only a table would show is
-/// found by [`rehearse`].
+/// Refuses a user without the privileges for settle and drain, without creating anything. [`rehearse`] finds the
+/// privileges that only a table can show.
 ///
 /// # Errors
-/// The server's words, and the statements that grant what is missing.
+/// The server's error, and the statements that grant the missing privileges.
 pub fn check(admin: &mut dyn Ask, kind: &Kind, schema: &str) -> Result<(), SettingError> {
     let table = format!("{}.{}", quoted(schema), quoted(TABLE));
     let export = format!("FLUSH LOCAL TABLES {table} FOR EXPORT");
     let statements = match kind {
         Kind::InnoDb => vec!["FLUSH LOCAL ENGINE LOGS", export.as_str()],
-        // MyRocks is given a command in the form of a variable; this sets a variable to what it is.
+        // A MyRocks command is a variable assignment; this one sets a variable to its current value.
         Kind::RocksDb => vec![
             "SET GLOBAL rocksdb_flush_log_at_trx_commit = @@GLOBAL.rocksdb_flush_log_at_trx_commit",
             "SELECT CF_NAME FROM information_schema.ROCKSDB_CF_OPTIONS LIMIT 1",
@@ -40,11 +40,11 @@ pub fn check(admin: &mut dyn Ask, kind: &Kind, schema: &str) -> Result<(), Setti
                 let problem = format!("settle and drain need what the user may not do: {error}, in: {sql}");
                 return Err(SettingError::new("server", problem, grants(admin, kind, schema)));
             }
-            // Whatever else a server says is found when it is needed, and before the load.
+            // Other errors are reported when the statement is needed, which is also before the load.
             _ => {}
         }
     }
-    // Should the table be there, left by a trial that was killed, it is locked now.
+    // If a killed trial left the table, the statement above has locked it.
     let _ = admin.ask("UNLOCK TABLES");
     if *kind == Kind::InnoDb && !sees_purge(admin) {
         let problem = "settle and drain wait for purge, and the server does not tell this user how far it is";
@@ -58,10 +58,10 @@ fn sees_purge(admin: &mut dyn Ask) -> bool {
     history.is_some() || purge_progress(admin).is_some()
 }
 
-/// Does once, with a table of one row in a schema that is taken, what loaders, clients, settle and drain will do.
+/// Runs the statements of loaders, clients, settle and drain once, with a one-row table in the taken schema.
 ///
 /// # Errors
-/// The first statement that the server refuses, and the statements that grant what is missing.
+/// The first statement that the server refuses, and the statements that grant the missing privileges.
 pub fn rehearse(
     admin: &mut dyn Ask,
     server: &Server,
@@ -82,7 +82,7 @@ pub fn rehearse(
         admin.ask(sql).map_err(|error| refused(admin, server, schema, &error, sql))?;
     }
     if let Err(error) = existing::settle(admin, server, schema, patience) {
-        // What the server refused is in its words; an administrator may grant it.
+        // The message contains the server's error; an administrator may grant the privilege.
         return Err(with_remedy(error, &grants(admin, &server.kind, schema)));
     }
     let drop = format!("DROP TABLE IF EXISTS {table}");
@@ -102,12 +102,12 @@ fn refused(admin: &mut dyn Ask, server: &Server, schema: &str, error: &WireError
     }
 }
 
-/// An error with the grants, where a privilege is what is missing.
+/// Adds the grants to an error about a missing privilege.
 fn with_remedy(error: EngineError, grants: &str) -> EngineError {
     if error.to_string().contains("denied") { error.followed_by(&format!("; {grants}")) } else { error }
 }
 
-/// The statements with which an administrator gives the user what a trial needs.
+/// The statements by which an administrator grants a trial's privileges.
 fn grants(admin: &mut dyn Ask, kind: &Kind, schema: &str) -> String {
     let of_server = match kind {
         Kind::InnoDb => "RELOAD, PROCESS",
@@ -131,7 +131,7 @@ mod tests {
 
     const OPTIONS: &str = "ENGINE=InnoDB";
 
-    /// The statements of the error, as an administrator would run them.
+    /// Runs the statements of the error as an administrator.
     fn granted(admin: &mut dyn Ask, remedy: &str) {
         let (_, statements) = remedy.split_once("run: ").expect("statements");
         for sql in statements.split("; ") {
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    /// A run once loaded for an hour, and then learned in the settle that the user may not.
+    /// A run loaded for an hour and only then failed in settle because of a missing privilege.
     #[test]
     #[needs(MariaDb)]
     fn missing_settle_rights_are_refused_with_needed_grants() {
@@ -153,7 +153,7 @@ mod tests {
         let mut user = private.connect_as("lab");
         check(&mut user, &Kind::InnoDb, "lab").expect("what was granted is enough");
         assert_eq!(root.ask("SHOW DATABASES LIKE 'lab'").expect("schemas").rows.len(), 0, "nothing was made");
-        // And enough for the real thing.
+        // The granted privileges must also suffice for the real run.
         run(&mut user, &["CREATE DATABASE lab"]);
         let innodb = private.server(Kind::InnoDb);
         rehearse(&mut user, &innodb, "lab", OPTIONS, &Patience::default()).expect("what was granted is enough");

@@ -1,4 +1,4 @@
-//! A server's software: which programs and files of it are where.
+//! Finds a server's programs and files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,20 +9,20 @@ use rumba_server_kit::loader::{Loader, library_directories};
 use rumba_server_kit::version::{self, Version};
 use serde::{Deserialize, Serialize};
 
-/// Whose server it is.
+/// The server's brand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Brand {
     /// MariaDB.
     #[serde(rename = "mariadb")]
     MariaDb,
-    /// MySQL, and what is built from it (Percona Server).
+    /// MySQL and servers built from it (Percona Server).
     #[serde(rename = "mysql")]
     MySql,
 }
 
 impl Brand {
-    /// How its users write it.
+    /// The brand's usual spelling.
     pub fn name(self) -> &'static str {
         match self {
             Brand::MariaDb => "MariaDB",
@@ -34,33 +34,33 @@ impl Brand {
 /// A server's software.
 #[derive(Clone, Debug)]
 pub struct Software {
-    /// Whose it is.
+    /// The server's brand.
     pub brand: Brand,
     /// Its version.
     pub version: Version,
-    /// The version in its own words: `10.11.14-MariaDB-0+deb12u2`.
+    /// The version as the server prints it: `10.11.14-MariaDB-0+deb12u2`.
     pub version_text: String,
     /// The server's program.
     pub program: PathBuf,
     /// The base directory.
     pub base: PathBuf,
-    /// The directory of its messages by language.
+    /// The directory of its error messages by language.
     pub messages: PathBuf,
     /// The directory of its character sets.
     pub charsets: PathBuf,
-    /// The directories in which its own SQL files may be.
+    /// The directories that may contain its own SQL files.
     pub shares: Vec<PathBuf>,
     /// The directory of its plugins, if it has one.
     pub plugins: Option<PathBuf>,
-    /// An allocator to load before its own.
+    /// An allocator to preload.
     pub allocator: Option<PathBuf>,
     loader: Option<Loader>,
 }
 
-/// Why a directory holds no server that can be run.
+/// Why a directory holds no runnable server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SoftwareError {
-    /// No program of a server.
+    /// The server's program is missing.
     #[error("{0} holds no server: there is no mysqld or mariadbd in it, nor in its bin, sbin or libexec")]
     Program(String),
     /// The program does not run.
@@ -68,10 +68,10 @@ pub enum SoftwareError {
     Version {
         /// The program.
         program: String,
-        /// What it said.
+        /// The program's error message.
         cause: String,
     },
-    /// The messages are missing.
+    /// The error messages are missing.
     #[error("{0} holds no share directory with english/errmsg.sys, without which its server does not start")]
     Share(String),
 }
@@ -121,7 +121,7 @@ impl rumba_server_kit::install::Software for Software {
         &self.program
     }
 
-    /// Those of engines and of their compression.
+    /// The plugins of engines and of their compression.
     fn beside(&self) -> Vec<PathBuf> {
         let is_loaded = |name: &str| {
             name.strip_suffix(".so").is_some_and(|name| name.starts_with("ha_") || name.starts_with("provider_"))
@@ -133,7 +133,7 @@ impl rumba_server_kit::install::Software for Software {
         all
     }
 
-    /// As far as that is in plugins.
+    /// Whether an engine is present, as far as plugins show it.
     fn holds(&self, engine: &str) -> bool {
         engine != "myrocks" || self.has_plugin("ha_rocksdb")
     }
@@ -166,7 +166,7 @@ impl Software {
         Ok(software)
     }
 
-    /// The words of `--version` are `mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu …`.
+    /// Parses `--version`, which prints `mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu …`.
     fn ask_version(&mut self) -> Result<(), SoftwareError> {
         let wrong = |cause: String| SoftwareError::Version { program: self.program.display().to_string(), cause };
         let mut command = self.command();
@@ -185,7 +185,7 @@ impl Software {
         Ok(())
     }
 
-    /// MariaDB is built to run with jemalloc; MySQL brings an allocator of its own where it wants one.
+    /// MariaDB is meant to run with jemalloc. MySQL includes its own allocator if it needs one.
     fn wants_allocator(&self) -> bool {
         self.brand == Brand::MariaDb || self.has_plugin("ha_rocksdb")
     }
@@ -198,8 +198,8 @@ impl Software {
         }
     }
 
-    /// The client of its own: beside the server where it is not the system's, else whichever is found by its name.
-    /// One out of a tree of packages would want the tree's loader, too.
+    /// The client program: the one next to the server if the server is not the system's, else the first one on the
+    /// path. A client from a package tree would also need the tree's loader.
     pub fn client(&self) -> String {
         let names: &[&str] = match self.brand {
             Brand::MariaDb => &["mariadb", "mysql"],
@@ -210,8 +210,7 @@ impl Software {
         beside.map_or_else(|| names[0].to_owned(), |path| path.display().to_string())
     }
 
-    /// Where its parts are, as options: a server's own idea of it holds only
-    /// where it was installed.
+    /// Options with the paths of the server's parts, because its built-in paths are valid only where it was installed.
     pub fn options(&self) -> Vec<(String, String)> {
         let mut options = vec![
             ("basedir".to_owned(), self.base.display().to_string()),
@@ -221,29 +220,29 @@ impl Software {
         if let Some(plugins) = &self.plugins {
             options.push(("plugin_dir".to_owned(), plugins.display().to_string()));
         }
-        // Where the server's maker would have it, which need not exist here; a server without it does not start.
+        // The built-in directory need not exist here, and the server does not start without it.
         if self.brand == Brand::MySql && self.version >= Version(5, 7, 0) {
             options.push(("secure_file_priv".to_owned(), "NULL".to_owned()));
         }
-        // Servers refuse to run as root unless they are told to.
+        // Servers refuse to run as root unless `user=root` is set.
         if rustix::process::geteuid().is_root() {
             options.push(("user".to_owned(), "root".to_owned()));
         }
         options
     }
 
-    /// Whether a plugin's library is there: `ha_rocksdb`.
+    /// Whether a plugin's library exists: `ha_rocksdb`.
     pub fn has_plugin(&self, name: &str) -> bool {
         self.plugins.as_ref().is_some_and(|dir| dir.join(format!("{name}.so")).exists())
     }
 
-    /// One of its own SQL files, by any of its names.
+    /// Finds one of the server's own SQL files by any of its names.
     pub fn sql_file(&self, names: &[&str]) -> Option<PathBuf> {
         self.shares.iter().flat_map(|share| names.iter().map(|name| share.join(name))).find(|file| file.exists())
     }
 
-    /// A text that differs between any two builds: the program's path, size and
-    /// time of change, and the plugins beside it.
+    /// A text that differs between any two builds: the program's path, size and modification time, and the plugins next
+    /// to it.
     pub fn build(&self) -> String {
         let plugins = rumba_server_kit::install::Software::beside(self);
         std::iter::once(&self.program).chain(&plugins).map(|path| stamp(path)).collect::<Vec<_>>().join("\n")

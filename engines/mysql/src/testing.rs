@@ -1,8 +1,8 @@
-//! What several tests need.
+//! Helpers for several tests.
 
 use rumba_core::engine::EngineConfig;
 
-/// An engine as an experiment that says nothing more asks for it.
+/// An engine configuration with defaults only.
 pub fn config(engine: &str) -> EngineConfig {
     EngineConfig { cache: 32 << 20, ..EngineConfig::new(engine) }
 }

@@ -1,8 +1,6 @@
-//! The `null` engine: answers at once and keeps nothing, so that what remains
-//! is the cost of the harness itself.
+//! The `null` engine: answers immediately and stores no data, so a run measures only the cost of the harness.
 //!
-//! Every get finds a value of zeros, every scan visits a few entries of zeros,
-//! every write succeeds.
+//! Every get finds a value of zeros, every scan visits a few entries of zeros, every write succeeds.
 
 use std::path::Path;
 use std::time::Duration;
@@ -134,7 +132,7 @@ struct NullSession {
 }
 
 impl NullSession {
-    /// Takes the time that a read is to take.
+    /// Waits for the configured read delay.
     #[inline]
     fn wait(&self) {
         if !self.delay.is_zero() {

@@ -1,4 +1,4 @@
-//! The PostgreSQL servers that rumba can have.
+//! The PostgreSQL releases that rumba can install.
 
 use rumba_core::engine::Availability;
 use rumba_core::error::EngineError;
@@ -7,7 +7,7 @@ use rumba_server_kit::install::Releases;
 
 use crate::software::Software;
 
-/// Every release, the usual one first.
+/// All releases, the default one first.
 pub static RELEASES: Releases<Software> = Releases::new(include_str!("releases.toml"));
 
 /// The PostgreSQL servers.

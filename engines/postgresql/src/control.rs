@@ -1,5 +1,5 @@
-//! The control session: what everything but the clients' operations goes over. Counters, upkeep, taking a database and
-//! giving it back.
+//! The control session, which carries everything except the clients' operations: counters, upkeep, taking a database
+//! and releasing it.
 
 use std::io;
 use std::time::Duration;
@@ -10,44 +10,44 @@ use rumba_protocol_postgresql::{Admin, Loss, OnLost, PgError, Rows, TransportErr
 use crate::existing;
 use crate::failure::failed;
 
-/// The control session. With [`OnLost::Reconnect`] it outlives the server's restart, as the clients' sessions do: it
-/// connects anew, takes hold of its database again and asks once more.
+/// The control session. With [`OnLost::Reconnect`] it survives a server restart, as the clients' sessions do: it
+/// reconnects, locks its database again and repeats the request.
 pub struct Control {
     admin: Admin,
     on_lost: OnLost,
-    /// Whether it holds other trials off the database.
+    /// Whether this session locks the database against other trials.
     holds: bool,
-    /// When the server was started, as it tells.
+    /// The start time that the server reports.
     started: Option<String>,
     was_restarted: bool,
     is_lost: bool,
 }
 
 impl Control {
-    /// Over a connection; `holds` says whether it holds other trials off, see [`existing::hold`].
+    /// A control session over a connection. `holds` says whether it locks the database, see [`existing::hold`].
     pub fn new(mut admin: Admin, on_lost: OnLost, holds: bool) -> Self {
         let started = started(&mut admin);
         Self { admin, on_lost, holds, started, was_restarted: false, is_lost: false }
     }
 
-    /// Changes the time that an answer may take; `None` waits for ever.
+    /// Changes the timeout of an answer; `None` waits forever.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.admin.set_timeout(timeout);
     }
 
-    /// Whether the server was started again since the session began, as far as the session has noticed: what it
-    /// counts may then be counted from another start.
+    /// Whether the session has noticed a server restart since it began. The server's counters may then count from the
+    /// restart.
     pub fn was_restarted(&self) -> bool {
         self.was_restarted
     }
 
-    /// The version in the server's own words.
+    /// The version as the server prints it.
     pub fn server_version(&self) -> &str {
         self.admin.server_version()
     }
 
-    /// Runs one statement and takes its rows. What was under way when the connection was lost may have been done or
-    /// not: whoever asks here asks for what may be done twice.
+    /// Runs one idempotent statement and returns its rows. After a lost connection it is unknown whether the statement
+    /// was executed, so it may run twice.
     ///
     /// # Errors
     /// See [`PgError`].
@@ -66,13 +66,13 @@ impl Control {
     /// Runs one statement; `call` names it in an error.
     ///
     /// # Errors
-    /// The server's words.
+    /// The server's error.
     pub fn run(&mut self, call: &'static str, sql: &str) -> Result<Rows, EngineError> {
         self.ask(sql).map_err(|error| failed(call, &error))
     }
 
-    /// An error as the clients' sessions tell it where the connection is lost for good: so whoever watches the server
-    /// sees that its end may be behind it.
+    /// Converts an error to the clients' error for a lost connection, so that the code watching the server can check
+    /// whether the server ended.
     pub fn told(&self, error: EngineError) -> EngineError {
         match error {
             full @ EngineError::DiskFull(_) => full,
@@ -91,7 +91,7 @@ impl Control {
             return Err(TransportError::io("taking the database again", cause).into());
         }
         let now = started(&mut self.admin);
-        // Where the server does not tell, a start is supposed: what it counted before may not be in what it counts now.
+        // Without a reported start time rumba assumes a restart, because the counters may have been reset.
         self.was_restarted |= now.is_none() || now != self.started;
         self.started = now;
         Ok(())

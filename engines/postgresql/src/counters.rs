@@ -1,17 +1,17 @@
-//! What a server says of itself: counters, gauges, and the work it has put off.
+//! The server's counters, gauges and deferred work.
 //!
-//! Names of the server's own views are kept; those of the form `written_X_bytes` are ours, as are the debt's;
-//! docs/engines/postgresql.md lists them. What cannot be read is left out and its reason is kept beside.
+//! Names from the server's views are kept. Names of the form `written_X_bytes` and those of deferred work are rumba's;
+//! docs/engines/postgresql.md lists them. Counters that cannot be read are left out, and the reason is kept.
 
 use rumba_protocol_postgresql::Rows;
 use rumba_server_kit::reading::Reading;
 
 use crate::control::Control;
 
-/// A view of one row.
+/// A view with one row.
 struct View {
     sql: &'static str,
-    /// The first release that has it, and the first that has it no more.
+    /// The releases that have the view: the first one, and the first without it.
     releases: std::ops::Range<u16>,
 }
 
@@ -53,24 +53,24 @@ const VIEWS: [View; 6] = [
     },
 ];
 
-/// Of the tables together.
+/// Totals over all tables.
 const TABLES: &str = "SELECT coalesce(sum(n_tup_hot_upd), 0) AS tup_hot_updated, \
     coalesce(sum(seq_scan), 0) AS seq_scan, coalesce(sum(idx_scan), 0) AS idx_scan, \
     coalesce(sum(n_live_tup), 0) AS live_tuples, coalesce(sum(vacuum_count), 0) AS vacuum_count, \
     coalesce(sum(autovacuum_count), 0) AS autovacuum_count, \
     coalesce(sum(autoanalyze_count), 0) AS autoanalyze_count FROM pg_stat_user_tables";
 
-/// Work put off.
+/// The query for deferred work.
 const DEBT: &str = "SELECT \
     (SELECT coalesce(sum(n_dead_tup), 0) FROM pg_stat_user_tables) AS dead_tuples, \
     (SELECT age(datfrozenxid) FROM pg_database WHERE datname = current_database()) AS xid_age, \
     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker') AS autovacuum_workers";
 
-/// What a crash would have to go through: only for whom the server tells.
+/// WAL that crash recovery must replay; the server reports it only to users with the privilege.
 const SINCE_CHECKPOINT: &str = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn) AS wal_since_checkpoint_bytes \
     FROM pg_control_checkpoint()";
 
-/// Work put off so far.
+/// Deferred work.
 pub fn debt(control: &mut Control) -> Reading {
     let mut reading = Reading::default();
     for (what, sql) in [("dead_tuples", DEBT), ("wal_since_checkpoint_bytes", SINCE_CHECKPOINT)] {
@@ -82,7 +82,7 @@ pub fn debt(control: &mut Control) -> Reading {
     reading
 }
 
-/// All counters and gauges of a release, what was written among them.
+/// All counters and gauges of a release, including bytes written.
 pub fn counters(control: &mut Control, release: u16) -> Reading {
     let mut reading = Reading::default();
     let views = VIEWS.iter().filter(|view| view.releases.contains(&release));
@@ -96,7 +96,7 @@ pub fn counters(control: &mut Control, release: u16) -> Reading {
     reading
 }
 
-/// Bytes written, by what for and by whom.
+/// Bytes written, by purpose and by type of process.
 fn written(control: &mut Control, reading: &mut Reading) {
     reading.put_or("written_wal_bytes", reading.get("wal_bytes").ok_or_else(|| "the server has no pg_stat_wal".into()));
     let block = control.ask("SELECT current_setting('block_size')");
@@ -117,7 +117,7 @@ fn written(control: &mut Control, reading: &mut Reading) {
     reading.put_or("written_pages_bytes", all);
 }
 
-/// The numbers of the first row, by the names of their columns.
+/// Reports the numbers of the first row under the names of their columns.
 fn take(rows: &Rows, reading: &mut Reading) {
     let Some(row) = rows.rows.first() else { return };
     for (column, cell) in rows.columns.iter().zip(row) {

@@ -1,7 +1,7 @@
-//! An existing server, named by a DSN:
-//! `postgresql://user@host:5432/database?tls=verified&ca=/path` or `postgresql://user@/database?socket=/directory`.
+//! An existing server, named by a DSN: `postgresql://user@host:5432/database?tls=verified&ca=/path` or
+//! `postgresql://user@/database?socket=/directory`.
 //!
-//! Its password comes from the environment or from a password file.
+//! The password comes from the environment or from a password file.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -13,7 +13,7 @@ use rumba_server_kit::dsn::{Dsn, Form, wrong};
 const PASSWORDS: [&str; 2] = ["RUMBA_POSTGRESQL_PASSWORD", "PGPASSWORD"];
 const USUAL_PORT: u16 = 5432;
 
-/// How these servers' DSNs are written.
+/// The syntax of these servers' DSNs.
 pub const FORM: Form = Form {
     schemes: &["postgresql://", "postgres://"],
     example: "postgresql://user@host:5432/database or postgresql://user@/database?socket=/directory/of/its/socket",
@@ -22,10 +22,10 @@ pub const FORM: Form = Form {
     file: Some("passfile"),
 };
 
-/// Where to connect and as whom, with the password from where it is kept.
+/// Returns the address and user to connect with, and the password from its source.
 ///
 /// # Errors
-/// A password file that cannot be read; a user that nobody names.
+/// A password file that cannot be read; no user name.
 pub fn target(dsn: &Dsn) -> Result<Target, SettingError> {
     let user = dsn.user.clone().ok_or_else(|| wrong("it names no user", FORM.like()))?;
     let port = dsn.port.unwrap_or(USUAL_PORT);
@@ -43,7 +43,7 @@ pub fn target(dsn: &Dsn) -> Result<Target, SettingError> {
     Ok(Target { address, user, password, database: Some(dsn.database.clone()), tls: dsn.tls.clone() })
 }
 
-/// The socket itself: users of these servers name its directory.
+/// The path of the socket, because users of these servers name its directory.
 fn socket_at(place: &Path, port: u16) -> PathBuf {
     if place.is_dir() { place.join(format!(".s.PGSQL.{port}")) } else { place.to_owned() }
 }
@@ -54,7 +54,7 @@ fn in_file(named: Option<&Path>, who: &[&str; 4]) -> Result<Option<String>, Sett
     let Some(path) = named.map(Path::to_owned).or_else(usual) else { return Ok(None) };
     match fs::read_to_string(&path) {
         Ok(text) => Ok(password_of(&text, who)),
-        // Nobody said that there is one.
+        // The default password file is optional.
         Err(_) if named.is_none() => Ok(None),
         Err(error) => {
             let problem = format!("its password file {} cannot be read: {error}", path.display());
@@ -63,7 +63,7 @@ fn in_file(named: Option<&Path>, who: &[&str; 4]) -> Result<Option<String>, Sett
     }
 }
 
-/// The password of the first line that is about host, port, database and user; `*` is about any.
+/// The password of the first line that matches host, port, database and user; `*` matches anything.
 fn password_of(text: &str, who: &[&str; 4]) -> Option<String> {
     text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
         let fields = fields(line);
@@ -72,7 +72,7 @@ fn password_of(text: &str, who: &[&str; 4]) -> Option<String> {
     })
 }
 
-/// The fields of a line between colons; a backslash takes the next character as it is.
+/// Splits a line at its colons; a backslash escapes the next character.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut characters = line.chars();

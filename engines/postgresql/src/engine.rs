@@ -1,4 +1,4 @@
-//! The engine: what it is called, what it can be told, how it is opened.
+//! The engine: name, settings and opening.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,7 +28,7 @@ use crate::plan::{self, COMPRESSIONS, Plan};
 use crate::software::{Software, command};
 use crate::{dsn, existing, initialise, memory, readback};
 
-/// The user whom the server's packages make.
+/// The user that the server's packages create.
 const PACKAGED_USER: &str = "postgres";
 
 const INFO: EngineInfo = EngineInfo {
@@ -48,7 +48,7 @@ const INFO: EngineInfo = EngineInfo {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PostgreSql;
 
-/// Which server is meant.
+/// The selected server.
 enum Server {
     Release(&'static Release),
     Base(PathBuf),
@@ -58,7 +58,7 @@ enum Server {
 impl Server {
     fn of(server: Option<&str>) -> Result<Self, SettingError> {
         let Some(name) = server else {
-            // One that is here rather than the usual one.
+            // Prefer an installed release to the default one.
             let here = RELEASES.all().iter().find(|release| release.software::<Software>().is_some());
             return here.or(RELEASES.all().first()).map(Server::Release).ok_or_else(|| {
                 SettingError::new("server", "the catalogue is empty", "name a server: a base directory or a DSN")
@@ -87,7 +87,7 @@ impl Server {
             }),
             Server::Base(base) => Software::at(base)
                 .map_err(|words| SettingError::new("server", words, "name the directory that holds bin/postgres")),
-            // No caller asks for the software of an existing server.
+            // Callers never request the software of an existing server.
             Server::Existing(_) => {
                 Err(SettingError::new("server", "this is an existing server", "name a release or a base directory"))
             }
@@ -95,7 +95,7 @@ impl Server {
     }
 }
 
-/// A server that can be started as the experiment wants it.
+/// A checked server, ready to start with the experiment's configuration.
 struct Ready {
     options: Options,
     software: Software,
@@ -117,7 +117,7 @@ fn plan_own(config: &EngineConfig, server: &Server) -> Result<Ready, SettingErro
     Ok(Ready { options, software, plan, identity })
 }
 
-/// Has the server itself read the settings, one after the other where it refuses: it ends before it does anything.
+/// Lets the server itself check the settings, and one by one if it refuses them. It exits before it touches any data.
 fn try_settings(ready: &Ready) -> Result<(), SettingError> {
     let beside = rumba_server_kit::cache::root().map(|root| root.join("settings"));
     let draft = beside.ok().and_then(|place| Draft::new(&place).ok());
@@ -149,13 +149,13 @@ fn refused(line: &plan::Line, words: &str, ready: &Ready) -> SettingError {
         let whose = format!("PostgreSQL {}", ready.software.version_text);
         return SettingError::unknown(&line.name, &whose, known.iter().map(String::as_str));
     }
-    // `postgres: ` or a time, then a level and the server's words.
+    // Strip `postgres: ` or a time, then the level, and keep the server's message.
     let told: Vec<&str> = words.lines().map(|line| line.split_once(":  ").map_or(line, |(_, words)| words)).collect();
     let key = if ready.options.settings.contains_key(&line.name) { &line.name } else { common_name(&line.name) };
     SettingError::new(key, told.join("; "), "write a value that this server takes")
 }
 
-/// What an experiment sets where the profile makes this of it.
+/// The experiment's setting from which the profile derives a server setting.
 fn common_name(name: &str) -> &str {
     match name {
         "wal_compression" | "default_toast_compression" => "compression",
@@ -187,7 +187,7 @@ fn setting(error: SettingError) -> EngineError {
     EngineError::failed("configuration", format!("{error}; {}", error.remedy))
 }
 
-/// Starts a server on a data directory: a new one, or a copy of what a server has left.
+/// Starts a server on a new data directory, or on a copy of an earlier server's.
 fn open_own(dir: &Path, config: &EngineConfig, server: &Server, data: Data) -> Result<ServerInstance, EngineError> {
     let Ready { options, software, mut plan, identity } = plan_own(config, server).map_err(setting)?;
     plan.fit_wal(file_system_bytes(dir)?);
@@ -215,7 +215,7 @@ fn file_system_bytes(dir: &Path) -> Result<u64, EngineError> {
     Ok(stat.f_blocks.saturating_mul(stat.f_frsize))
 }
 
-/// What the record says beside the settings.
+/// Facts for the record in addition to the settings.
 fn facts(software: &Software, plan: &Plan, identity: Option<&Identity>) -> Vec<(String, String)> {
     let mut facts = vec![("server".to_owned(), format!("{} from {}", software.name(), software.program.display()))];
     facts.extend(identity.map(|identity| ("os_user".to_owned(), identity.name.clone())));
@@ -247,7 +247,7 @@ impl Engine for PostgreSql {
         &INFO
     }
 
-    /// The memory of an existing server is not rumba's to bound.
+    /// rumba does not limit the memory of an existing server.
     fn memory_need(&self, config: &EngineConfig) -> Option<MemoryNeed> {
         let server = Server::of(config.server.as_deref()).ok()?;
         if matches!(server, Server::Existing(_)) {
@@ -256,13 +256,13 @@ impl Engine for PostgreSql {
         memory::need(server.software().ok()?.version)
     }
 
-    /// The isolation of sessions that are told none is the server's, which of one that others run is not known before it is
-    /// asked; the record says it.
+    /// The default isolation is the server's. For an existing server it is unknown before connecting, and the record
+    /// holds it.
     fn nature(&self, config: &EngineConfig) -> Nature {
         let is_existing = config.is_existing();
         let level = config.settings.text("isolation").or((!is_existing).then_some("read-committed"));
         let isolation = level.map(|level| level.to_ascii_uppercase().replace('-', " "));
-        // Without fsync the log does not reach the device before the pages do, so that it cannot repair them.
+        // Without fsync, pages may reach the device before the WAL does, so the WAL cannot repair them.
         let level = match self.overruled(config).durability {
             Some(own) => own.value,
             None => (!is_existing).then_some(config.durability),
@@ -275,7 +275,7 @@ impl Engine for PostgreSql {
         Some(AdvisedCache { bytes: memory_bytes / 4, rule: "a quarter of it, as PostgreSQL's manual advises" })
     }
 
-    /// Pages are never compressed: a named compression is that of the log and of long values.
+    /// Pages are never compressed; the setting compresses the WAL and long values.
     fn compression(&self, config: &EngineConfig) -> Option<String> {
         config.compression.clone().or_else(|| (!config.is_existing()).then(|| "none".to_owned()))
     }
@@ -286,7 +286,7 @@ impl Engine for PostgreSql {
 
     fn availability(&self, asked: BuildSelector<'_>) -> Availability {
         match Server::of(asked.server) {
-            // Its mistakes are for `check` to tell, where they can be pointed at.
+            // `check` reports errors in a DSN, because it can point at the setting.
             Err(_) => Availability::here(None, "a server"),
             Ok(Server::Existing(dsn)) => {
                 Availability::here(None, format!("an existing server, database {}", dsn.database))
@@ -344,7 +344,7 @@ impl Engine for PostgreSql {
         }))
     }
 
-    /// An existing server keeps its data to itself.
+    /// An existing server keeps its data.
     fn reopens(&self, config: &EngineConfig) -> bool {
         !matches!(Server::of(config.server.as_deref()), Ok(Server::Existing(_)) | Err(_))
     }
@@ -363,7 +363,7 @@ mod tests {
 
     use super::*;
 
-    /// Before, a server of others was taken to isolate as one that nobody has configured.
+    /// rumba assumed the default isolation level for an existing server.
     #[test]
     fn existing_server_isolation_is_known_if_sessions_set_it() {
         let isolation = |server: Option<&str>, level: Option<&str>| {

@@ -1,5 +1,4 @@
-//! The database on an existing server: taken only when it is empty or rumba's
-//! own, and left as it was found.
+//! The database on an existing server: taken only if it is empty or rumba's own, and left as it was found.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,16 +14,16 @@ use crate::upkeep;
 
 /// The table that marks a database as rumba's.
 const MARKER: &str = "rumba_marker";
-/// What the marker says of itself: a table of another's may bear its name.
+/// The marker's comment, because a user's table may have the same name.
 const MARK: &str = "rumba may remove the tables of this database";
-/// The number of the lock that a trial holds in its database: "rumba" in letters.
+/// Key of the advisory lock that a trial holds in its database: "rumba" in letters.
 const LOCK: u64 = 0x0072_756d_6261;
-/// How long connecting, and an answer, may take.
+/// Timeout for connecting and for each answer.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a connection that was lost, or whose trial was killed, may still hold the database: a server notices an end
-/// when it next looks, which may be after a long statement.
+/// How long a lost connection or a killed trial may still hold the database. A server notices a closed connection only
+/// when it next reads, for example after a long statement.
 pub const RELEASE: Duration = Duration::from_secs(10);
-/// Between two attempts to take hold of it.
+/// Pause between two attempts to take the database.
 const NAP: Duration = Duration::from_millis(100);
 
 /// The database does not exist.
@@ -32,17 +31,17 @@ const NO_DATABASE: SqlState = SqlState(*b"3D000");
 
 const CALL: &str = "database on the server";
 
-/// Character sets in which every byte but zero is a character, so that any text of a workload's can be kept.
+/// Encodings in which every byte except zero is a character, so that they can store any text of a workload.
 const ANY_BYTE: [&str; 3] = ["LATIN1", "SQL_ASCII", "LATIN9"];
 
-/// What there is in the database.
+/// The state of the database.
 enum Found {
     Empty,
     Ours,
     Foreign(String),
 }
 
-/// A name in quotes.
+/// Quotes a name.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -55,10 +54,10 @@ fn remedy(database: &str) -> String {
     )
 }
 
-/// Connects, with an error that names the remedy.
+/// Connects, and returns an error that names the remedy.
 ///
 /// # Errors
-/// What kept it from connecting.
+/// Why the connection failed.
 pub fn connect(target: &Target) -> Result<Admin, SettingError> {
     Admin::connect(target, PATIENCE).map_err(|error| {
         let database = target.database.as_deref().unwrap_or_default();
@@ -75,11 +74,11 @@ pub fn connect(target: &Target) -> Result<Admin, SettingError> {
     })
 }
 
-/// Refuses a database that holds what rumba has not made, or cannot hold what workloads write; and a user who may not
-/// do what settle and drain need.
+/// Refuses a database with tables that rumba did not create, or with an encoding that cannot store the workloads' data.
+/// Also refuses a user without the privileges for settle and drain.
 ///
 /// # Errors
-/// What is in the way, and how it is mended.
+/// The obstacle and its remedy.
 pub fn check(control: &mut Control, database: &str) -> Result<(), SettingError> {
     let asked =
         |error: PgError| SettingError::new("server", error.to_string(), "see that the user may read pg_catalog");
@@ -96,7 +95,7 @@ pub fn check(control: &mut Control, database: &str) -> Result<(), SettingError> 
             let problem = format!("settle and drain need what the user may not do: {error}");
             Err(SettingError::new("server", problem, upkeep::REMEDY))
         }
-        // Whatever else a server says is found when it is needed, and before the load.
+        // Other errors are reported when the command is needed, which is also before the load.
         _ => Ok(()),
     }
 }
@@ -109,12 +108,12 @@ fn first(control: &mut Control, sql: &str) -> Result<String, PgError> {
     Ok(firsts(control, sql)?.into_iter().next().unwrap_or_default())
 }
 
-/// The first columns of an answer's rows.
+/// The first column of each row.
 fn firsts(control: &mut Control, sql: &str) -> Result<Vec<String>, PgError> {
     Ok(control.ask(sql)?.rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
 }
 
-/// What anybody has made in the database; what belongs to an extension is none of it.
+/// All relations that users created; those of extensions are excluded.
 const RELATIONS: &str = "SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
     WHERE n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' \
     AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') \
@@ -130,11 +129,11 @@ fn look(control: &mut Control) -> Result<Found, PgError> {
     Ok(firsts(control, RELATIONS)?.into_iter().next().map_or(Found::Empty, Found::Foreign))
 }
 
-/// Takes the database for a trial; what an ended trial has left in it is removed.
-/// The control session must stay connected for as long as it is wanted.
+/// Takes the database for a trial and removes what an earlier trial left in it. The control session must stay connected
+/// for the trial, because it holds the lock.
 ///
 /// # Errors
-/// A database that is foreign or in use; the server's words.
+/// A database that is foreign or in use; the server's error.
 pub fn take(admin: &mut Admin, database: &str) -> Result<(), EngineError> {
     if hold(admin, RELEASE).map_err(|error| failed(CALL, &error))? {
         return Ok(());
@@ -143,7 +142,7 @@ pub fn take(admin: &mut Admin, database: &str) -> Result<(), EngineError> {
     Err(EngineError::failed(CALL, message))
 }
 
-/// Makes the database that was taken ready: empty but for rumba's mark.
+/// Prepares the database: removes its contents and creates rumba's marker.
 ///
 /// # Errors
 /// See [`take`].
@@ -160,11 +159,11 @@ pub fn make_ready(control: &mut Control, database: &str) -> Result<(), EngineErr
     control.run(CALL, &format!("COMMENT ON TABLE public.{MARKER} IS '{MARK}'")).map(drop)
 }
 
-/// Holds other trials off the database for as long as this connection lives; false where another does, and has not let
-/// go of it within `patience`.
+/// Locks the database against other trials while this connection lives. Returns false if another trial holds the lock
+/// and keeps it for `patience`.
 ///
 /// # Errors
-/// What the server says.
+/// The server's error.
 pub fn hold(admin: &mut Admin, patience: Duration) -> Result<bool, PgError> {
     let since = std::time::Instant::now();
     loop {
@@ -179,10 +178,10 @@ pub fn hold(admin: &mut Admin, patience: Duration) -> Result<bool, PgError> {
     }
 }
 
-/// Removes what the trial has made: the marker last, without which the rest would be foreign.
+/// Removes the trial's data. The marker goes last, because without it the rest would be foreign.
 ///
 /// # Errors
-/// The server's words.
+/// The server's error.
 pub fn give_back(control: &mut Control) -> Result<(), EngineError> {
     let tables = format!(
         "SELECT quote_ident(relname) FROM pg_class WHERE relnamespace = 'public'::regnamespace \
@@ -194,8 +193,7 @@ pub fn give_back(control: &mut Control) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// The process at the other end of a Unix socket, and the server's data
-/// directory, as far as this host and this user can tell.
+/// The process at the other end of a Unix socket and the server's data directory, if this user can determine them.
 pub fn place(target: &Target, control: &mut Control) -> (Option<u32>, Option<PathBuf>) {
     let Address::Socket(path) = &target.address else { return (None, None) };
     let pid = listening_at(path);

@@ -1,10 +1,10 @@
-//! How the server writes of errors in its log, and errors of the statements that rumba sends.
+//! How to recognize errors in the server's log, and errors of rumba's own statements.
 
 use rumba_core::error::{EngineError, SqlState};
 use rumba_protocol_postgresql::PgError;
 use rumba_server_kit::failure::LogWords;
 
-/// The words of its log.
+/// The rules for the server's log.
 pub const LOG_WORDS: LogWords = LogWords { is_error, never_meant: &[], aliases: &[] };
 
 fn is_error(line: &str) -> bool {
@@ -18,10 +18,10 @@ pub fn failed(call: &'static str, error: &PgError) -> EngineError {
     error.during(call)
 }
 
-/// The code for a privilege that is missing.
+/// The code for a missing privilege.
 pub const DENIED: SqlState = SqlState(*b"42501");
 
-/// Whether the server refused because a privilege is missing.
+/// Whether the server refused because of a missing privilege.
 pub fn is_denied(error: &PgError) -> bool {
     matches!(error, PgError::Server { sqlstate, .. } if *sqlstate == DENIED)
 }

@@ -1,4 +1,4 @@
-//! Making a data directory, and the cache of data directories already made.
+//! Creates data directories and caches them as templates.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,14 +14,13 @@ use crate::failure::LOG_WORDS;
 use crate::launch::{SIGNALS, SUPERUSER};
 use crate::software::{Software, command};
 
-/// Changes with the recipe below, so that templates made by older ones are not used.
+/// Version of the recipe below; change it so that older templates are not used.
 const RECIPE: &str = "\nrecipe 1";
 
-/// Puts a new data directory at `data`, copied from one that was made before
-/// with the same server and in the same way if there is one.
+/// Creates a data directory at `data`. If possible it copies a template made earlier with the same server and options.
 ///
 /// # Errors
-/// What `initdb` said; a full device.
+/// The output of `initdb`; a full device.
 pub fn provide(
     software: &Software,
     checksums: Option<bool>,
@@ -33,7 +32,8 @@ pub fn provide(
     template::provide(&software.short_name(), &key, data, make)
 }
 
-/// A cluster in which every byte but zero is a character, and text sorts by its bytes, as the published runs have it.
+/// Creates a cluster in which every byte except zero is a character and text sorts by its bytes, as in the published
+/// runs.
 fn initialise(
     software: &Software,
     checksums: Option<bool>,
@@ -49,7 +49,7 @@ fn initialise(
     command.args(["--no-sync", "--auth=peer", "--encoding=LATIN1", "--locale=C", "--username", SUPERUSER]);
     match checksums {
         Some(true) => _ = command.arg("--data-checksums"),
-        // Before 18 there are none unless they are asked for, and no way to say so.
+        // Before release 18 checksums are off by default, and there is no option to disable them.
         Some(false) if software.version.0 >= 18 => _ = command.arg("--no-data-checksums"),
         Some(false) | None => {}
     }

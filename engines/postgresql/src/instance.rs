@@ -19,19 +19,19 @@ use crate::waits::Waits;
 use crate::wal::Wal;
 use crate::{counters, existing, upkeep};
 
-/// How long a server may take to say a counter.
+/// Timeout of a counter query.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// Whose server it is.
+/// Who runs the server.
 pub enum Host {
-    /// One that rumba runs.
+    /// rumba runs the server.
     Own {
-        /// The server.
+        /// The running server.
         running: Running,
         /// Its data directory.
         data: PathBuf,
     },
-    /// An existing one: its process and data directory, where they can be told.
+    /// An existing server; process and data directory are known only if they can be determined.
     Existing {
         /// The process.
         pid: Option<u32>,
@@ -50,31 +50,31 @@ pub struct ServerInstance {
     settings: Vec<(String, String)>,
     control: Mutex<Control>,
     processes: Mutex<Processes>,
-    /// Of a server that rumba runs; one that is lent has its own to look at it.
+    /// Samples waits of a server that rumba runs. An existing server has its owner's own monitoring.
     waits: Option<Waits>,
-    /// Likewise.
+    /// Reads the WAL of a server that rumba runs.
     wal: Option<Mutex<Wal>>,
 }
 
-/// What an instance is made of.
+/// The parts of an instance.
 pub struct Parts {
-    /// Whose server it is.
+    /// Who runs the server.
     pub host: Host,
-    /// Where sessions connect to.
+    /// The address and user of the sessions.
     pub target: Target,
     /// The control session.
     pub control: Control,
-    /// The settings in force.
+    /// The effective settings.
     pub settings: Vec<(String, String)>,
 }
 
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic in between leaves at worst a connection that is of no more use, which says so itself.
+    // At worst, a panic leaves an unusable connection, and its next use returns an error.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ServerInstance {
-    /// An instance out of its parts.
+    /// Assembles an instance.
     pub fn new(parts: Parts, plan: &Plan, options: &Options) -> Self {
         let Parts { host, target, control, settings } = parts;
         let counts = Arc::new(PgCounts::default());
@@ -93,7 +93,7 @@ impl ServerInstance {
         Self { host, target, session, counts, release, settings, control, processes, waits, wal }
     }
 
-    /// Runs upkeep with answers that may take as long as they take.
+    /// Runs upkeep without a timeout for answers.
     fn patiently<T>(&self, upkeep: impl FnOnce(&mut Control) -> Result<T, EngineError>) -> Result<T, EngineError> {
         let mut control = held(&self.control);
         control.set_timeout(None);
@@ -105,7 +105,7 @@ impl ServerInstance {
         }
     }
 
-    /// The server, if rumba runs it.
+    /// The watch on the server process, if rumba runs it.
     fn watch(&self) -> Option<&Arc<Watch>> {
         match &self.host {
             Host::Own { running, .. } => Some(&running.watch),
@@ -182,7 +182,7 @@ impl Instance for ServerInstance {
         let wal = self.wal.iter().flat_map(|wal| held(wal).counters(&mut control));
         gauges.extend(wal.map(|(name, bytes)| Gauge::new(name, bytes)));
         if control.was_restarted() {
-            // After a crash they begin anew: no difference to what was counted before is one.
+            // The counters restart after a crash, so a difference to earlier values is meaningless.
             gauges.clear();
         }
         if let Host::Own { running, .. } = &self.host {
@@ -232,7 +232,7 @@ impl Instance for ServerInstance {
     }
 
     fn close(self: Box<Self>) -> Result<(), EngineError> {
-        // Its connection is gone before the server is asked to end.
+        // Close this connection before the server is stopped.
         drop(self.waits);
         let mut control = self.control.into_inner().unwrap_or_else(PoisonError::into_inner);
         match self.host {
@@ -248,13 +248,13 @@ impl Instance for ServerInstance {
     }
 }
 
-/// Connections that a server keeps for superusers alone where it is told nothing else.
+/// Connections that a server reserves for superusers by default.
 const OF_SUPERUSERS: u32 = 3;
-/// Sessions of rumba's own over a server that it runs: the control session, and the one that looks at waits.
+/// rumba's own sessions on a server that it runs: the control session, and the one that samples waits.
 const OWN_SESSIONS: u32 = 2;
 
-/// What a server that rumba runs will take beside rumba's own sessions, as far as it is known before its start: no more
-/// than [`most_clients`] finds then.
+/// The client limit of a managed server without rumba's own sessions, as far as it is known before the start. It is no
+/// more than [`most_clients`] reports after the start.
 pub fn most_clients_planned(plan: &Plan) -> Option<MostClients> {
     let number = |name: &str| plan.value(name)?.parse::<u32>().ok();
     let most = number("max_connections")?;
@@ -269,8 +269,8 @@ pub fn most_clients_planned(plan: &Plan) -> Option<MostClients> {
     })
 }
 
-/// What a running server takes beside those that are connected, of which this session is one. `None` where it does
-/// not tell.
+/// How many more clients a running server accepts. This session is among the connected. `None` if the server does not
+/// report it.
 pub fn most_clients(control: &mut Control) -> Option<MostClients> {
     const SQL: &str = "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int, \
         (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), \
@@ -288,7 +288,7 @@ pub fn most_clients(control: &mut Control) -> Option<MostClients> {
     })
 }
 
-/// Whether a file is a log: the write-ahead log.
+/// Whether a file belongs to the write-ahead log.
 fn is_log(file: &Path) -> bool {
     file.components().any(|part| part.as_os_str() == "pg_wal")
 }

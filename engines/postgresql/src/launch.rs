@@ -1,4 +1,4 @@
-//! Starting a server on a data directory, and talking to it.
+//! Starts a server on a data directory and connects to it.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -26,27 +26,27 @@ use crate::plan::{Line, Plan};
 use crate::shared_memory::SharedMemory;
 use crate::software::{Software, command};
 
-/// How long a server may take to start. One that gives up ends, and is noticed at once.
+/// Startup timeout. A server that exits earlier is noticed immediately.
 const START: Duration = Duration::from_secs(300);
-/// How long a server may take to end cleanly: it writes its dirty pages first.
+/// Timeout of a clean shutdown, in which the server writes its dirty pages.
 pub const STOP: Duration = Duration::from_secs(300);
-/// How its processes end: they share memory, which one that is killed leaves behind.
+/// The signals that end the server's processes. They share memory, which a killed server leaves behind.
 pub const SIGNALS: Signals = Signals { stop: Signal::INT, abort: Signal::QUIT };
-/// The role that rumba has in servers of its own.
+/// rumba's role in managed servers.
 pub const SUPERUSER: &str = "rumba";
-/// A database that every server has.
+/// A database that exists on every server.
 const MAINTENANCE: &str = "postgres";
-/// The port by which the socket has its name where nobody comes by TCP.
+/// The port number in the socket's name if TCP is not used.
 const USUAL_PORT: u16 = 5432;
 
-/// Where an instance's files are.
+/// The paths of an instance's files.
 #[derive(Clone, Debug)]
 pub struct Layout {
     dir: PathBuf,
 }
 
 impl Layout {
-    /// Of an instance in a directory.
+    /// The layout of an instance in a directory.
     pub fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned() }
     }
@@ -60,7 +60,7 @@ impl Layout {
         self.dir.join(KEPT)
     }
 
-    /// What a client reads the password from.
+    /// The client's password file.
     fn passwords(&self) -> PathBuf {
         self.dir.join("pgpass")
     }
@@ -70,31 +70,31 @@ impl Layout {
     }
 }
 
-/// What a server finds in its data directory.
+/// The contents of the data directory at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
-    /// No more than what every server has.
+    /// Only the system tables.
     New,
-    /// What an earlier server of rumba's has left: its database is there.
+    /// Data of an earlier server of rumba's, with its database.
     Left,
 }
 
-/// A server that answers.
+/// A server that accepts connections.
 pub struct Running {
-    /// Its process and its log.
+    /// The server's process and log.
     pub watch: Arc<Watch>,
-    /// Where it listens, and as whom to come.
+    /// The server's address, and the user to connect as.
     pub target: Target,
-    /// How a person comes to it.
+    /// How a person can connect to the server.
     pub access: Box<Access>,
-    /// What it shares with nobody else, and may leave behind.
+    /// The server's shared memory, which a killed server leaves behind.
     memory: Mutex<SharedMemory>,
-    /// Keeps the short way to the socket open.
+    /// Keeps the short path to the socket valid.
     _data: Option<OwnedFd>,
 }
 
 impl Running {
-    /// Takes note of the shared memory that it has by now.
+    /// Records the shared memory that the server has allocated so far.
     pub fn note_memory(&self) {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner).look();
     }
@@ -102,31 +102,31 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Sessions may still hold it; it ends with its instance all the same.
+        // Sessions may still hold the watch, but the server must end with its instance.
         self.watch.kill();
         self.memory.lock().unwrap_or_else(PoisonError::into_inner).remove();
     }
 }
 
-/// What is to be started.
+/// The parameters of a server start.
 pub struct Launch<'a> {
     /// The software.
     pub software: &'a Software,
-    /// Where its files are; the data directory is there already.
+    /// The paths of its files; the data directory exists already.
     pub layout: &'a Layout,
-    /// What it is told.
+    /// Its configuration.
     pub plan: &'a Plan,
-    /// As whom it runs, if not as who runs rumba.
+    /// The user that runs the server, if it is not the user of rumba.
     pub identity: Option<&'a Identity>,
-    /// What it finds there.
+    /// The contents of the data directory.
     pub data: Data,
 }
 
 impl Launch<'_> {
-    /// Starts it and waits until it answers.
+    /// Starts the server and waits until it answers.
     ///
     /// # Errors
-    /// A server that ended instead: its last words and the setting that they are about.
+    /// If the server exits: its last messages and the setting that they concern.
     pub fn start(&self) -> Result<Running, EngineError> {
         let failed = |what: &str, error: io::Error| {
             rumba_server_kit::failure::full_or_failed("start of the server", format!("{what}: {error}"))
@@ -162,7 +162,7 @@ impl Launch<'_> {
         Ok(running)
     }
 
-    /// Makes the database, and over TCP a password, without which nobody comes in there.
+    /// Creates the database, and a password if TCP is used, because TCP connections require one.
     fn prepare(&self, admin: &mut Admin, running: &mut Running, port: Option<u16>) -> Result<(), EngineError> {
         if self.data == Data::New {
             admin.query(&format!("CREATE DATABASE {DATABASE}")).map_err(|error| failed("CREATE DATABASE", &error))?;
@@ -182,7 +182,7 @@ impl Launch<'_> {
         Ok(())
     }
 
-    /// Writes what a client reads the password from, and says how it is called.
+    /// Writes the client's password file and returns the client's command line.
     fn admit(&self, password: &str, port: u16) -> io::Result<Access> {
         let file = self.layout.passwords();
         write_private(&file, &format!("127.0.0.1:{port}:*:{SUPERUSER}:{password}\n"))?;
@@ -213,15 +213,15 @@ impl Launch<'_> {
         Process::start(&mut command, SIGNALS)
     }
 
-    /// Writes what the server reads at its start into its data directory, and keeps the settings beside the results.
+    /// Writes the server's configuration files into its data directory, and stores the settings with the results.
     fn write_configuration(&self, port: Option<u16>) -> io::Result<()> {
         let data = self.layout.data();
         let text = configuration(&self.plan.lines, port);
         write_private(&data.join("postgresql.conf"), &text)?;
         write_private(&self.layout.kept().join("postgresql.conf"), &text)?;
-        // What ALTER SYSTEM has left counts more than the configuration.
+        // Clear this file, because settings left by ALTER SYSTEM override the configuration.
         write_private(&data.join("postgresql.auto.conf"), "")?;
-        // The system vouches for who comes over the socket: only who runs rumba is rumba.
+        // Peer authentication over the socket: only the operating-system user who runs rumba may connect as rumba.
         write_private(&data.join("pg_ident.conf"), &format!("rumba {} {SUPERUSER}\n", own_name()?))?;
         let mut hba = "local all all peer map=rumba\n".to_owned();
         if port.is_some() {
@@ -237,7 +237,7 @@ fn configuration(lines: &[Line], port: Option<u16>) -> String {
     let own = [
         ("listen_addresses", listen),
         ("port", port.as_str()),
-        // The data directory, whose whole path may not fit into a socket's address.
+        // The data directory, because its full path may not fit in a socket's address.
         ("unix_socket_directories", "."),
         ("unix_socket_permissions", "0700"),
     ];
@@ -245,7 +245,7 @@ fn configuration(lines: &[Line], port: Option<u16>) -> String {
     own.into_iter().chain(ours).map(|(name, value)| format!("{name} = '{}'\n", value.replace('\'', "''"))).collect()
 }
 
-/// The name of the user who runs rumba, by which the server knows who comes over the socket.
+/// The name of the user who runs rumba, for peer authentication over the socket.
 fn own_name() -> io::Result<String> {
     let user = rustix::process::geteuid().as_raw().to_string();
     let users = fs::read_to_string("/etc/passwd")?;
@@ -257,7 +257,7 @@ fn own_name() -> io::Result<String> {
     name.ok_or_else(|| io::Error::other(format!("user {user} has no name in /etc/passwd, which the server asks for")))
 }
 
-/// Waits until a server takes a connection.
+/// Waits until a server accepts a connection.
 fn wait(running: &Running) -> Result<Admin, EngineError> {
     let call = "start of the server";
     let begun = Instant::now();

@@ -1,7 +1,6 @@
-//! PostgreSQL: heap tables with vacuum, and B-tree indexes beside them.
+//! PostgreSQL: heap tables with vacuum, and separate B-tree indexes.
 //!
-//! `docs/engines/postgresql.md` says which servers there are, how they are run,
-//! and what the settings come to.
+//! See `docs/engines/postgresql.md` for the servers, how rumba runs them, and how settings map to server settings.
 #![deny(missing_docs)]
 
 #[cfg(test)]

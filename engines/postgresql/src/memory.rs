@@ -1,4 +1,4 @@
-//! What the server was measured to need of memory.
+//! The measured memory needs of the server.
 
 use rumba_core::memory::MemoryNeed;
 use rumba_server_kit::version::Version;
@@ -6,7 +6,7 @@ use rumba_server_kit::version::Version;
 /// The table that `xtask memory-needs` writes.
 const TABLE: &str = include_str!("../../memory-needs.txt");
 
-/// The need of a server: of the newest release that was measured and is no newer, else of the oldest.
+/// The memory need of a server: that of the newest measured release that is no newer, else of the oldest.
 pub fn need(version: Version) -> Option<MemoryNeed> {
     let measured = MemoryNeed::builds(TABLE).filter_map(|need| {
         let release = need.measured_on.strip_prefix("postgresql/postgresql-")?.parse::<u16>().ok()?;

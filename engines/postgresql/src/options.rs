@@ -1,4 +1,4 @@
-//! What an experiment sets: rumba's own names apart from the server's settings.
+//! Parses an experiment's settings and separates rumba's own from the server's.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use rumba_core::engine::EngineConfig;
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings, Value};
 use rumba_protocol_postgresql::OnLost;
 
-/// rumba's own names among the settings, then some of the server's.
+/// rumba's own settings, then some of the server's.
 pub const SETTINGS: &[SettingInfo] = &[
     info("isolation", Kind::Choice(ISOLATIONS), "the server's, read-committed", "isolation of every session"),
     info("fillfactor", Kind::Int(10, 100), "the server's, 100", "how full pages of tables are filled, percent"),
@@ -48,7 +48,7 @@ pub const SETTINGS: &[SettingInfo] = &[
     ),
 ];
 
-/// How many of [`SETTINGS`] are rumba's own.
+/// The number of rumba's own settings in [`SETTINGS`].
 const OWN: usize = 7;
 
 const ISOLATIONS: &[&str] = &["read-uncommitted", "read-committed", "repeatable-read", "serializable"];
@@ -57,7 +57,7 @@ const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'sta
     SettingInfo { name, kind, default, help }
 }
 
-/// What an experiment sets.
+/// Parsed settings.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// `isolation`, as SQL writes it: `read committed`.
@@ -68,21 +68,21 @@ pub struct Options {
     pub data_checksums: Option<bool>,
     /// `on_lost`.
     pub on_lost: OnLost,
-    /// Not `prepared`: statements are sent as text.
+    /// Whether statements are sent as text instead of `prepared`.
     pub text: bool,
     /// `tcp`.
     pub tcp: bool,
     /// `os_user`.
     pub os_user: Option<String>,
-    /// The server's own settings by name, in its words.
+    /// The server's own settings by name, in its syntax.
     pub settings: BTreeMap<String, String>,
 }
 
 impl Options {
-    /// Takes rumba's own names out of the settings; what remains are the server's.
+    /// Separates rumba's own settings from the server's.
     ///
     /// # Errors
-    /// A value that does not fit one of rumba's own names; a name that rumba sets itself.
+    /// An invalid value for one of rumba's own settings; a setting that rumba sets itself.
     pub fn read(config: &EngineConfig) -> Result<Self, SettingError> {
         let infos = &SETTINGS[..OWN];
         let mut own = Settings::default();
@@ -113,7 +113,7 @@ impl Options {
     }
 }
 
-/// A value in the server's words.
+/// A value in the server's syntax.
 fn words(value: &Value) -> String {
     match value {
         Value::Bool(true) => "on".to_owned(),
@@ -122,7 +122,7 @@ fn words(value: &Value) -> String {
     }
 }
 
-/// Names whose meaning depends on where rumba puts things, and what to write instead.
+/// Settings that rumba sets itself, and the alternative for each.
 const RESERVED: &[(&str, &str)] = &[
     ("data_directory", "the data directory is [run] data_dir"),
     ("config_file", "rumba writes it"),
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(options.settings.len(), 1);
     }
 
-    /// The profile as it is written.
+    /// The profile's file format.
     #[derive(serde::Deserialize)]
     struct Profile {
         layer: Vec<Layer>,
@@ -170,7 +170,7 @@ mod tests {
         variables: BTreeMap<String, String>,
     }
 
-    /// Settings that the profile leaves at the server's own default.
+    /// Settings for which the profile keeps the server's default.
     const SERVER_DEFAULTS: [&str; 5] =
         ["full_page_writes", "checkpoint_timeout", "wal_compression", "io_method", "autovacuum"];
     /// The plan replaces the profile's value by a share of the file system.
@@ -186,7 +186,7 @@ mod tests {
             }
             let written = written.unwrap_or_else(|| panic!("the profile has no {}", info.name));
             let is_same = match (written.strip_prefix("= "), info.kind) {
-                // Its bounds and its unit are left out.
+                // Ignore bounds and unit of a computed value.
                 (Some(computed), _) => computed.starts_with(&format!("{} ", info.default)),
                 (None, Kind::Bool) => (written == "on") == (info.default == "true"),
                 (None, _) => written == info.default,

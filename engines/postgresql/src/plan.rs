@@ -1,5 +1,4 @@
-//! From what an experiment asks for to what a server is told: its configuration,
-//! how tables are defined, how sessions begin.
+//! Translates an experiment's configuration to server settings, table options and session setup.
 
 use std::collections::BTreeSet;
 
@@ -19,22 +18,22 @@ pub struct Line {
     pub name: String,
     /// Its value.
     pub value: String,
-    /// Whether the experiment asks for it, so that any other value falsifies the trial.
+    /// Whether the experiment requests this value, so that any other value invalidates the trial.
     pub must_hold: bool,
 }
 
-/// What a server is told.
+/// The configuration of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The configuration.
     pub lines: Vec<Line>,
-    /// What a table's definition ends with.
+    /// Options at the end of each table definition.
     pub table_options: String,
-    /// What every session begins with.
+    /// Statements that every session runs first.
     pub setup: Vec<String>,
     /// The TCP port on loopback, 0 for any, if sessions use TCP.
     pub tcp: Option<u16>,
-    /// Whether a new data directory has checksums; the release's own way if nothing is said.
+    /// Whether a new data directory has checksums; `None` uses the release's default.
     pub data_checksums: Option<bool>,
 }
 
@@ -44,7 +43,7 @@ impl Plan {
         self.lines.push(Line { name: name.to_owned(), value: value.into(), must_hold });
     }
 
-    /// Bounds the WAL between two checkpoints by a quarter of a file system of so many bytes, unless the experiment sets it.
+    /// Limits the WAL between two checkpoints to a quarter of the file system's size, unless the experiment sets it.
     pub fn fit_wal(&mut self, file_system: u64) {
         let ours = self.lines.iter_mut().find(|line| line.name == "max_wal_size" && !line.must_hold);
         if let Some(line) = ours {
@@ -58,28 +57,28 @@ impl Plan {
     }
 }
 
-/// The part of a file system that the WAL between two checkpoints may take, and what it has at least: the server refuses
-/// less than two of its files.
+/// The share of a file system that the WAL between two checkpoints may take, and its minimum. The server refuses less
+/// than two WAL files.
 const WAL_SHARE: u64 = 4;
 const WAL_MIN_MIB: u64 = 64;
 const MIB: u64 = 1 << 20;
 
-/// The compressions: of values that are too long for a page (TOAST), and of the whole pages in the WAL. What is in
-/// pages the server never compresses.
+/// The compression methods. They apply to values too long for a page (TOAST) and to full pages in the WAL. The server
+/// never compresses table pages.
 pub const COMPRESSIONS: &[&str] = &["none", "pglz", "lz4"];
 
 const ENGINE: &str = "postgresql";
 const PROFILE: &str = include_str!("../profiles/postgresql.toml");
 
-/// The common settings that the experiment's own values for the server's overrule.
+/// The common settings that the experiment's own server settings override.
 pub fn overruled(config: &EngineConfig) -> Overruled {
     let promises = profile::promises(&[PROFILE], ENGINE);
     let is = |setting: &str, of_server: &str| setting.eq_ignore_ascii_case(of_server);
-    // Without a unit it counts pages, which every package has built with 8 kB.
+    // Without a unit the number counts pages, which are 8 kB in every package.
     promises.overruled(config, is, |size| quantity(size, Some("8kB")).map(|bytes| bytes as u64))
 }
 
-/// The plan for an existing server: nothing of its configuration is changed.
+/// The plan for an existing server, whose configuration is never changed.
 pub fn for_existing(options: &Options) -> Plan {
     let mut plan = begin(options);
     if let Some(level) = &options.isolation {
@@ -94,7 +93,7 @@ pub fn for_existing(options: &Options) -> Plan {
 /// The plan for a server that rumba runs, which has the settings `known`.
 ///
 /// # Errors
-/// A profile that is not sound.
+/// An invalid profile.
 pub fn for_own(
     config: &EngineConfig,
     options: &Options,
@@ -136,7 +135,7 @@ fn begin(options: &Options) -> Plan {
     }
 }
 
-/// The first version with a choice of how the WAL's pages are compressed, and of how long values are: 15, 14.
+/// Sets the compression methods. The WAL method can be chosen since release 15, that of long values since 14.
 fn compress(plan: &mut Plan, compression: Option<&str>, software: &Software) {
     let Some(name) = compression else { return };
     let of_wal = match name {

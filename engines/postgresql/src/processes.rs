@@ -1,9 +1,9 @@
-//! The server's processes by what they do, and the CPU that each kind has used: a process tells it in its title.
+//! CPU time of the server's processes by their kind, which each process shows in its title.
 
 use std::collections::HashMap;
 use std::fs;
 
-/// What a process of the server does.
+/// The kind of a server process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     Backend,
@@ -14,7 +14,7 @@ enum Kind {
     Other,
 }
 
-/// Kinds by the beginnings of titles, behind `postgres: `; what has none of these serves a client.
+/// Kinds by the prefix of the title after `postgres: `. A process without any of these prefixes serves a client.
 const TITLES: [(&str, Kind); 12] = [
     ("checkpointer", Kind::Checkpointer),
     ("background writer", Kind::BackgroundWriter),
@@ -38,15 +38,15 @@ const GAUGES: [(Kind, &str); 5] = [
     (Kind::Autovacuum, "autovacuum_cpu_s"),
 ];
 
-/// CPU of the processes seen, those that have ended since included.
+/// CPU time of all processes seen, including those that have ended.
 #[derive(Default)]
 pub struct Processes {
     seen: HashMap<(u32, u64), (Kind, f64)>,
 }
 
 impl Processes {
-    /// Looks at the server's processes; gives the CPU seconds of each kind since the server's start. What a process
-    /// used after the last look before its end is not in it.
+    /// Samples the server's processes and returns the CPU seconds of each kind since the server's start. CPU time that
+    /// a process used after its last sample is missing.
     pub fn look(&mut self, server: u32) -> Vec<(&'static str, f64)> {
         for process in children(server) {
             self.seen.insert((process.pid, process.started), (process.kind, process.cpu_s));
@@ -58,7 +58,7 @@ impl Processes {
 
 struct Child {
     pid: u32,
-    /// When it was started, in the kernel's ticks: a number may be given again.
+    /// Start time in clock ticks, because the kernel may reuse a process number.
     started: u64,
     kind: Kind,
     cpu_s: f64,
@@ -73,7 +73,7 @@ fn child(pid: u32) -> Option<Child> {
     let title = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let kind = kind_of(&String::from_utf8_lossy(&title))?;
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything; state is the first field behind it.
+    // The name in parentheses may contain anything; the state is the first field after it.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
     let ticks = number(11)? + number(12)?;
@@ -81,10 +81,10 @@ fn child(pid: u32) -> Option<Child> {
     Some(Child { pid, started: number(19)?, kind, cpu_s })
 }
 
-/// `postgres: checkpointer`, `postgres: rumba rumba [local] idle`; nothing of a process that has no title yet.
+/// Parses `postgres: checkpointer` or `postgres: rumba rumba [local] idle`. `None` for a process without a title yet.
 fn kind_of(title: &str) -> Option<Kind> {
     let rest = title.trim_end_matches('\0').strip_prefix("postgres: ")?;
-    // A cluster's name stands first, if it has one.
+    // The cluster's name comes first, if it has one.
     let rest = rest.split_once(": ").map_or(rest, |(_, rest)| rest);
     let known = TITLES.iter().find(|(begin, _)| rest.starts_with(begin));
     Some(known.map_or(Kind::Backend, |(_, kind)| *kind))

@@ -1,6 +1,7 @@
-//! Numbers with units, as the server's settings have them.
+//! Parses numbers with units, as in the server's settings.
 
-/// A number in bytes, in milliseconds, or bare; `unit` is the setting's own, which counts where the text has none.
+/// Parses a number into bytes, milliseconds, or a bare number. `unit` is the setting's own unit, used if the text has
+/// none.
 pub fn quantity(text: &str, unit: Option<&str>) -> Option<f64> {
     let text = text.trim();
     let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
@@ -10,7 +11,7 @@ pub fn quantity(text: &str, unit: Option<&str>) -> Option<f64> {
     Some(number * scale)
 }
 
-/// A setting's own unit may have a number: `8kB`.
+/// A setting's own unit may include a factor: `8kB`.
 fn of_own_unit(unit: &str) -> Option<f64> {
     let begin = unit.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(unit.len());
     let count: f64 = if begin == 0 { 1.0 } else { unit[..begin].parse().ok()? };

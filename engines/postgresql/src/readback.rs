@@ -1,4 +1,4 @@
-//! What is in force after the start, compared with what was asked for.
+//! Compares the effective settings after the start with the requested ones.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use crate::control::Control;
 use crate::plan::{Line, Plan};
 use crate::quantity::quantity;
 
-/// Settings that decide what a server's figures mean, whoever has set them.
+/// Settings that the record must hold because they determine the meaning of the results, even if the experiment does
+/// not set them.
 const TELLING: [&str; 22] = [
     "shared_buffers",
     "fsync",
@@ -36,19 +37,18 @@ const TELLING: [&str; 22] = [
     "track_io_timing",
 ];
 
-/// By how much a server may round a number that it was told.
+/// The relative rounding that a server may apply to a number.
 const ROUNDING: f64 = 0.1;
 
 struct InForce {
     value: String,
     unit: Option<String>,
     shown: String,
-    /// Its value when nobody sets it, in the same unit.
+    /// Its default value, in the same unit.
     default: String,
 }
 
-/// Reads back what was set; gives the settings in force, and those that tell
-/// what figures mean.
+/// Reads back the configured settings. Returns the effective settings, and those that determine the meaning of results.
 ///
 /// # Errors
 /// The first setting that the server changed or ignored.
@@ -59,7 +59,7 @@ pub fn settings_in_force(control: &mut Control, plan: &Plan) -> Result<Vec<(Stri
     let known: BTreeMap<String, InForce> = rows.into_iter().filter_map(in_force).collect();
     let mut settings: Vec<(String, String)> = Vec::new();
     for line in &plan.lines {
-        // One of a module's that is not loaded is taken and means nothing.
+        // The server accepts settings of a module that is not loaded, and they have no effect.
         let Some(found) = known.get(&line.name.to_ascii_lowercase()) else { continue };
         settings.push((line.name.clone(), hold(call, line, found)?));
     }
@@ -89,7 +89,7 @@ fn in_force(row: Vec<Option<String>>) -> Option<(String, InForce)> {
     Some((name.to_ascii_lowercase(), InForce { value, unit, shown, default }))
 }
 
-/// How a setting is shown that holds.
+/// Returns the displayed value of a setting that took effect.
 fn hold(call: &'static str, line: &Line, found: &InForce) -> Result<String, EngineError> {
     match matches(&line.value, found) {
         Match::Rounded => Ok(format!("{} (asked for: {})", found.shown, line.value)),

@@ -1,25 +1,25 @@
-//! The memory that a server's processes share. The server gives it back when it ends by itself; of one that was killed
-//! it would stay on the host, until the next start on the same data directory.
+//! The shared memory of a server's processes. A server frees it on a normal exit. After a kill it would remain on the
+//! host until the next start on the same data directory.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What a server has of the host's shared memory.
+/// A server's shared memory on the host.
 pub struct SharedMemory {
     pid: u32,
-    /// Files in `/dev/shm`, with their inodes: a name may be another's later.
+    /// Files in `/dev/shm`, with their inodes, because another process may reuse a name.
     files: BTreeMap<PathBuf, u64>,
-    /// The segment of System V by its number.
+    /// The System V segment's number.
     segment: Option<i32>,
 }
 
-/// What the names of the files begin with.
+/// The prefix of the files' names.
 const FILES: &str = "/dev/shm/PostgreSQL.";
 
 impl SharedMemory {
-    /// Of the server's first process, which runs on this data directory.
+    /// The shared memory of the server with this first process and data directory.
     pub fn of(pid: u32, data: &Path) -> Self {
         let told = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
         let mut memory = Self { pid, files: BTreeMap::new(), segment: segment_of(&told) };
@@ -27,17 +27,17 @@ impl SharedMemory {
         memory
     }
 
-    /// Takes in what the server has taken meanwhile.
+    /// Adds the shared memory that the server has allocated since.
     pub fn look(&mut self) {
         let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid)).unwrap_or_default();
         self.files.extend(maps.lines().filter_map(file_of));
     }
 
-    /// Gives back what a server that has ended has left.
+    /// Frees the shared memory of a server that has ended.
     pub fn remove(&self) {
         for (path, inode) in &self.files {
             if fs::metadata(path).is_ok_and(|found| found.ino() == *inode) {
-                // What cannot be removed is 1 MB that the next boot removes.
+                // A file that cannot be removed takes 1 MB until the next boot.
                 let _ = fs::remove_file(path);
             }
         }
@@ -47,12 +47,12 @@ impl SharedMemory {
     }
 }
 
-/// The seventh line of `postmaster.pid` has the segment's key and number.
+/// The segment's key and number are on the seventh line of `postmaster.pid`.
 fn segment_of(told: &str) -> Option<i32> {
     told.lines().nth(6)?.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// A line of `address rights offset device inode path`.
+/// Parses a line of `address rights offset device inode path`.
 fn file_of(line: &str) -> Option<(PathBuf, u64)> {
     let mut fields = line.split_whitespace();
     let inode = fields.nth(4)?.parse().ok()?;
@@ -60,9 +60,10 @@ fn file_of(line: &str) -> Option<(PathBuf, u64)> {
     path.starts_with(FILES).then(|| (PathBuf::from(path), inode))
 }
 
-/// Removes the segment of this number if this process has made it.
+/// Removes the segment of this number if this process created it.
 fn remove_segment(segment: i32, maker: u32) {
-    // SAFETY: shmctl writes into the structure it is given, for which zeros are a value, and the last call takes none.
+    // SAFETY: shmctl writes into the structure it is given, for which zeros are a valid value, and the last call takes
+    // none.
     unsafe {
         let mut found: libc::shmid_ds = std::mem::zeroed();
         if libc::shmctl(segment, libc::IPC_STAT, &mut found) == 0 && found.shm_cpid as u32 == maker {

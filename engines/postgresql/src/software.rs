@@ -1,4 +1,4 @@
-//! A server's software: which programs of it are where.
+//! Finds a server's programs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,23 +16,23 @@ use rumba_server_kit::version::{self, Version};
 pub struct Software {
     /// Its version; the third number is always 0.
     pub version: Version,
-    /// The version in its own words: `15.18 (Debian 15.18-0+deb12u1)`.
+    /// The version as the server prints it: `15.18 (Debian 15.18-0+deb12u1)`.
     pub version_text: String,
     /// The server's program.
     pub program: PathBuf,
-    /// The program that makes a data directory.
+    /// The program that creates a data directory.
     pub initdb: PathBuf,
 }
 
 impl Software {
-    /// The client of its own, beside the server where it is there, else whichever is found by its name.
+    /// The client program next to the server if it exists, else the first one on the path.
     pub fn client(&self) -> String {
         let beside = self.program.with_file_name("psql");
         if beside.exists() { beside.display().to_string() } else { "psql".to_owned() }
     }
 }
 
-/// Where a base directory may have the programs.
+/// Places for the programs below a base directory.
 const PROGRAMS: [&str; 3] = ["bin", "pgsql/bin", "."];
 
 impl rumba_server_kit::install::Software for Software {
@@ -53,12 +53,12 @@ impl rumba_server_kit::install::Software for Software {
         Ok(Self { version, version_text, program, initdb })
     }
 
-    /// The one release in a tree of Debian's.
+    /// The single release in a tree of Debian packages.
     fn in_tree(tree: &Path) -> Result<Self, String> {
         Self::at(&release_in(tree))
     }
 
-    /// `initdb` starts `postgres`, which otherwise met the system's libraries.
+    /// `initdb` starts `postgres`, which otherwise would load the system's libraries.
     fn fit_tree(tree: &Path) -> io::Result<()> {
         wrap_programs(tree, &release_in(tree).join("bin"))
     }
@@ -84,14 +84,14 @@ impl rumba_server_kit::install::Software for Software {
     }
 }
 
-/// The directory of the release in a tree of Debian's.
+/// The directory of the release in a tree of Debian packages.
 fn release_in(tree: &Path) -> PathBuf {
     let releases = tree.join("usr/lib/postgresql");
     let found = fs::read_dir(&releases).ok().and_then(|mut entries| entries.next()?.ok());
     found.map_or(releases, |entry| entry.path())
 }
 
-/// The words of `--version` are `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
+/// Parses `--version`, which prints `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
 fn ask_version(program: &Path) -> Result<String, String> {
     let wrong = |cause: &str| format!("{} does not tell its version: {}", program.display(), cause.trim());
     let output =
@@ -111,7 +111,7 @@ fn version_of(text: &str) -> Option<Version> {
     Some(Version(numbers.next()??, numbers.next().flatten().unwrap_or(0), 0))
 }
 
-/// A command that runs one of the programs, in a place that everybody may enter, in the language of its log.
+/// A command that runs one of the programs, in a directory that every user may enter and with the log's language.
 pub fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir("/").env("LC_ALL", "C").stdin(Stdio::null());
@@ -122,11 +122,11 @@ pub fn command(program: &Path) -> Command {
 }
 
 impl Software {
-    /// The names of the settings that it has, as it lists them for its sample configuration: not those for its own
-    /// developers.
+    /// The names of the server's settings, from its list for the sample configuration. Developer settings are not in
+    /// it.
     ///
     /// # Errors
-    /// What it said instead.
+    /// The program's error message.
     pub fn settings(&self) -> Result<BTreeSet<String>, EngineError> {
         let failed = |words: String| EngineError::failed("postgres --describe-config", words);
         let output = command(&self.program).arg("--describe-config").output();
@@ -140,7 +140,7 @@ impl Software {
         Ok(settings)
     }
 
-    /// A text that differs between any two builds: the program's path, size and time of change.
+    /// A text that differs between any two builds: the program's path, size and modification time.
     pub fn build(&self) -> String {
         stamp(&self.program)
     }

@@ -1,4 +1,4 @@
-//! What several tests need, and trials over a real server.
+//! Shared test helpers, and trials with a real server.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::PostgreSql;
 use crate::instance::most_clients_planned;
 use crate::plan::{Line, Plan};
 
-/// An engine as an experiment that says nothing more asks for it.
+/// An engine configuration with defaults only.
 pub fn config() -> EngineConfig {
     EngineConfig { cache: 32 << 20, server: Some("postgresql@15".into()), ..EngineConfig::new("postgresql") }
 }
@@ -40,7 +40,7 @@ fn figure(figures: &[rumba_core::engine::Gauge], name: &str) -> f64 {
     figures.iter().find(|gauge| gauge.name == name).unwrap_or_else(|| panic!("no {name}")).value
 }
 
-/// A directory that nobody but who runs this may enter, as a trial's is: root's server is run by another.
+/// A directory that only its owner may enter, like a trial's. If root runs the tests, another user runs the server.
 fn private() -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt;
     let own = std::fs::Permissions::from_mode(0o700);
@@ -76,9 +76,10 @@ fn server_completes_its_lifecycle_and_reopens() {
     assert!(figure(&counters, "written_checkpointer_bytes") > figure(&before, "written_checkpointer_bytes"));
     assert!(figure(&counters, "written_wal_bytes") > 0.0 && figure(&counters, "wal_fpi") >= 0.0);
     instance.drain().expect("drained");
-    // Connected are this session, the control session and the one that looks at waits.
+    // Three sessions are connected: this one, the control session, and the one that samples waits.
     assert_eq!(instance.most_clients().expect("a bound").clients, 300 - 3 - 3);
-    // Without this session that is what was told before the start. Before, it was four more, which failed their trial.
+    // Without this session the result equals the limit planned before the start. The planned limit was four clients too
+    // high, which failed trials.
     let planned = PostgreSql.most_clients(&config).expect("a plan").expect("a bound");
     assert_eq!(planned.clients, 300 - 3 - 2, "{planned:?}");
     drop(session);
@@ -106,7 +107,7 @@ fn client_limit_excludes_reserved_and_own_connections() {
     assert_eq!(clients(&[]), None);
 }
 
-/// What a run logs is known once, after the drain; what lies within loops is not read there, and so not told there.
+/// The WAL of a run is reported once, after the drain. It is not read within loops, so it is not reported there.
 #[test]
 #[needs(PostgreSql)]
 fn the_log_of_a_run_is_told_by_kind_after_the_drain_alone() {
@@ -123,7 +124,7 @@ fn the_log_of_a_run_is_told_by_kind_after_the_drain_alone() {
     assert!(kinds.iter().all(|kind| figure(&settled, &name(kind)) == 0.0), "{settled:?}");
     let mut session = sql(&*instance);
     session.run("UPDATE t SET value = 'w' WHERE id <= 1000").expect("an update");
-    // The drain's checkpoint has whole files of the log behind it.
+    // The drain's checkpoint leaves complete WAL files behind it.
     for value in ["x", "y"] {
         session.run("DO $$ BEGIN PERFORM pg_switch_wal(); END $$").expect("another file");
         session.run(&format!("UPDATE t SET value = '{value}' WHERE id <= 10")).expect("an update");
@@ -140,18 +141,18 @@ fn the_log_of_a_run_is_told_by_kind_after_the_drain_alone() {
     instance.close().expect("closed");
 }
 
-/// A drain once vacuumed every table, whatever was in it: at 0.8% of dead rows that was 39% of the bytes charged.
+/// A drain vacuumed every table: with 0.8% dead rows that was 39% of the bytes including deferred writes.
 #[test]
 #[needs(PostgreSql)]
 fn a_drain_vacuums_what_autovacuum_owes_and_nothing_else() {
     let dir = private();
     let mut config = config();
-    // The test alone decides when a vacuum comes.
+    // Only the test triggers a vacuum.
     set(&mut config, "autovacuum_naptime", "1h");
     set(&mut config, "autovacuum_vacuum_scale_factor", "0.1");
     let instance = PostgreSql.open(dir.path(), &config, Schema::BySession).expect("a server");
     let vacuums = |instance: &dyn Instance| figure(&instance.counters(), "vacuum_count");
-    // The server's process of a session counts rows as it ends.
+    // A session's server process reports its row counts when it ends.
     let await_rows = |name: &str, rows: f64| {
         let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
         let counted = || figure(&[instance.debt(), instance.counters()].concat(), name);
@@ -171,7 +172,8 @@ fn a_drain_vacuums_what_autovacuum_owes_and_nothing_else() {
     instance.settle().expect("settled");
     let settled = vacuums(&*instance);
     assert_eq!(instance.unpaid(), None);
-    // Rows that move to another page, or pruning would remove the old ones: 200 of 10,000, and a table without autovacuum.
+    // These updates move rows to another page, because pruning would otherwise remove the old ones. They affect 200 of
+    // 10,000 rows, and a table without autovacuum.
     change("UPDATE t SET value = repeat('w', 900) WHERE id % 50 = 0", 200.0);
     change("UPDATE off SET value = repeat('w', 900) WHERE id % 2 = 0", 5200.0);
     instance.drain().expect("drained");
@@ -187,7 +189,7 @@ fn a_drain_vacuums_what_autovacuum_owes_and_nothing_else() {
     instance.close().expect("closed");
 }
 
-/// 256 MB of WAL once started a checkpoint every three seconds, and each logged every changed page whole again.
+/// 256 MB of WAL started a checkpoint every three seconds, and after each the server logged every changed page in full.
 #[test]
 #[needs(PostgreSql)]
 fn time_starts_checkpoints_and_not_the_amount_of_wal() {
@@ -238,7 +240,7 @@ fn refused_setting_is_named_before_anything_is_created() {
     }
 }
 
-/// What only a start shows.
+/// An error that only a start can reveal.
 #[test]
 #[needs(PostgreSql)]
 fn a_server_that_does_not_start_tells_its_last_words() {
@@ -261,7 +263,7 @@ fn whatever_meets_the_end_of_a_server_tells_its_signal() {
     assert!(!shared.is_empty());
     let pid = Pid::from_raw(number as i32).expect("a number");
     kill_process(pid, Signal::KILL).expect("killed");
-    // Its processes notice in their own time.
+    // Its processes need some time to notice.
     std::thread::sleep(std::time::Duration::from_millis(300));
     for told in [
         first.run("INSERT INTO t VALUES (1)").expect_err("it is gone"),
@@ -275,14 +277,14 @@ fn whatever_meets_the_end_of_a_server_tells_its_signal() {
     assert!(shared.iter().all(|path| !Path::new(path).exists()), "{shared:?} is left");
 }
 
-/// The files of shared memory that a process has.
+/// The shared-memory files of a process.
 fn shared_with(pid: u32) -> Vec<String> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it lives");
     let files = maps.lines().filter_map(|line| Some(line.split_once("/dev/shm/")?.1));
     files.map(|name| format!("/dev/shm/{name}")).collect()
 }
 
-/// An existing server: nothing of it is configured, and it is as it was afterwards.
+/// An existing server is not reconfigured, and is left as it was.
 #[test]
 #[needs(PostgreSql)]
 fn existing_database_must_be_empty_and_is_restored() {
@@ -327,7 +329,7 @@ fn existing_database_must_be_empty_and_is_restored() {
     assert!(encoding.problem.contains("UTF8"), "{encoding:?}");
 }
 
-/// As whom root runs it is told, and nobody else can be asked for than who is there.
+/// The user that runs the server for root is reported, and only an existing user can be requested.
 #[test]
 #[needs(PostgreSql, Root)]
 fn root_runs_the_server_as_another_user() {
@@ -344,8 +346,8 @@ fn root_runs_the_server_as_another_user() {
     assert!(PostgreSql.check(&config).expect_err("never").problem.contains("root"));
 }
 
-/// A row that one session has locked for four seconds is waited for by another about as long: on a busy host, where to
-/// look takes longer, there are looks a second apart.
+/// When one session locks a row for four seconds, another session's wait must be reported as about four seconds. On a
+/// busy host, where a sample takes longer, samples are a second apart.
 #[test]
 #[needs(PostgreSql)]
 fn what_clients_wait_for_is_counted_by_its_kind() {

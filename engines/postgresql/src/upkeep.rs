@@ -1,8 +1,8 @@
-//! Settling a server after the load, and draining its deferred work after the loops.
+//! Settles a server after the load, and drains its deferred work after the loops.
 //!
-//! Settling vacuums every table. A drain vacuums only those that the server's own autovacuum owes a vacuum, by its own
-//! formula. Both write a checkpoint, on an existing server too: neither changes a setting. That checkpoint also writes what is
-//! dirty of other tables, because a server has one for all.
+//! Settle vacuums every table. A drain vacuums only the tables that are due by autovacuum's own formula. Both write a
+//! checkpoint, on an existing server too, and neither changes a setting. The checkpoint also writes dirty pages of
+//! other tables, because a server has only one checkpoint for all.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -14,15 +14,15 @@ use crate::failure::{failed, is_denied};
 
 const CHECKPOINT: &str = "CHECKPOINT";
 
-/// How long a drain waits for vacuums that the server has begun, and how long between two looks. One that takes longer stays
-/// in the debt (`autovacuum_workers`).
+/// How long a drain waits for vacuums that the server has begun, and the pause between two samples. A vacuum that takes
+/// longer remains in the deferred work (`autovacuum_workers`).
 const AUTOVACUUM_MAX: Duration = Duration::from_secs(600);
 const POLL: Duration = Duration::from_millis(100);
 
-/// Each table of rumba's with its dead rows, with how many of them autovacuum begins (`dead_max`, absent while autovacuum is
-/// off), and whether it owes a vacuum now, for dead rows or for inserted ones. The formula is that of the server
-/// (`relation_needs_vacanalyze`); a table's own options come before the server's settings. Releases before 13 vacuum for no
-/// inserts, those before 18 have no largest threshold.
+/// rumba's tables with their dead rows and autovacuum's threshold (`dead_max`, absent while autovacuum is off). Also
+/// whether a vacuum is due now, for dead or for inserted rows. The formula is the server's
+/// (`relation_needs_vacanalyze`); a table's own options override the server's settings. Releases before 13 do not
+/// vacuum for inserts, and those before 18 have no maximum threshold.
 const TABLES: &str = "WITH options AS ( \
         SELECT s.*, c.reltuples, c.oid, \
             (SELECT jsonb_object_agg(option_name, option_value) FROM pg_options_to_table(c.reloptions)) AS own \
@@ -47,27 +47,27 @@ const TABLES: &str = "WITH options AS ( \
         OR coalesce(is_on AND inserted > insert_base + insert_scale * rows, false) \
     FROM due ORDER BY name";
 
-/// A table of rumba's.
+/// One of rumba's tables.
 struct Table {
     name: String,
     dead: f64,
-    /// With how many dead rows autovacuum begins; `None` while it is off.
+    /// The number of dead rows at which autovacuum begins; `None` while it is off.
     dead_max: Option<f64>,
     is_due: bool,
 }
 
-/// Brings the tables to the state in which reads after a load are representative: dead rows removed, what every
-/// transaction sees marked as such, statistics gathered, all of it written. May take minutes.
+/// Brings the tables to the state in which reads after a load are representative: dead rows removed, all-visible pages
+/// marked, statistics collected, and everything written. May take minutes.
 ///
 /// # Errors
-/// The server's words.
+/// The server's error.
 pub fn settle(control: &mut Control) -> Result<(), EngineError> {
     let tables = tables(control)?;
     vacuum(control, "VACUUM (ANALYZE)", tables.iter())?;
     checkpoint(control)
 }
 
-/// Does the work that the server owes, and no more. May take minutes.
+/// Completes the server's deferred work, and no more. May take minutes.
 ///
 /// # Errors
 /// See [`settle`].
@@ -78,7 +78,8 @@ pub fn drain(control: &mut Control) -> Result<(), EngineError> {
     checkpoint(control)
 }
 
-/// The vacuum that has not come round: how near its trigger the fullest table is. `None` without dead rows to speak of.
+/// Describes the vacuum that is not due yet: how close the fullest table is to its threshold. `None` with few dead
+/// rows.
 pub fn unpaid(control: &mut Control) -> Option<String> {
     let tables = tables(control).ok()?;
     let dead: f64 = tables.iter().map(|table| table.dead).sum();
@@ -97,11 +98,11 @@ pub fn unpaid(control: &mut Control) -> Option<String> {
     }
 }
 
-/// The share of autovacuum's threshold below which dead rows are not worth a warning.
+/// The share of autovacuum's threshold below which dead rows cause no warning.
 const UNPAID_SHARE: f64 = 0.01;
 
-/// Waits for the vacuums that the server has begun: a `VACUUM` of the same table would cancel them, and their work would be
-/// done and charged twice. Where the user may not see them, they are not waited for.
+/// Waits for vacuums that the server has begun, because a `VACUUM` of the same table would cancel them, and their work
+/// would be done and counted twice. Skipped if the user may not see them.
 fn await_autovacuum(control: &mut Control) -> Result<(), EngineError> {
     const WORKERS: &str = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker' \
         AND datname = current_database()";
@@ -116,7 +117,7 @@ fn await_autovacuum(control: &mut Control) -> Result<(), EngineError> {
     }
 }
 
-/// The tables of rumba's.
+/// Lists rumba's tables.
 fn tables(control: &mut Control) -> Result<Vec<Table>, EngineError> {
     let rows = control.run("listing the tables", TABLES)?.rows;
     let table = |row: &Vec<Option<String>>| {
@@ -131,7 +132,7 @@ fn tables(control: &mut Control) -> Result<Vec<Table>, EngineError> {
     Ok(rows.iter().filter_map(table).collect())
 }
 
-/// Vacuums tables one by one: `VACUUM` without names would take the server's own and others' too.
+/// Vacuums tables one by one, because `VACUUM` without names would include the server's own and other users' tables.
 fn vacuum<'a>(
     control: &mut Control,
     how: &'static str,
@@ -147,6 +148,6 @@ fn checkpoint(control: &mut Control) -> Result<(), EngineError> {
     })
 }
 
-/// What lets a user write a checkpoint.
+/// How to allow a user to write a checkpoint.
 pub const REMEDY: &str = "have an administrator run: GRANT pg_checkpoint TO the user (from release 15 on; before, only \
     a superuser may)";

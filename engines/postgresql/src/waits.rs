@@ -1,5 +1,5 @@
-//! What clients' processes wait for, as the server shows it in `pg_stat_activity`: it counts no time of waits, so that
-//! somebody looks several times a second, and takes each wait that he sees to have lasted since he looked before.
+//! Samples the waits of clients' processes in `pg_stat_activity`. The server does not count the time of waits, so rumba
+//! samples several times a second. It assumes that each wait it sees has lasted since the previous sample.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -9,20 +9,21 @@ use std::time::{Duration, Instant};
 
 use rumba_protocol_postgresql::{Admin, Target};
 
-/// Between two looks; and of their cost so many times as much, so that looking is at most a hundredth of a core.
+/// The pause between two samples. A pause of at least this multiple of their cost limits sampling to a hundredth of a
+/// core.
 const EVERY: Duration = Duration::from_millis(100);
 const OF_COST: u32 = 100;
-/// No longer than this: what a look takes on a busy host is mostly not its own cost, and a wait is told to within one.
+/// The longest pause. On a busy host most of a sample's time is not its own cost, and the pause limits the accuracy.
 const SELDOM: Duration = Duration::from_secs(1);
-/// How long an answer may take.
+/// Timeout of an answer.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// The waits of clients' processes that are at work: not for their clients.
+/// The waits of active clients' processes, except waits for their clients.
 const LOOK: &str = "SELECT wait_event_type, wait_event, count(*) FROM pg_stat_activity \
     WHERE backend_type = 'client backend' AND state = 'active' AND wait_event_type <> 'Client' \
     AND pid <> pg_backend_pid() GROUP BY 1, 2";
 
-/// The server's types of waits that make metrics, and the counters that do.
+/// The server's wait types that rumba reports as metrics, with their counters.
 const TYPES: [(&str, &str); 4] = [
     ("Lock", "waited_locks_us"),
     ("LWLock", "waited_lwlocks_us"),
@@ -32,7 +33,7 @@ const TYPES: [(&str, &str); 4] = [
 
 type Counted = Arc<Mutex<BTreeMap<String, f64>>>;
 
-/// Somebody who looks, on a thread and a connection of his own, until this is dropped.
+/// A sampler with its own thread and connection, which stops when this is dropped.
 pub struct Waits {
     counted: Counted,
     stop: Option<Sender<()>>,
@@ -40,7 +41,7 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Begins to look at a server; where it does not take the connection, or the host gives no thread, nothing is counted.
+    /// Starts sampling a server. Without a connection or a thread there are no counts.
     pub fn watch(target: &Target) -> Self {
         let counted = Counted::default();
         let Ok(admin) = Admin::connect(target, ANSWER) else {
@@ -56,7 +57,7 @@ impl Waits {
         Self { counted, stop: Some(stop), thread }
     }
 
-    /// Microseconds of all clients together since the beginning: by type, and each of the server's events by its name.
+    /// Microseconds waited by all clients together since the start: by type, and by each server event's name.
     pub fn counted(&self) -> Vec<(String, f64)> {
         let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         counted.iter().map(|(name, us)| (name.clone(), *us)).collect()
@@ -66,7 +67,7 @@ impl Waits {
 impl Drop for Waits {
     fn drop(&mut self) {
         drop(self.stop.take());
-        // A panic of its own is no reason to leave a connection open that the server's end would wait for.
+        // Join even after a panic, because the server's shutdown would wait for an open connection.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -75,7 +76,7 @@ fn add(counted: &Counted, name: String, us: f64) {
     *counted.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default() += us;
 }
 
-/// Looks until it is told to stop, or the server is gone.
+/// Samples until it is stopped or the server is gone.
 fn look(mut admin: Admin, stopped: &Receiver<()>, counted: &Counted) {
     let mut last = Instant::now();
     loop {

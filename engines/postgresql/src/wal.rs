@@ -1,10 +1,11 @@
-//! What the write-ahead log of a run is made of: bytes by kind of record, and those of whole pages among them.
+//! The contents of a run's write-ahead log: bytes by kind of record, and the share of full pages.
 //!
-//! The server does not count this; it can be read out of the log itself (`pg_walinspect`, from release 15 on). That is
-//! work of the server's, as much as the log is long: within a loop it would be measured with it, and at the end of each
-//! loop it would go on into the next. So it is done once, after the drain has ended and before the verification begins,
-//! over all that was logged since the settle. The drain's own checkpoint removes none of it (`wal_keep_size`); if a
-//! checkpoint within the loops has, nothing is told: half of a log says little of the whole.
+//! The server does not count this, but it can be read from the log itself (`pg_walinspect`, from release 15 on).
+//! Reading costs the server work in proportion to the log's length. Within a loop that work would be measured too, and
+//! at the end of a loop it would extend into the next. Therefore rumba reads once, between drain and verification,
+//! everything logged since the settle. `wal_keep_size` prevents the drain's checkpoint from removing the log. If a
+//! checkpoint within the loops has removed a part, rumba reports no counts, because half of a log says little about the
+//! whole.
 
 use std::time::Duration;
 
@@ -12,9 +13,9 @@ use rumba_protocol_postgresql::Rows;
 
 use crate::control::Control;
 
-/// The first release that has the extension.
+/// The first release with the extension.
 const FIRST: u16 = 15;
-/// Kinds of records by the server's names for who writes them, and their counters. What is in no other is `others`.
+/// Kinds of records by the server's resource managers, and their counters. Other kinds are counted as `others`.
 const KINDS: [(&str, &str); 5] = [
     ("Heap", "written_wal_heap_bytes"),
     ("Heap2", "written_wal_heap2_bytes"),
@@ -22,30 +23,30 @@ const KINDS: [(&str, &str); 5] = [
     ("Transaction", "written_wal_transaction_bytes"),
     ("", "written_wal_others_bytes"),
 ];
-/// Pages that were logged whole, whoever wrote the record.
+/// Pages logged in full, in any kind of record.
 const FULL_PAGES: &str = "written_wal_full_pages_bytes";
-/// How long the reading may take: a gigabyte or two.
+/// The timeout of the reading, enough for a gigabyte or two.
 const LONGEST: &str = "SET statement_timeout = '40s'";
 
-/// Has the server's processes read its configuration again.
+/// Makes the server's processes reload the configuration.
 const RELOAD: &str = "SELECT pg_reload_conf()";
-/// How often it is looked whether they have, and how long between two looks.
+/// How often to check for the reload, and the pause between two checks.
 const LOOKS: u32 = 50;
 const LOOK: Duration = Duration::from_millis(10);
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Default)]
 enum Stage {
-    /// No settle has ended: nothing is told.
+    /// No settle has ended yet, so there are no counts.
     #[default]
     Before,
-    /// Settled here in the log; no client has come since.
+    /// Settled at this log position; no client has connected since.
     Settled(String),
-    /// Clients have worked since it was settled there.
+    /// Clients have worked since the settle at this position.
     Worked(String),
-    /// Drained: from there to there.
+    /// Drained, from the first to the second position.
     Drained(String, String),
-    /// Read.
+    /// The counts have been read.
     Read(Vec<(&'static str, f64)>),
 }
 
@@ -56,7 +57,7 @@ pub struct Wal {
 }
 
 impl Wal {
-    /// A settle has ended. The extension is made in the database, which is rumba's own.
+    /// Records the end of a settle, and creates the extension in the database, which is rumba's own.
     pub fn settled(&mut self, control: &mut Control, release: u16) {
         let is_there = release >= FIRST && control.ask("CREATE EXTENSION IF NOT EXISTS pg_walinspect").is_ok();
         self.stage = match is_there.then(|| position(control)).flatten() {
@@ -65,21 +66,21 @@ impl Wal {
         };
     }
 
-    /// A client comes.
+    /// Records that a client connected.
     pub fn worked(&mut self) {
         if let Stage::Settled(place) = &mut self.stage {
             self.stage = Stage::Worked(std::mem::take(place));
         }
     }
 
-    /// A drain begins. Its checkpoint would remove the log that is to be read.
+    /// Records the begin of a drain, and keeps its checkpoint from removing the log.
     pub fn drains(&mut self, control: &mut Control) {
         if matches!(self.stage, Stage::Settled(_) | Stage::Worked(_)) && !keeps_log(control) {
             self.stage = Stage::Before;
         }
     }
 
-    /// A drain has ended.
+    /// Records the end of a drain.
     pub fn drained(&mut self, control: &mut Control) {
         if let Stage::Settled(from) | Stage::Worked(from) = &mut self.stage {
             self.stage = match position(control) {
@@ -89,7 +90,7 @@ impl Wal {
         }
     }
 
-    /// The counters, where they are known: nothing between the settle and the first client, all after the drain.
+    /// The counters, if known: none between the settle and the first client, all after the drain.
     pub fn counters(&mut self, control: &mut Control) -> Vec<(&'static str, f64)> {
         if let Stage::Drained(from, to) = &self.stage {
             let read = read(control, from, to);
@@ -104,10 +105,10 @@ impl Wal {
     }
 }
 
-/// Has the server keep what it has of the log; whether it does.
+/// Makes the server keep its existing log. Returns whether it does.
 fn keeps_log(control: &mut Control) -> bool {
     let asked = control.ask("ALTER SYSTEM SET wal_keep_size = '1000GB'").and_then(|_| control.ask(RELOAD));
-    // Its processes look at the configuration when they come to it: so does the one that asks here.
+    // Server processes reload the configuration when idle, including the one that answers this query.
     let is_in_force = |control: &mut Control| {
         let rows = control.ask("SELECT current_setting('wal_keep_size') = '1000GB'");
         rows.is_ok_and(|rows| {
@@ -121,7 +122,7 @@ fn keeps_log(control: &mut Control) -> bool {
         })
 }
 
-/// How far the log is written.
+/// The current write position of the log.
 fn position(control: &mut Control) -> Option<String> {
     let rows = control.ask("SELECT pg_current_wal_flush_lsn()").ok()?;
     rows.rows.into_iter().next()?.into_iter().next()?
@@ -141,7 +142,7 @@ fn read(control: &mut Control, from: &str, to: &str) -> Option<Vec<(&'static str
     counted(&answered.ok()?)
 }
 
-/// The sums over rows of kind, bytes of records without whole pages, bytes of these.
+/// Sums rows of kind, bytes of records without full pages, and bytes of full pages.
 fn counted(rows: &Rows) -> Option<Vec<(&'static str, f64)>> {
     let mut counters = none();
     let mut add = |counter: &str, bytes: f64| {

@@ -1,7 +1,7 @@
-//! Safe handles of what a session reads with: values, cursors, many keys at once.
+//! Safe handles for reads: values, cursors, many keys at once.
 //!
-//! Every handle keeps the database alive. Nothing here allocates per call on
-//! our side; RocksDB allocates a pinned slice per read and an iterator per scan.
+//! Every handle keeps the database alive. rumba's side allocates no memory per call; RocksDB allocates a pinned slice
+//! per read and an iterator per scan.
 
 use std::ffi::c_char;
 use std::ptr::null_mut;
@@ -13,17 +13,17 @@ use crate::db::{Database, check};
 use crate::ffi::*;
 use crate::transaction::Transaction;
 
-/// A value that RocksDB keeps in place until this is dropped.
+/// A value that RocksDB keeps in place until this handle is dropped.
 pub struct Pinned<'a> {
     api: &'a Api,
     raw: *mut rocksdb_pinnableslice_t,
 }
 
 impl<'a> Pinned<'a> {
-    /// Takes over a slice; `None` when it is null, which says that the key is absent.
+    /// Takes over a slice; `None` if it is null, which means that the key is absent.
     ///
     /// # Safety
-    /// `raw` must be null or a slice that RocksDB made for us.
+    /// `raw` must be null or a slice that RocksDB created for the caller.
     #[inline]
     pub(crate) unsafe fn take(api: &'a Api, raw: *mut rocksdb_pinnableslice_t) -> Option<Self> {
         (!raw.is_null()).then_some(Self { api, raw })
@@ -55,11 +55,11 @@ unsafe fn slice<'a>(pointer: *const c_char, length: usize) -> &'a [u8] {
     if length == 0 {
         return &[];
     }
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::slice::from_raw_parts(pointer.cast(), length) }
 }
 
-/// How reads are done.
+/// Options for reads.
 pub struct ReadOptions {
     db: Arc<Database>,
     pub(crate) raw: *mut rocksdb_readoptions_t,
@@ -69,14 +69,14 @@ pub struct ReadOptions {
 unsafe impl Send for ReadOptions {}
 
 impl ReadOptions {
-    /// For point reads.
+    /// Options for point reads.
     pub fn for_points(db: &Arc<Database>) -> Self {
         // SAFETY: a fresh handle, owned here.
         let raw = unsafe { db.library.api.rocksdb_readoptions_create() };
         Self { db: db.clone(), raw }
     }
 
-    /// For scans that stay within one prefix, which the bloom filters then know.
+    /// Options for scans within one prefix, which can use the bloom filters.
     pub fn for_prefix_scans(db: &Arc<Database>) -> Self {
         let options = Self::for_points(db);
         // SAFETY: the handle is valid.
@@ -84,7 +84,7 @@ impl ReadOptions {
         options
     }
 
-    /// For scans over any range.
+    /// Options for scans over any range.
     pub fn for_total_order_scans(db: &Arc<Database>) -> Self {
         let options = Self::for_points(db);
         // SAFETY: the handle is valid.
@@ -95,7 +95,7 @@ impl ReadOptions {
     /// Reads one committed value.
     ///
     /// # Errors
-    /// RocksDB's words.
+    /// RocksDB's error.
     #[inline]
     pub fn get(&self, space: usize, key: &[u8]) -> Result<Option<Pinned<'_>>, EngineError> {
         let api = &self.db.library.api;
@@ -110,8 +110,7 @@ impl ReadOptions {
         }
     }
 
-    /// A cursor that ends before `to`; over committed data, or through a
-    /// transaction with its own writes.
+    /// A cursor that ends before `to`, over committed data or with a transaction's own writes.
     #[inline]
     pub fn cursor<'a>(&'a mut self, within: Option<&'a Transaction>, space: usize, to: &'a [u8]) -> Cursor<'a> {
         let api = &self.db.library.api;
@@ -141,13 +140,13 @@ impl Drop for ReadOptions {
 pub struct Cursor<'a> {
     api: &'a Api,
     raw: *mut rocksdb_iterator_t,
-    /// Whether it stands on an entry.
+    /// Whether the cursor is on an entry.
     valid: bool,
     _borrows: std::marker::PhantomData<&'a mut ()>,
 }
 
 impl Cursor<'_> {
-    /// Goes to the first key at or after `from`.
+    /// Moves to the first key at or after `from`.
     #[inline]
     pub fn seek(&mut self, from: &[u8]) {
         // SAFETY: a valid iterator; the key is `len` bytes.
@@ -157,14 +156,14 @@ impl Cursor<'_> {
         }
     }
 
-    /// The entry here; `None` at the end or after an error.
+    /// The current entry; `None` at the end or after an error.
     #[inline]
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
         if !self.valid {
             return None;
         }
         let (mut key_length, mut value_length) = (0, 0);
-        // SAFETY: the iterator stands on an entry; key and value live until it moves, which needs `&mut self`.
+        // SAFETY: the iterator is on an entry; key and value live until it moves, which needs `&mut self`.
         unsafe {
             let key = self.api.rocksdb_iter_key(self.raw, &mut key_length);
             let value = self.api.rocksdb_iter_value(self.raw, &mut value_length);
@@ -172,23 +171,23 @@ impl Cursor<'_> {
         }
     }
 
-    /// Goes to the next key; stays at the end.
+    /// Moves to the next key; stays at the end.
     #[inline]
     pub fn advance(&mut self) {
         if !self.valid {
             return;
         }
-        // SAFETY: the iterator stands on an entry, which is all that moving asks for.
+        // SAFETY: the iterator is on an entry, which is the only requirement for moving.
         unsafe {
             self.api.rocksdb_iter_next(self.raw);
             self.valid = self.api.rocksdb_iter_valid(self.raw) != 0;
         }
     }
 
-    /// Whether the end was the end, or an error.
+    /// Returns the error that ended the iteration, if any.
     ///
     /// # Errors
-    /// RocksDB's words.
+    /// RocksDB's error.
     #[inline]
     pub fn status(&self) -> Result<(), EngineError> {
         let mut error = null_mut();
@@ -216,14 +215,14 @@ pub struct ManyKeys {
     errors: Vec<*mut c_char>,
 }
 
-// SAFETY: the pointers mean nothing between calls.
+// SAFETY: the pointers are unused between calls.
 unsafe impl Send for ManyKeys {}
 
 impl ManyKeys {
-    /// Reads committed values of one family; `visit` gets those that exist, in the order of `keys`.
+    /// Reads committed values of one family; `visit` receives those that exist, in the order of `keys`.
     ///
     /// # Errors
-    /// RocksDB's words about the first key that failed.
+    /// RocksDB's error for the first key that failed.
     pub fn get(
         &mut self,
         options: &ReadOptions,
@@ -257,7 +256,7 @@ impl ManyKeys {
         }
         let mut outcome = Ok(());
         for (position, (&value, &error)) in self.values.iter().zip(&self.errors).enumerate() {
-            // SAFETY: each slice and each error is ours, and is taken over once.
+            // SAFETY: each slice and each error belongs to this function and is taken over once.
             let (value, failed) =
                 unsafe { (Pinned::take(api, value), check(api, "rocksdb_batched_multi_get_cf", error)) };
             outcome = outcome.and(failed);

@@ -1,4 +1,4 @@
-//! The releases of RocksDB that rumba installs, and where their libraries are.
+//! The RocksDB releases that rumba installs, and the paths of their libraries.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use rumba_server_kit::version::Version;
 
 use crate::library::version_of;
 
-/// Every release, the default first.
+/// All releases, the default one first.
 static RELEASES: Releases<Installed> = Releases::new(include_str!("releases.toml"));
 
-/// The libraries of RocksDB that rumba installs.
+/// The RocksDB libraries that rumba installs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Libraries;
 
@@ -28,7 +28,7 @@ impl Catalogue for Libraries {
     }
 }
 
-/// A library that rumba has installed.
+/// An installed library.
 struct Installed {
     path: PathBuf,
     version: Version,
@@ -69,17 +69,17 @@ impl Software for Installed {
     }
 }
 
-/// The release that runs where nothing else is named.
+/// The release used if none is named.
 pub fn default_release() -> Option<&'static Release> {
     RELEASES.all().first()
 }
 
-/// The library of a release, if it is installed.
+/// The library of a release, if installed.
 pub fn installed(release: &Release) -> Option<PathBuf> {
     release.software::<Installed>().map(|software| software.path)
 }
 
-/// The release that a `library` names, as `rocksdb@10.4`; `None` for the path or soname of a library.
+/// The release that `library` names, such as `rocksdb@10.4`; `None` for a library's path or soname.
 ///
 /// # Errors
 /// A name that is not in the catalogue.

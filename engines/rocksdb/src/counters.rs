@@ -1,4 +1,4 @@
-//! RocksDB's numbers about itself.
+//! RocksDB's counters and gauges.
 
 use std::ffi::CStr;
 
@@ -7,7 +7,7 @@ use rumba_core::engine::{DEFERRED_BYTES, Gauge};
 use crate::db::{Database, Level};
 use crate::quiet::l0_files;
 
-/// Properties summed over the key spaces, by the name they are reported under.
+/// Properties summed over the key spaces, with the names for reports.
 const SUMS: [(&str, &CStr); 6] = [
     ("estimate_num_keys", c"rocksdb.estimate-num-keys"),
     ("estimate_table_readers_mem_bytes", c"rocksdb.estimate-table-readers-mem"),
@@ -29,7 +29,7 @@ const WHOLE: [(&str, &CStr); 8] = [
     ("is_write_stopped", c"rocksdb.is-write-stopped"),
 ];
 
-/// Tickers worth a column when statistics are on, by RocksDB's names.
+/// Tickers reported when statistics are on, by RocksDB's names.
 #[rustfmt::skip]
 const TICKERS: [&str; 33] = [
     "block.cache.hit", "block.cache.miss", "block.cache.data.hit", "block.cache.data.miss",
@@ -42,8 +42,8 @@ const TICKERS: [&str; 33] = [
     "stall.micros",
 ];
 
-/// What bytes were written for, and how long writers were held back, by the names that make metrics of them
-/// (`rumba_core::counted`), and the tickers.
+/// Bytes written by purpose, and the time that writers were stalled. The first names are those that rumba turns into
+/// metrics (`rumba_core::counted`), the second are the tickers.
 const COUNTED: [(&str, &str); 4] = [
     ("written_wal_bytes", "wal.bytes"),
     ("written_flush_bytes", "flush.write.bytes"),
@@ -51,8 +51,8 @@ const COUNTED: [(&str, &str); 4] = [
     ("waited_stalls_us", "stall.micros"),
 ];
 
-/// Deferred work: unflushed memtables, compaction owed, L0 files. `trigger` is the number of L0 files that starts a
-/// compaction; `None` where it rewrites no level.
+/// Deferred work: unflushed memtables, pending compaction, L0 files. `trigger` is the number of L0 files that starts a
+/// compaction, or `None` if a compaction rewrites no level.
 pub fn debt(db: &Database, trigger: Option<u64>) -> Vec<Gauge> {
     let mut gauges = Vec::new();
     if let Some(bytes) = memtable_bytes(db) {
@@ -69,8 +69,8 @@ pub fn debt(db: &Database, trigger: Option<u64>) -> Vec<Gauge> {
     gauges
 }
 
-/// Bytes that the next compaction of L0 will write, in proportion to how near its trigger is: all of L0, and a share of the
-/// level below, which random keys overlap whole.
+/// Bytes that the next compaction of L0 will write, in proportion to how close its trigger is. That is all of L0, plus
+/// a share of the level below, which L0 overlaps completely with random keys.
 fn deferred_bytes(levels: &[Level], trigger: u64) -> f64 {
     let Some((l0, below)) = levels.split_first().filter(|(l0, _)| l0.files > 0) else { return 0.0 };
     let base = below.iter().find(|level| level.files > 0).map_or(0, |level| level.bytes);
@@ -78,8 +78,8 @@ fn deferred_bytes(levels: &[Level], trigger: u64) -> f64 {
     l0.bytes as f64 + share * base as f64
 }
 
-/// Bytes of memtables that hold rows not yet in a table file. An empty memtable
-/// keeps a few KiB of its own, which are no debt.
+/// Bytes of memtables with rows not yet in a table file. An empty memtable takes a few KiB, which are not deferred
+/// work.
 fn memtable_bytes(db: &Database) -> Option<u64> {
     (0..db.names().len())
         .map(|space| {
@@ -90,7 +90,7 @@ fn memtable_bytes(db: &Database) -> Option<u64> {
         .sum()
 }
 
-/// All counters and gauges; what this version or these settings do not give is left out.
+/// All counters and gauges; those that this version or these settings do not provide are left out.
 pub fn all(db: &Database) -> Vec<Gauge> {
     let mut gauges = Vec::new();
     let number = |name: &str, value: u64| Gauge::new(name, value as f64);
@@ -139,8 +139,8 @@ fn stalls(db: &Database, gauges: &mut Vec<Gauge>) {
     gauges.extend(sums.into_iter().map(|(cause, count)| Gauge::new(format!("stalls_{cause}"), count)));
 }
 
-/// The causes and counts of `Stalls(count): 3 level0_slowdown, …` (up to 8.2) or
-/// `Write Stall (count): cf-l0-file-count-limit-delays: 3, …` (since).
+/// Parses the causes and counts of `Stalls(count): 3 level0_slowdown, …` (up to 8.2) or `Write Stall (count):
+/// cf-l0-file-count-limit-delays: 3, …` (later).
 fn stall_counts(text: &str) -> Vec<(String, f64)> {
     let line = text
         .lines()
@@ -166,7 +166,7 @@ fn written(tickers: &[Gauge]) -> impl Iterator<Item = Gauge> {
     })
 }
 
-/// The listed tickers of a statistics text; what times stalls took is in microseconds.
+/// The listed tickers in a statistics text; stall times are in microseconds.
 fn tickers(text: &str) -> impl Iterator<Item = Gauge> {
     text.lines().filter_map(|line| {
         let (name, count) = line.strip_prefix("rocksdb.")?.split_once(" COUNT : ")?;

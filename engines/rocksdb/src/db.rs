@@ -1,7 +1,7 @@
-//! Safe handles of what lives as long as an instance: options and the database.
+//! Safe handles for options and the database, which live as long as an instance.
 //!
-//! Unsafe code is here, in `access.rs` and `transaction.rs` (what a session uses)
-//! and in `ffi.rs` (the table of functions) only.
+//! Only this file, `access.rs` and `transaction.rs` (handles of a session) and `ffi.rs` (the table of functions)
+//! contain unsafe code.
 
 use std::ffi::{CStr, CString, c_char};
 use std::path::Path;
@@ -33,11 +33,11 @@ impl Options {
         Self { library: library.clone(), raw }
     }
 
-    /// Gives the block-based tables an LRU cache of their own; copies of these options share it.
+    /// Gives the block-based tables their own LRU cache, which copies of these options share.
     pub fn set_block_cache(&mut self, capacity: usize) {
         let api = &self.library.api;
-        // SAFETY: all handles are made here and destroyed once; the factory keeps
-        // its own reference to the cache, and the options theirs to the factory.
+        // SAFETY: all handles are created here and destroyed once; the factory keeps its own reference to the cache,
+        // and the options theirs to the factory.
         unsafe {
             let cache = api.rocksdb_cache_create_lru(capacity);
             let table = api.rocksdb_block_based_options_create();
@@ -48,7 +48,7 @@ impl Options {
         }
     }
 
-    /// Switches RocksDB's statistics on; copies of these options share them.
+    /// Enables RocksDB's statistics, which copies of these options share.
     pub fn enable_statistics(&mut self) {
         // SAFETY: the handle is valid and held exclusively.
         unsafe { self.library.api.rocksdb_options_enable_statistics(self.raw) }
@@ -57,7 +57,7 @@ impl Options {
     /// A copy with the `name=value;` pairs of `text` applied.
     ///
     /// # Errors
-    /// RocksDB's words about the first pair that it refuses.
+    /// RocksDB's error for the first pair that it refuses.
     pub fn with(&self, text: &str) -> Result<Self, String> {
         let text = CString::new(text).map_err(|_| "a value may not contain a zero byte".to_owned())?;
         let new = Self::new(&self.library);
@@ -75,26 +75,26 @@ impl Options {
     /// Whether the library was built without `NDEBUG`: such a build logs at
     /// debug level by default (`DBOptions::info_log_level` in options.h).
     pub fn built_with_assertions(&self) -> bool {
-        // SAFETY: the handle is valid. These are fresh defaults when the caller made them with `new`.
+        // SAFETY: the handle is valid. The value is the default if the caller created the options with `new`.
         unsafe { self.library.api.rocksdb_options_get_info_log_level(self.raw) == 0 }
     }
 
-    /// The statistics as text, one counter a line; `None` when they are off.
+    /// The statistics as text, one counter a line; `None` if they are off.
     fn statistics(&self) -> Option<String> {
-        // SAFETY: the handle is valid; the text is malloc'ed for us.
+        // SAFETY: the handle is valid; the text is malloc'ed for the caller.
         unsafe { take_words(&self.library.api, self.library.api.rocksdb_options_statistics_get_string(self.raw)) }
     }
 }
 
 impl Drop for Options {
     fn drop(&mut self) {
-        // SAFETY: made by `rocksdb_options_create` and destroyed once; databases keep copies.
+        // SAFETY: created by `rocksdb_options_create` and destroyed once; databases keep copies.
         unsafe { self.library.api.rocksdb_options_destroy(self.raw) }
     }
 }
 
-/// How transactions lock, in RocksDB's own terms (`TransactionDBOptions`,
-/// `TransactionOptions`); `None` leaves RocksDB's default. Times in milliseconds.
+/// Locking options of transactions, in RocksDB's terms (`TransactionDBOptions`, `TransactionOptions`); `None` keeps
+/// RocksDB's default. Times in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Locking {
     pub max_num_locks: Option<i64>,
@@ -107,7 +107,7 @@ pub struct Locking {
 }
 
 impl Locking {
-    /// What was set, by RocksDB's names; RocksDB has no way to ask for the rest.
+    /// The options that were set, by RocksDB's names; RocksDB has no way to read the others.
     pub fn list(&self) -> impl Iterator<Item = (&'static str, String)> {
         let stripes = self.num_stripes.and_then(|stripes| i64::try_from(stripes).ok());
         [
@@ -144,27 +144,27 @@ pub struct Database {
     pub(crate) transactions: *mut rocksdb_transactiondb_t,
     /// The database below the transactions; see [`base_of`].
     pub(crate) base: *mut rocksdb_t,
-    /// All families; the first is RocksDB's `default`, which holds nothing.
+    /// All families; the first is RocksDB's `default`, which stays empty.
     pub(crate) families: Vec<*mut rocksdb_column_family_handle_t>,
     names: Vec<String>,
     options: Options,
     flush: *mut rocksdb_flushoptions_t,
-    /// What a write failed with when the device was full.
+    /// The error of the write that found the device full.
     full: OnceLock<String>,
 }
 
-// SAFETY: RocksDB databases and family handles may be used from any thread at
-// once; the flush options are only read after they were made.
+// SAFETY: RocksDB databases and family handles may be used from any thread at once; the flush options are only read
+// after creation.
 unsafe impl Send for Database {}
 // SAFETY: as above.
 unsafe impl Sync for Database {}
 
 impl Database {
-    /// Writes, unless the device was full before. RocksDB goes on by itself once there is room again, and then writes to the
-    /// log whose write has failed: 7.8, where it is built with assertions, ends the process over that.
+    /// Runs a write unless the device was found full before. RocksDB resumes automatically when there is space again,
+    /// and then writes to the log whose write failed. A build of 7.8 with assertions aborts the process in that case.
     ///
     /// # Errors
-    /// What the first write failed with that found the device full; that of the write.
+    /// The error of the first write that found the device full; the write's own error.
     #[inline]
     pub(crate) fn unless_full(&self, write: impl FnOnce() -> Result<(), EngineError>) -> Result<(), EngineError> {
         if let Some(words) = self.full.get() {
@@ -180,7 +180,7 @@ impl Database {
     /// Creates or opens the database at `path`.
     ///
     /// # Errors
-    /// RocksDB's words.
+    /// RocksDB's error.
     pub fn open(path: &Path, options: Options, locking: &Locking, families: &[Family]) -> Result<Self, EngineError> {
         let call = "rocksdb_transactiondb_open_column_families";
         let library = options.library.clone();
@@ -224,17 +224,17 @@ impl Database {
         &self.names
     }
 
-    /// An integer property of a key space's family; `None` when this version has no such property.
+    /// An integer property of a key space's family; `None` if this version has no such property.
     pub fn int(&self, space: usize, property: &CStr) -> Option<u64> {
         let mut value = 0;
-        // SAFETY: valid handles, a C string, and a place to write to.
+        // SAFETY: valid handles, a C string, and a pointer to write to.
         let status = unsafe {
             self.library.api.rocksdb_property_int_cf(self.base, self.family(space), property.as_ptr(), &mut value)
         };
         (status == 0).then_some(value)
     }
 
-    /// A property of the whole database, asked through the default family.
+    /// A property of the whole database, read through the default family.
     pub fn int_of_all(&self, property: &CStr) -> Option<u64> {
         let mut value = 0;
         // SAFETY: as in `int`.
@@ -249,10 +249,10 @@ impl Database {
         (0..self.names.len()).map(|space| self.int(space, property)).sum()
     }
 
-    /// A textual property of a key space's family.
+    /// A text property of a key space's family.
     pub fn text(&self, space: usize, property: &CStr) -> Option<String> {
         let api = &self.library.api;
-        // SAFETY: valid handles and a C string; the value is malloc'ed for us.
+        // SAFETY: valid handles and a C string; the value is malloc'ed for the caller.
         unsafe { take_words(api, api.rocksdb_property_value_cf(self.base, self.family(space), property.as_ptr())) }
     }
 
@@ -261,7 +261,7 @@ impl Database {
         Options::new(&self.library).built_with_assertions()
     }
 
-    /// RocksDB's statistics as text; `None` when they are off.
+    /// RocksDB's statistics as text; `None` if they are off.
     pub fn statistics(&self) -> Option<String> {
         self.options.statistics()
     }
@@ -269,7 +269,7 @@ impl Database {
     /// The levels of a key space's family, from L0.
     pub fn levels(&self, space: usize) -> Vec<Level> {
         let api = &self.library.api;
-        // SAFETY: the metadata is a copy made for us; each level is released before it, and it once.
+        // SAFETY: the metadata is a copy for the caller; each level is released before it, and it once.
         unsafe {
             let metadata = api.rocksdb_get_column_family_metadata_cf(self.base, self.family(space));
             let count = api.rocksdb_column_family_metadata_get_level_count(metadata);
@@ -289,10 +289,10 @@ impl Database {
         }
     }
 
-    /// Writes a family's memtable to an L0 file and waits for it.
+    /// Flushes a family's memtable to an L0 file and waits for it.
     ///
     /// # Errors
-    /// RocksDB's words; also those of an earlier failure in the background.
+    /// RocksDB's error, or that of an earlier failure in the background.
     pub fn flush(&self, space: usize) -> Result<(), EngineError> {
         let api = &self.library.api;
         let mut error = null_mut();
@@ -306,7 +306,7 @@ impl Database {
     /// Changes one option of an open family.
     ///
     /// # Errors
-    /// RocksDB's words.
+    /// RocksDB's error.
     pub fn set_option(&self, space: usize, name: &CStr, value: &CStr) -> Result<(), EngineError> {
         let api = &self.library.api;
         let mut error = null_mut();
@@ -318,8 +318,7 @@ impl Database {
         }
     }
 
-    /// Stops flushes and compactions and waits for those that run. Without a
-    /// log, this first flushes what would be lost.
+    /// Stops flushes and compactions after the running ones. Without a log, it first flushes data that would be lost.
     pub fn cancel_background_work(&self) {
         // SAFETY: the handle is valid.
         unsafe { self.library.api.rocksdb_cancel_all_background_work(self.base, 1) }
@@ -328,7 +327,7 @@ impl Database {
     /// The handle of a key space's family.
     ///
     /// # Panics
-    /// When there is no such space: a workload addresses only those it asked for.
+    /// If the space does not exist; a workload addresses only spaces that it requested.
     #[inline]
     pub(crate) fn family(&self, space: usize) -> *mut rocksdb_column_family_handle_t {
         self.families[space + 1]
@@ -338,8 +337,8 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         let api = &self.library.api;
-        // SAFETY: sessions hold an `Arc` of this, so nothing uses the handles any
-        // more. Order as RocksDB wants it: families, base handle, database.
+        // SAFETY: sessions hold an `Arc` of this, so the handles are no longer in use. The order is the one RocksDB
+        // requires: families, base handle, database.
         unsafe {
             for &family in &self.families {
                 api.rocksdb_column_family_handle_destroy(family);
@@ -354,15 +353,14 @@ impl Drop for Database {
     }
 }
 
-/// The database below a `TransactionDB`: reads, properties and unlocked
-/// writes go there. Later versions have a function for it; for the others
-/// this does what that function does, with the C++ method it calls.
+/// The database below a `TransactionDB`, for reads, properties and unlocked writes. Later versions have a function for
+/// it. For the others this calls the same C++ method that the function calls.
 ///
 /// # Safety
 /// `transactions` must be open. The result is released as [`Database::drop`] does.
 unsafe fn base_of(api: &Api, transactions: *mut rocksdb_transactiondb_t) -> *mut rocksdb_t {
-    // SAFETY: `rep` is a `TransactionDB*`, whose primary and only base is
-    // `StackableDB`: the pointer is the same, and the method takes nothing else.
+    // SAFETY: `rep` is a `TransactionDB*`, whose primary and only base is `StackableDB`: the pointer is the same, and
+    // the method takes no other argument.
     unsafe {
         match (api.get_base_db, api.close_base_db, api.cxx_get_base_db) {
             (Some(get), Some(_), _) => get(transactions),
@@ -372,10 +370,10 @@ unsafe fn base_of(api: &Api, transactions: *mut rocksdb_transactiondb_t) -> *mut
     }
 }
 
-/// New options for the lock manager.
+/// Creates options for the lock manager.
 ///
 /// # Safety
-/// None beyond the API's; the caller destroys the result.
+/// Only the API's own requirements; the caller destroys the result.
 unsafe fn lock_options(api: &Api, locking: &Locking) -> *mut rocksdb_transactiondb_options_t {
     // SAFETY: a fresh handle, held only here.
     unsafe {
@@ -396,12 +394,12 @@ unsafe fn lock_options(api: &Api, locking: &Locking) -> *mut rocksdb_transaction
 /// Takes over a malloc'ed C string, which may be null.
 ///
 /// # Safety
-/// `words` must be null or a C string that RocksDB malloc'ed for us.
+/// `words` must be null or a C string that RocksDB malloc'ed for the caller.
 unsafe fn take_words(api: &Api, words: *mut c_char) -> Option<String> {
     if words.is_null() {
         return None;
     }
-    // SAFETY: not null, so a C string by the caller's word; freed once.
+    // SAFETY: not null, so a C string as guaranteed by the caller; freed once.
     unsafe {
         let text = CStr::from_ptr(words).to_string_lossy().into_owned();
         api.rocksdb_free(words.cast());
@@ -409,8 +407,7 @@ unsafe fn take_words(api: &Api, words: *mut c_char) -> Option<String> {
     }
 }
 
-/// Turns a call's error, which is taken over and may be null, into a result.
-/// A conflict allocates nothing.
+/// Turns a call's error, which is taken over and may be null, into a result. A conflict allocates no memory.
 ///
 /// # Safety
 /// As for [`take_words`].
@@ -419,17 +416,17 @@ pub(crate) unsafe fn check(api: &Api, call: &'static str, error: *mut c_char) ->
     if error.is_null() {
         return Ok(());
     }
-    // SAFETY: passed on from the caller.
+    // SAFETY: guaranteed by the caller.
     Err(unsafe { failure(api, call, error) })
 }
 
 /// The cold half of [`check`].
 ///
 /// # Safety
-/// `error` must be a C string that RocksDB malloc'ed for us.
+/// `error` must be a C string that RocksDB malloc'ed for the caller.
 #[cold]
 unsafe fn failure(api: &Api, call: &'static str, error: *mut c_char) -> EngineError {
-    // SAFETY: a C string by the caller's word; freed once, after its last use.
+    // SAFETY: a C string as guaranteed by the caller; freed once, after its last use.
     unsafe {
         let words = CStr::from_ptr(error);
         let failure = match conflict(words.to_bytes()) {
@@ -441,8 +438,7 @@ unsafe fn failure(api: &Api, call: &'static str, error: *mut c_char) -> EngineEr
     }
 }
 
-/// Which conflict RocksDB's words name, if one: the prefixes are those of
-/// `Status::ToString` in util/status.cc.
+/// The conflict that RocksDB's message means, if any. The prefixes are those of `Status::ToString` in util/status.cc.
 fn conflict(words: &[u8]) -> Option<&'static str> {
     const CONFLICTS: [(&[u8], &str); 5] = [
         (b"Resource busy: Deadlock", "deadlock"),
@@ -451,7 +447,7 @@ fn conflict(words: &[u8]) -> Option<&'static str> {
         (b"Operation failed. Try again", "try again"),
         (b"Operation expired", "the transaction expired"),
     ];
-    // Busy as well, but trying again does not help: the limit is a setting.
+    // The status is Busy as well, but a retry does not help, because the limit is a setting.
     if words.windows(13).any(|part| part == b"max_num_locks") {
         return None;
     }

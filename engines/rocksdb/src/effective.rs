@@ -1,4 +1,4 @@
-//! The settings in force: RocksDB's newest OPTIONS file, and whether it says what was asked for.
+//! Reads the effective settings from RocksDB's newest OPTIONS file, and compares them with the requested ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,28 +8,28 @@ use crate::names::Group;
 /// One section of an OPTIONS file.
 struct Section {
     group: Group,
-    /// The column family, empty for the database's section.
+    /// The column family; empty for the database's section.
     family: String,
     values: BTreeMap<String, String>,
 }
 
-/// The settings in force.
+/// The effective settings.
 pub struct Effective {
     sections: Vec<Section>,
-    /// The version that RocksDB states of itself.
+    /// The version that RocksDB reports.
     pub version: Option<String>,
 }
 
 impl Effective {
-    /// Reads the newest OPTIONS file of a data directory; `families` are the key spaces'.
+    /// Reads the newest OPTIONS file of a data directory; `families` are those of the key spaces.
     ///
     /// # Errors
-    /// What could not be read, for a person.
+    /// A message that says what could not be read.
     pub fn read(dir: &Path, families: &[String]) -> Result<Self, String> {
         let path = newest_options_file(dir)?;
         let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         let mut effective = Self::parse(&text);
-        // Without key spaces, the empty family that RocksDB insists on stands for them.
+        // Without key spaces, RocksDB's mandatory empty family represents them.
         let wanted = |family: &String| families.contains(family) || families.is_empty();
         effective.sections.retain(|section| section.group == Group::Database || wanted(&section.family));
         Ok(effective)
@@ -38,7 +38,7 @@ impl Effective {
     fn parse(text: &str) -> Self {
         let mut sections = Vec::new();
         let mut version = None;
-        // The lines before the first section that matters are the file's own.
+        // The lines before the first relevant section describe the file itself.
         let mut known = false;
         for line in text.lines().map(str::trim) {
             if let Some(header) = line.strip_prefix('[') {
@@ -56,7 +56,7 @@ impl Effective {
         Self { sections, version }
     }
 
-    /// Every setting: by its name alone where all key spaces agree, else as `name[family]`.
+    /// Every setting: by its plain name if all key spaces agree, else as `name[family]`.
     pub fn list(&self) -> Vec<(String, String)> {
         let mut list = Vec::new();
         for group in [Group::Database, Group::Family, Group::Table] {
@@ -80,12 +80,12 @@ impl Effective {
         self.sections.iter().find(|section| section.group == group)?.values.get(name).map(String::as_str)
     }
 
-    /// What was asked for and is not in force, one sentence each.
+    /// Requested settings that did not take effect, one sentence each.
     pub fn differences(&self, asked: &BTreeMap<(Group, String), String>) -> Vec<String> {
         let mut differences = Vec::new();
         for ((group, name), value) in asked {
             let mut found = false;
-            // A name that only the library knew was taken for a family's, and may be the database's.
+            // `plan` assumes the family for a name that only the library knows, but it may belong to the database.
             let home = |section: &&Section| section.group == *group || section.values.contains_key(name);
             for section in self.sections.iter().filter(home) {
                 match section.values.get(name) {
@@ -106,8 +106,8 @@ impl Effective {
     }
 }
 
-/// The section that a header opens, if it is one of options: `DBOptions]`,
-/// `CFOptions "name"]`, `TableOptions/BlockBasedTable "name"]`.
+/// The options section that a header opens, if any: `DBOptions]`, `CFOptions "name"]`, `TableOptions/BlockBasedTable
+/// "name"]`.
 fn section_of(header: &str) -> Option<Section> {
     let header = header.trim_end_matches(']');
     let (kind, family) = header.split_once(' ').unwrap_or((header, ""));
@@ -120,7 +120,7 @@ fn section_of(header: &str) -> Option<Section> {
     Some(Section { group, family: family.trim_matches('"').to_owned(), values: BTreeMap::new() })
 }
 
-/// The file that RocksDB wrote last: `OPTIONS-` and the highest number.
+/// RocksDB's newest file: `OPTIONS-` with the highest number.
 fn newest_options_file(dir: &Path) -> Result<PathBuf, String> {
     let files = std::fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     files
@@ -134,10 +134,9 @@ fn newest_options_file(dir: &Path) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("{}: RocksDB wrote no OPTIONS file", dir.display()))
 }
 
-/// Whether what was asked for is what is in force. Numbers and switches are
-/// compared by value, names such as `kZSTD` letter by letter, the fields of
-/// `{a=b}` one by one. Objects have several spellings (`fixed:8` is reported as
-/// `rocksdb.FixedPrefix.8`): of these only the absence of one is a difference.
+/// Whether the effective value equals the requested one. Numbers and switches are compared by value, names such as
+/// `kZSTD` literally, and the fields of `{a=b}` one by one. Objects have several spellings (`fixed:8` is reported as
+/// `rocksdb.FixedPrefix.8`), so only a missing object counts as a difference.
 fn agrees(asked: &str, effective: &str) -> bool {
     let (asked, effective) = (asked.trim(), effective.trim());
     if asked == effective {
@@ -159,7 +158,7 @@ fn agrees(asked: &str, effective: &str) -> bool {
     (asked == "nullptr") == (effective == "nullptr")
 }
 
-/// The fields of `{a=b;c=d}`, one level deep.
+/// Parses the fields of `{a=b;c=d}`, one level deep.
 fn fields(text: &str) -> Option<BTreeMap<&str, &str>> {
     let inner = text.strip_prefix('{')?.strip_suffix('}')?;
     Some(inner.split(';').filter_map(|field| field.split_once('=')).collect())

@@ -1,4 +1,4 @@
-//! The engine: what it is called, what it can be told, how it is opened.
+//! The engine: name, settings and opening.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::session::Space;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RocksDb;
 
-/// The common settings; every other option of RocksDB is taken by its own name as well.
+/// The common settings; any other option of RocksDB is accepted by its own name.
 const SETTINGS: &[SettingInfo] = &[
     info("bloom_bits", Kind::Float(0.0, 100.0), "10", "bits per key of the bloom filters; 0 for none"),
     info("statistics", Kind::Bool, "false", "keep RocksDB's tickers (cache hits, compaction bytes); costs CPU"),
@@ -54,7 +54,7 @@ const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'sta
     SettingInfo { name, kind, default, help }
 }
 
-/// The default of one of the settings, as it is listed.
+/// The listed default of one of the settings.
 pub(crate) fn default_of(name: &str) -> &'static str {
     SETTINGS.iter().find(|info| info.name == name).map_or("", |info| info.default)
 }
@@ -98,14 +98,14 @@ impl Engine for RocksDb {
         Nature::new("READ COMMITTED", config.durability != Durability::None, reads)
     }
 
-    /// Reads past the page cache leave all memory to the block cache.
+    /// Direct reads bypass the page cache, so the block cache may take all the memory.
     fn advised_cache(&self, config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
         let rule = "a third of it, as RocksDB's makers advise";
         let is_buffered = self.nature(config).reads == Some(Reads::Buffered);
         is_buffered.then_some(AdvisedCache { bytes: memory_bytes / 3, rule })
     }
 
-    /// At the bottommost level, which holds most of the data.
+    /// The compression of the bottommost level, which holds most of the data.
     fn compression(&self, config: &EngineConfig) -> Option<String> {
         Some(compression_of(config))
     }
@@ -121,7 +121,7 @@ impl Engine for RocksDb {
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
         match Library::load(config.library.as_deref()) {
             Ok(library) => Plan::of(config, Some(&library)).map(drop),
-            // The trial's own process asks the library again, before it creates anything.
+            // The trial's own process checks with the right library before it creates anything.
             Err(LoadError::Another { .. }) => Plan::of(config, None).map(drop),
             Err(error) => Err(SettingError::new("library", error.what(), error.remedy())),
         }
@@ -142,7 +142,7 @@ impl Engine for RocksDb {
             let words = |words: String| EngineError::failed("rocksdb_get_options_from_string", words);
             base.with(&plan.text(prefix)).map_err(words)
         };
-        // RocksDB insists on a family called `default`; it stays empty.
+        // RocksDB requires a family called `default`; it stays empty.
         let mut families = vec![db::Family { name: "default".to_owned(), options: options(0)? }];
         for space in spaces {
             families.push(db::Family { name: space.name.to_owned(), options: options(space.scan_prefix)? });
@@ -163,11 +163,11 @@ impl Engine for RocksDb {
     }
 }
 
-/// Raises this process's limit of open files to what it may have: RocksDB keeps
-/// every table file open (`max_open_files = -1`), and a limit of 1024 ends a run at a few GiB.
+/// Raises this process's open-file limit to the hard limit. RocksDB keeps every table file open (`max_open_files =
+/// -1`), and a limit of 1024 would end a run at a few GiB.
 fn allow_many_open_files() {
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     limit.current = limit.maximum;
-    // A refusal leaves the limit as it was, and RocksDB then says which file it could not open.
+    // If this fails, the limit stays as it was, and RocksDB's error names the file that it could not open.
     let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
 }

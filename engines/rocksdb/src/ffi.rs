@@ -1,8 +1,7 @@
 //! The C API of RocksDB (`rocksdb/c.h`), resolved when a library is loaded.
 //!
-//! One table of typed function pointers, named as the header names them; the
-//! types were checked against the headers of 7.8. There is no link-time
-//! dependency, so that two versions can be engines of one experiment.
+//! It is a table of typed function pointers, named as in the header; the types were checked against the headers of 7.8.
+//! There is no link-time dependency, so one experiment can compare two versions.
 #![allow(non_camel_case_types, non_snake_case, reason = "the names of rocksdb/c.h can be searched for")]
 #![allow(clippy::missing_safety_doc, reason = "the contract of every function is the one in rocksdb/c.h")]
 #![allow(clippy::too_many_arguments, reason = "the arguments are the C API's")]
@@ -14,7 +13,7 @@ use std::path::{Path, PathBuf};
 use libloading::os::unix;
 use rumba_core::error::with_sources;
 
-/// Declares types that are only ever pointed at.
+/// Declares opaque types.
 macro_rules! opaque {
     ($($name:ident)*) => { $(
         #[repr(C)]
@@ -44,16 +43,16 @@ pub struct rocksdb_transactiondb_t {
     pub rep: *mut c_void,
 }
 
-/// What went wrong while a library was loaded.
+/// An error while loading a library.
 #[derive(Debug)]
 pub enum LoadError {
-    /// The loader found no such library, or could not use it.
+    /// The loader did not find the library, or refused it.
     NotLoaded { tried: Vec<PathBuf>, words: String },
-    /// This process has loaded another one; see [`crate::library`].
+    /// This process has already loaded another library; see [`crate::library`].
     Another { loaded: PathBuf },
-    /// A release of the catalogue that is not installed, or not in the catalogue.
+    /// A release that is not installed, or not in the catalogue.
     NotInstalled { words: String, install: String },
-    /// It is a library, but not a RocksDB that can be used here.
+    /// The library is not a RocksDB that rumba can use.
     NoSymbol { library: PathBuf, symbol: &'static str },
 }
 
@@ -74,7 +73,7 @@ macro_rules! table {
             /// Resolves every function; `Err` names the first that is missing.
             fn resolve(library: &unix::Library) -> Result<Self, &'static str> {
                 Ok(Self {
-                    // SAFETY: the signature is the one that rocksdb/c.h gives the symbol of this name.
+                    // SAFETY: the signature is that of this symbol in rocksdb/c.h.
                     $($name: unsafe { symbol(library, stringify!($name)) }.ok_or(stringify!($name))?,)*
                     // SAFETY: as above.
                     $($oname: unsafe { symbol(library, $symbol) },)*
@@ -84,7 +83,7 @@ macro_rules! table {
             $(
                 #[inline]
                 pub unsafe fn $name(&self, $($arg: $type),*) $(-> $ret)? {
-                    // SAFETY: the caller keeps the contract of rocksdb/c.h.
+                    // SAFETY: the caller fulfills the contract of rocksdb/c.h.
                     unsafe { (self.$name)($($arg),*) }
                 }
             )*
@@ -92,12 +91,12 @@ macro_rules! table {
     };
 }
 
-/// The address of a symbol as a value of `T`, a function pointer type.
+/// Resolves a symbol as a value of `T`, a function pointer type.
 ///
 /// # Safety
 /// `T` must be the type of the function of this name.
 unsafe fn symbol<T: Copy>(library: &unix::Library, name: &str) -> Option<T> {
-    // SAFETY: the caller vouches for the type.
+    // SAFETY: the caller guarantees the type.
     unsafe { library.get::<T>(name).ok().map(|symbol| *symbol) }
 }
 
@@ -264,8 +263,8 @@ table! {
 
 /// Loads the first of `names` that the dynamic loader finds.
 ///
-/// The library is never unloaded (`RTLD_NODELETE`): RocksDB's background
-/// threads and static objects outlive every database.
+/// The library is never unloaded (`RTLD_NODELETE`), because RocksDB's background threads and static objects outlive
+/// every database.
 ///
 /// # Errors
 /// No library, or one that lacks a function.
@@ -273,10 +272,10 @@ pub fn load(names: &[PathBuf]) -> Result<(Api, PathBuf), LoadError> {
     let mut words = String::new();
     for name in names {
         let flags = unix::RTLD_LOCAL | unix::RTLD_NOW | libc::RTLD_NODELETE;
-        // SAFETY: loading runs the initialisers of a RocksDB library, which need nothing of their host.
+        // SAFETY: loading runs the initializers of a RocksDB library, which have no requirements.
         match unsafe { unix::Library::open(Some(name), flags) } {
             Ok(library) => return resolve(&library, name),
-            // The first name's words are the best: the rest are only other spellings.
+            // Keep the first name's message, because the other names are only alternative spellings.
             Err(error) if words.is_empty() => words = with_sources(&error),
             Err(_) => {}
         }
@@ -284,9 +283,9 @@ pub fn load(names: &[PathBuf]) -> Result<(Api, PathBuf), LoadError> {
     Err(LoadError::NotLoaded { tried: names.to_vec(), words })
 }
 
-/// Whether the dynamic loader already has the library of this name, by file or by soname.
+/// Whether the dynamic loader has already loaded the library with this file name or soname.
 pub fn is_loaded(name: &Path) -> bool {
-    // SAFETY: RTLD_NOLOAD only looks; a handle given is for a library that is never unloaded.
+    // SAFETY: RTLD_NOLOAD only looks the library up; a returned handle is for a library that is never unloaded.
     unsafe { unix::Library::open(Some(name), unix::RTLD_NOW | libc::RTLD_NOLOAD) }.is_ok()
 }
 
@@ -302,7 +301,7 @@ fn resolve(library: &unix::Library, name: &Path) -> Result<(Api, PathBuf), LoadE
     Ok((api, path))
 }
 
-/// The file that a function was loaded from, symbolic links followed.
+/// The file of a loaded function, with symbolic links resolved.
 fn origin(function: *const c_void) -> Option<PathBuf> {
     let mut info = libc::Dl_info {
         dli_fname: std::ptr::null(),
@@ -310,11 +309,11 @@ fn origin(function: *const c_void) -> Option<PathBuf> {
         dli_sname: std::ptr::null(),
         dli_saddr: std::ptr::null_mut(),
     };
-    // SAFETY: `info` is a place to write to; dladdr only looks the address up.
+    // SAFETY: `info` is a valid pointer to write to; dladdr only looks the address up.
     if unsafe { libc::dladdr(function, &mut info) } == 0 || info.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: dladdr has set the name to a C string that lives as long as the library, which is for ever.
+    // SAFETY: dladdr has set the name to a C string that lives as long as the library, which is never unloaded.
     let name = unsafe { CStr::from_ptr(info.dli_fname) };
     Path::new(OsStr::from_bytes(name.to_bytes())).canonicalize().ok()
 }

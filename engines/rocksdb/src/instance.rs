@@ -1,4 +1,4 @@
-//! An open RocksDB: sessions, settling, draining, and what it says of itself.
+//! An open RocksDB: sessions, settle, drain and statistics.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,18 +21,18 @@ pub struct RocksDbInstance {
     durability: Durability,
     locking: Locking,
     spaces: Arc<[Space]>,
-    /// Whether RocksDB compacts by itself, and by levels: then L0 can be emptied.
+    /// Whether RocksDB compacts automatically, and by levels. L0 can be emptied only if both are true.
     compacts: bool,
     leveled: bool,
-    /// `level0_file_num_compaction_trigger` as in force.
+    /// The effective `level0_file_num_compaction_trigger`.
     trigger: String,
 }
 
 impl RocksDbInstance {
-    /// Takes an open database, after a look at whether it runs with what the plan asked for.
+    /// Wraps an open database after checking that the plan's settings took effect.
     ///
     /// # Errors
-    /// The settings that are not in force.
+    /// The settings that did not take effect.
     pub fn new(dir: &Path, db: Arc<Database>, plan: Plan, spaces: Arc<[Space]>) -> Result<Self, EngineError> {
         let failed = |words: String| EngineError::failed("rocksdb settings", words);
         let effective = Effective::read(dir, db.names()).map_err(failed)?;
@@ -64,8 +64,8 @@ impl Instance for RocksDbInstance {
         Ok(Session::Kv(Box::new(session)))
     }
 
-    /// Drains, then has L0 compacted, so that a run starts without work that the load has left. With automatic
-    /// compaction off, or another style than levels, L0 stays as it is: the experiment asked for that shape.
+    /// Drains, then compacts L0, so that a run starts without the load's deferred work. Without automatic compaction,
+    /// or with another style than levels, L0 stays unchanged, because the experiment requested that shape.
     fn settle(&self) -> Result<(), EngineError> {
         self.drain()?;
         if self.compacts && self.leveled {
@@ -81,7 +81,7 @@ impl Instance for RocksDbInstance {
     }
 
     fn debt(&self) -> Vec<Gauge> {
-        // In other styles than levels a compaction does not rewrite the level below.
+        // With other compaction styles a compaction does not rewrite the level below.
         let trigger = if self.leveled { self.trigger.parse().ok() } else { None };
         counters::debt(&self.db, trigger)
     }

@@ -1,8 +1,7 @@
-//! The `rocksdb` engine: RocksDB's pessimistic transactions through its C API,
-//! from a shared library that is loaded at run time.
+//! The `rocksdb` engine: RocksDB's pessimistic transactions through its C API, from a shared library that is loaded at
+//! run time.
 //!
-//! `docs/engines/rocksdb.md` says how the library is found, what the settings
-//! are and what settle and drain do.
+//! See `docs/engines/rocksdb.md` for how rumba finds the library, for the settings, and for settle and drain.
 #![deny(missing_docs)]
 
 #[cfg(test)]

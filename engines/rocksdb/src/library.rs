@@ -1,8 +1,8 @@
-//! The shared library: where it is looked for, and which version it is.
+//! Finds the shared library and its version.
 //!
-//! A process loads one RocksDB. Two of Debian's cannot be in one process: they
-//! share libgflags, which ends the process when a flag is defined twice. Others
-//! share C++ objects that the dynamic loader makes unique in the process.
+//! A process loads only one RocksDB. Two of Debian's cannot share a process: they share libgflags, which ends the
+//! process if a flag is defined twice. Other builds share C++ objects that the dynamic loader makes unique in the
+//! process.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,8 +14,8 @@ use crate::catalogue;
 use crate::db::Options;
 use crate::ffi::{self, Api, LoadError};
 
-/// Names tried in order where no release of the catalogue is installed: what Debian 12 installs, whatever the development
-/// package points at, then the sonames of other current distributions.
+/// Names tried in order if no release of the catalogue is installed: Debian 12's, the development package's link, then
+/// the sonames of other current distributions.
 const NAMES: [&str; 6] = [
     "librocksdb.so.7.8",
     "librocksdb.so",
@@ -25,7 +25,7 @@ const NAMES: [&str; 6] = [
     "librocksdb.so.10",
 ];
 
-/// The command that installs the default release, and what to do on a machine without Maven.
+/// The command that installs the default release, and the alternative without Maven.
 const INSTALL: &str = "rumba engines install rocksdb@10.4";
 const WITHOUT_MAVEN: &str = "apt-get install librocksdb7.8";
 
@@ -33,19 +33,18 @@ const WITHOUT_MAVEN: &str = "apt-get install librocksdb7.8";
 pub struct Library {
     /// Its functions.
     pub api: Api,
-    /// The file it came from, symbolic links followed.
+    /// The file it was loaded from, with symbolic links resolved.
     pub path: PathBuf,
 }
 
-/// The library of this process, and the name it was asked for by.
+/// The library of this process, and the requested name.
 static LOADED: Mutex<Option<(Option<PathBuf>, Arc<Library>)>> = Mutex::new(None);
 
 impl Library {
-    /// Loads the library named, or the first of the usual ones; later calls
-    /// give the same.
+    /// Loads the named library, or the first of the default ones; later calls return the same one.
     ///
     /// # Errors
-    /// None that can be used, or another one is loaded already.
+    /// No usable library, or another one is already loaded.
     pub fn load(named: Option<&Path>) -> Result<Arc<Self>, LoadError> {
         let mut slot = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         let names = names(named)?;
@@ -65,8 +64,8 @@ impl Library {
     }
 }
 
-/// What the dynamic loader is to try: the library of the release that is named, the file or soname that is, or by default
-/// the default release where it is installed, and then the system's.
+/// The names for the dynamic loader: the library of a named release, or a named file or soname. By default it is the
+/// default release if installed, then the system's libraries.
 fn names(named: Option<&Path>) -> Result<Vec<PathBuf>, LoadError> {
     let Some(name) = named else {
         let ours = catalogue::default_release().and_then(catalogue::installed);
@@ -82,14 +81,14 @@ fn names(named: Option<&Path>) -> Result<Vec<PathBuf>, LoadError> {
     }
 }
 
-/// The version that a file's name ends with, if any.
+/// The version at the end of a file's name, if any.
 pub fn version_of(path: &Path) -> Option<String> {
     let (_, version) = path.file_name()?.to_str()?.split_once(".so.")?;
     version.starts_with(|first: char| first.is_ascii_digit()).then(|| version.to_owned())
 }
 
 impl LoadError {
-    /// What is wrong, for a person.
+    /// Describes the problem.
     pub fn what(&self) -> String {
         match self {
             LoadError::NotLoaded { tried, words } => {
@@ -106,7 +105,7 @@ impl LoadError {
         }
     }
 
-    /// What to do about it.
+    /// Describes the remedy.
     pub fn remedy(&self) -> String {
         match self {
             LoadError::Another { .. } => "run each engine in a process of its own".to_owned(),
@@ -118,13 +117,13 @@ impl LoadError {
         }
     }
 
-    /// As a failure to open.
+    /// Converts the error to an engine error.
     pub fn into_engine_error(self) -> EngineError {
         EngineError::failed("dlopen", format!("{}; {}", self.what(), self.remedy()))
     }
 }
 
-/// What is here, for `rumba engines`.
+/// The availability for `rumba engines`.
 pub fn availability(named: Option<&Path>) -> Availability {
     match Library::load(named) {
         Ok(library) => {
@@ -134,7 +133,7 @@ pub fn availability(named: Option<&Path>) -> Availability {
             }
             Availability::here(version, library.path.display().to_string())
         }
-        // What can be known of it without loading it beside the other.
+        // Only facts that are known without loading this library in addition to the other.
         Err(LoadError::Another { .. }) if file_of(named).is_some() => {
             let path = file_of(named).unwrap_or_default();
             Availability::here(version_of(&path), path.display().to_string())
@@ -149,7 +148,7 @@ pub fn availability(named: Option<&Path>) -> Availability {
     }
 }
 
-/// The file that a library's name stands for, where it can be known without loading it.
+/// The file of a library's name, if it can be found without loading it.
 fn file_of(named: Option<&Path>) -> Option<PathBuf> {
     let names = names(Some(named?)).ok()?;
     names.first().filter(|name| name.is_file())?.canonicalize().ok()

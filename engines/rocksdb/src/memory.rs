@@ -1,28 +1,27 @@
-//! How `cache` is divided between the memtables and the block cache.
+//! Divides `cache` between the memtables and the block cache.
 
 use rumba_core::setting::SettingError;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// The smallest memtable that RocksDB makes (`SanitizeOptions` in db/column_family.cc).
+/// RocksDB's smallest memtable (`SanitizeOptions` in db/column_family.cc).
 const SMALLEST_MEMTABLE: u64 = 64 * KIB;
 
-/// RocksDB's own default. Larger ones make rarer and longer flushes, not fewer bytes.
+/// RocksDB's default. Larger memtables make flushes rarer and longer, but do not reduce bytes written.
 const LARGEST_MEMTABLE: u64 = 64 * MIB;
 
-/// Memtables of full size that the limit over all of them holds.
+/// The number of full-size memtables within the total limit.
 const MEMTABLES: u64 = 4;
 
-/// The limit decides when to flush; what is being flushed stays in memory beside
-/// what is written meanwhile. With two memtables per key space
-/// (`max_write_buffer_number`) and four key spaces it cannot be more than this.
+/// The limit decides when to flush. Memtables in flush stay in memory while new ones are written. With two memtables
+/// per key space (`max_write_buffer_number`) and four key spaces, memory stays within this factor.
 const WITH_THOSE_FLUSHED: u64 = 2;
 
-/// A quarter of it is the limit over the smallest memtables.
+/// The smallest cache for which a quarter is the limit over the smallest memtables.
 const SMALLEST_CACHE: u64 = 2 * WITH_THOSE_FLUSHED * MEMTABLES * SMALLEST_MEMTABLE;
 
-/// What the experiment says itself, in bytes.
+/// The sizes that the experiment sets, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Given {
     /// `block_cache`.
@@ -44,7 +43,7 @@ pub struct Split {
     pub memtable: u64,
 }
 
-/// Divides `cache`: half for the memtables, half for the block cache; what is given comes first.
+/// Divides `cache`: half for the memtables, half for the block cache. Sizes that the experiment sets come first.
 ///
 /// # Errors
 /// Parts that do not fit into `cache`, or that would have no effect.
@@ -57,7 +56,7 @@ pub fn divide(cache: u64, given: Given) -> Result<Split, SettingError> {
     let memtables = match given {
         Given { memtables: Some(memtables), .. } => memtables,
         Given { block_cache: Some(block_cache), .. } => cache.saturating_sub(block_cache) / WITH_THOSE_FLUSHED,
-        // Two key spaces can then fill one each.
+        // Two key spaces can then fill one memtable each.
         Given { memtable: Some(memtable), .. } => quarter.max(memtable.saturating_mul(2)),
         _ => quarter,
     };
@@ -77,14 +76,14 @@ fn room(memtables: u64) -> u64 {
 }
 
 impl Split {
-    /// What the parts come to together, in bytes; `None` where nothing bounds the memtables.
+    /// The sum of the parts in bytes; `None` if the memtables have no limit.
     pub fn total(&self) -> Option<u64> {
         (self.memtables > 0).then(|| self.block_cache.saturating_add(room(self.memtables)))
     }
 
-    /// Itself, if its parts fit into `cache` and each has an effect.
+    /// Returns the split if its parts fit into `cache` and each has an effect.
     fn fits(self, cache: u64, given: Given) -> Result<Self, SettingError> {
-        // The setting that a reader of the experiment will look for.
+        // Name the setting that the user wrote in the experiment.
         let name = match given {
             Given { memtables: Some(_), .. } => "db_write_buffer_size",
             Given { block_cache: Some(_), .. } => "block_cache",
@@ -131,7 +130,7 @@ mod tests {
             let Split { block_cache, memtables, memtable } = divide(cache, Given::default()).unwrap();
             assert!(block_cache >= cache / 2, "{cache}");
             assert_eq!(block_cache + room(memtables), cache);
-            // Four key spaces, two memtables each.
+            // Four key spaces with two memtables each.
             assert!(block_cache + 4 * 2 * memtable <= cache, "{cache}: {memtable}");
             assert!((SMALLEST_MEMTABLE..=LARGEST_MEMTABLE).contains(&memtable), "{cache}: {memtable}");
         }

@@ -1,11 +1,10 @@
-//! The settings by RocksDB's own names: which group each belongs to and what it holds.
+//! The settings by RocksDB's own names, with their group and value type.
 //!
-//! The names are those that RocksDB 7.8 writes into its OPTIONS file (a test
-//! compares), plus those it writes only when they are set. A name that is not
-//! here is offered to the loaded library before it is refused, so that the
-//! settings of later versions work as well.
+//! The names are those that RocksDB 7.8 writes into its OPTIONS file (a test compares), plus those it writes only when
+//! they are set. An unlisted name is offered to the loaded library before it is refused, so that the settings of later
+//! versions work as well.
 
-/// Where a setting goes.
+/// The group of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     /// `DBOptions`.
@@ -20,7 +19,7 @@ pub enum Group {
     Own,
 }
 
-/// What a setting holds.
+/// The value type of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// `true` or `false`.
@@ -29,7 +28,7 @@ pub enum Shape {
     Whole,
     /// A number that may have a fraction.
     Fraction,
-    /// Anything else: names, lists, `{a=b;c=d}`.
+    /// Any other text: names, lists, `{a=b;c=d}`.
     Text,
 }
 
@@ -57,7 +56,7 @@ pub const KNOWN: [(Group, Shape, Names); 15] = [
     (Own, Text, &["bloom_bits", "statistics"]),
 ];
 
-/// Settings that would break what the engine promises, each with the reason.
+/// Settings that would break the engine's guarantees, each with the reason.
 pub const RESERVED: [(&str, &str); 18] = [
     ("allow_2pc", "a TransactionDB always runs with it"),
     ("block_based_table_factory", "its fields are settings of their own: write `block_size = \"8KiB\"`"),
@@ -92,7 +91,7 @@ pub fn all() -> impl Iterator<Item = &'static str> + Clone {
     KNOWN.iter().flat_map(|(_, _, names)| names.iter().copied()).filter(|name| reserved(name).is_none())
 }
 
-/// Why a name may not be set, if it may not.
+/// Why a name must not be set, or `None` if it may be set.
 pub fn reserved(name: &str) -> Option<&'static str> {
     RESERVED.iter().find(|(reserved, _)| *reserved == name).map(|(_, reason)| *reason)
 }

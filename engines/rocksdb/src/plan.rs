@@ -1,5 +1,5 @@
-//! From an experiment's configuration to RocksDB's options: one value for
-//! every option that is set, and the text that RocksDB reads.
+//! Translates an experiment's configuration to RocksDB's options: one value for every option that is set, and the text
+//! that RocksDB parses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::library::Library;
 use crate::memory::{self, Given, Split};
 use crate::names::{self, Group, Shape};
 
-/// The compressions, by the experiment's name and by RocksDB's.
+/// The compression methods, by the experiment's name and by RocksDB's.
 pub const COMPRESSIONS: [(&str, &str); 6] = [
     ("none", "kNoCompression"),
     ("snappy", "kSnappyCompression"),
@@ -26,23 +26,22 @@ pub const COMPRESSIONS: [(&str, &str); 6] = [
     ("zstd", "kZSTD"),
 ];
 
-/// What RocksDB compresses with where nothing is set.
+/// RocksDB's default compression.
 const DEFAULT_COMPRESSION: &str = "snappy";
 
-/// The published layout: nothing for L0 to L2, lz4 below (the last entry holds
-/// for all deeper levels), and the named one at the bottommost.
+/// The published layout: no compression for L0 to L2, lz4 below (the last entry applies to all deeper levels), and the
+/// requested one for the bottommost.
 const LAYERED: &str = "kNoCompression:kNoCompression:kNoCompression:kLZ4Compression";
 
 const MIB: u64 = 1 << 20;
 
-/// What the bottommost level is compressed with: by the option that is set for it, else by `compression`, else by RocksDB's
-/// own default.
+/// The compression of the bottommost level: from its own option, else from `compression`, else RocksDB's default.
 pub fn compression_of(config: &EngineConfig) -> String {
     let set = |name: &str| config.settings.get(name).map(ToString::to_string);
     let own = set("bottommost_compression").filter(|word| word != "kDisableCompressionOption");
     let levels = || set("compression_per_level").and_then(|levels| Some(levels.rsplit(':').next()?.to_owned()));
     let word = own.or_else(|| {
-        // The layout that goes with `compression` names the bottommost level, which comes before all levels.
+        // The layout for `compression` sets the bottommost level, which overrides the setting for all levels.
         let is_layered = config.compression.as_deref().is_some_and(|name| name != "none");
         if is_layered { None } else { levels().or_else(|| set("compression")) }
     });
@@ -52,22 +51,22 @@ pub fn compression_of(config: &EngineConfig) -> String {
     }
 }
 
-/// Everything that is decided before RocksDB is opened.
+/// All decisions before RocksDB is opened.
 pub struct Plan {
-    /// Capacity of the block cache in bytes: what `cache` has beside the memtables.
+    /// Capacity of the block cache in bytes: `cache` minus the memtables.
     pub block_cache: u64,
     pub durability: Durability,
     pub statistics: bool,
     pub locking: Locking,
-    /// Whether the key spaces' prefixes may be used; not when the experiment sets an extractor of its own.
+    /// Whether the key spaces' prefixes may be used; false if the experiment sets its own extractor.
     pub prefixes: bool,
     /// Every option that is set, by group and name, in RocksDB's spelling.
     pub options: BTreeMap<(Group, String), String>,
 }
 
 impl Plan {
-    /// Takes a configuration: the experiment's settings, then the defaults that go with them.
-    /// Without a library, values are not confirmed and names that the table lacks are let through.
+    /// Applies a configuration: the experiment's settings, then the defaults that go with them. Without a library,
+    /// values are not checked and unlisted names are accepted.
     ///
     /// # Errors
     /// The setting that RocksDB or this engine refuses.
@@ -99,8 +98,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The options of a key space's family as RocksDB reads them; `prefix` is
-    /// the length of the prefix that its scans share, 0 for none.
+    /// The options of a key space's family in RocksDB's format. `prefix` is the length of the prefix that its scans
+    /// share, 0 for none.
     pub fn text(&self, prefix: usize) -> String {
         let mut text = String::new();
         let mut table = String::new();
@@ -133,7 +132,7 @@ impl Plan {
         Ok(())
     }
 
-    /// One setting of the experiment, confirmed by the library.
+    /// Adds one setting of the experiment, checked by the library.
     fn set(&mut self, name: &str, value: &Value, base: Option<&Options>) -> Result<(), SettingError> {
         if let Some(reason) = names::reserved(name) {
             return Err(SettingError::new(name, reason, "leave it out"));
@@ -161,7 +160,7 @@ impl Plan {
         match (name, value) {
             ("statistics", Value::Bool(on)) => self.statistics = *on,
             ("statistics", _) => return wrong("expected true or false"),
-            // Confirmed as a size by `spell`; `divide` reads it.
+            // `spell` has checked it as a size; `divide` reads it.
             ("block_cache", _) => {}
             (_, Value::Int(0)) => self.put(Group::Table, "filter_policy", "nullptr"),
             (_, Value::Int(1..=100)) => self.put(Group::Table, "filter_policy", bloom(value)),
@@ -193,12 +192,11 @@ impl Plan {
         Ok(())
     }
 
-    /// Adds the defaults of what was not given; docs/engines/rocksdb.md gives the reasons.
+    /// Adds defaults for options that are not set; docs/engines/rocksdb.md gives the reasons.
     fn fill(&mut self, split: &Split, assertions: bool) -> Result<(), SettingError> {
         let jobs = available_parallelism().map_or(2, |cores| cores.get().clamp(2, 16));
-        // On a full device such a build aborts the process when it writes the next
-        // line to its LOG (WritableFileWriter::AssertFalseAndGetStatusForPrevError),
-        // before the error reaches us; it would log at debug level by default.
+        // A build with assertions logs at debug level by default. On a full device it aborts the process with its next
+        // LOG line (WritableFileWriter::AssertFalseAndGetStatusForPrevError), before the error reaches rumba.
         let log_level = if assertions { "FATAL_LEVEL" } else { "INFO_LEVEL" };
         let file = split.memtable.max(MIB);
         self.put_default(Group::Database, "create_if_missing", "true");
@@ -214,16 +212,15 @@ impl Plan {
         let cached = "cache_index_and_filter_blocks";
         self.put_default(Group::Table, cached, default_of(cached));
         self.put_default(Group::Table, "pin_l0_filter_and_index_blocks_in_cache", "true");
-        // A table file's filter is one block otherwise. The cache has up to 64 shards, and a block that is larger than a
-        // shard is read for every lookup: at a cache of 160 MiB a filter of 1.5 MB, from a shard of 1.2 MB.
+        // Otherwise a table file's filter is one block. The cache has up to 64 shards, and a block larger than a shard
+        // is read for every lookup. At a cache of 160 MiB, for example, the filter has 1.5 MB and a shard 1.2 MB.
         self.put_default(Group::Table, "index_type", "kTwoLevelIndexSearch");
         self.put_default(Group::Table, "partition_filters", "true");
         self.put_default_history()
     }
 
-    /// How much of flushed memtables stays in memory: nothing, unless a number of them is given.
-    /// RocksDB ignores the number while there is a size (`max_write_buffer_number_to_maintain` in
-    /// advanced_options.h).
+    /// How much of flushed memtables stays in memory: zero, unless their number is set. RocksDB ignores the number
+    /// while a size is set (`max_write_buffer_number_to_maintain` in advanced_options.h).
     fn put_default_history(&mut self) -> Result<(), SettingError> {
         let [number, size] =
             ["number", "size"].map(|kind| (Group::Family, format!("max_write_buffer_{kind}_to_maintain")));
@@ -246,7 +243,7 @@ impl Plan {
     }
 }
 
-/// What the settings say of how `cache` is divided.
+/// The settings that divide `cache`.
 fn given(config: &EngineConfig) -> Result<Given, SettingError> {
     let bytes = |name: &str| match config.settings.get(name) {
         None => Ok(None),
@@ -262,8 +259,8 @@ fn given(config: &EngineConfig) -> Result<Given, SettingError> {
     })
 }
 
-/// The cache that the settings make of `cache`: what they bound on either side comes to less, or to no bound at all. One
-/// side alone leaves the rest to the other.
+/// The cache size set by the experiment's own settings, if both parts are set: less than `cache`, or no limit. A single
+/// part leaves the rest of `cache` to the other.
 pub fn own_cache(config: &EngineConfig) -> Option<Own<u64>> {
     if config.settings.bool("no_block_cache") == Some(true) {
         return Some(Own::new("no_block_cache", None));
@@ -281,19 +278,19 @@ fn bloom(bits: impl std::fmt::Display) -> String {
     format!("bloomfilter:{bits}:false")
 }
 
-/// What the library says to a text of options; nothing without one.
+/// Lets the library check a text of options; does nothing without one.
 fn confirm(base: Option<&Options>, text: &str) -> Result<(), String> {
     base.map_or(Ok(()), |base| base.with(text).map(drop))
 }
 
-/// The group of a name that only the loaded library may know.
+/// Finds the group of a name that only the loaded library may know.
 fn ask_library(name: &str, value: &Value, base: Option<&Options>) -> Result<Group, SettingError> {
     let unknown = || SettingError::unknown(name, "rocksdb", names::all());
     if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
         return Err(unknown());
     }
     let text = spell(name, Shape::Text, value)?;
-    // The second in 7.8 of some groups, the third from 10 on.
+    // The second message is from some groups in 7.8, the third from 10 on.
     const NOT_FOUND: [&str; 3] = ["Could not find option", "Unrecognized option", "Extra option not recognized"];
     let not_found = |words: &String| NOT_FOUND.iter().any(|known| words.contains(known));
     [Group::Family, Group::Table]
@@ -302,7 +299,7 @@ fn ask_library(name: &str, value: &Value, base: Option<&Options>) -> Result<Grou
         .ok_or_else(unknown)
 }
 
-/// One setting as RocksDB reads it.
+/// One setting in RocksDB's format.
 fn pair(group: Group, name: &str, value: &str) -> String {
     match group {
         Group::Table => format!("block_based_table_factory={{{name}={value}}}"),
@@ -310,8 +307,8 @@ fn pair(group: Group, name: &str, value: &str) -> String {
     }
 }
 
-/// A value in RocksDB's spelling. Its own parser takes `8MiB` for 8 and a unit
-/// but also `1.5` and `8apples` for whole numbers, so these are looked at here.
+/// A value in RocksDB's spelling. RocksDB's parser accepts `8MiB` as 8 and a unit, but also `1.5` and `8apples` as
+/// whole numbers, so these are checked here.
 fn spell(name: &str, shape: Shape, value: &Value) -> Result<String, SettingError> {
     let wrong = || Err(SettingError::new(name, format!("`{value}` does not fit"), remedy(shape)));
     match (shape, value) {
@@ -328,7 +325,7 @@ fn spell(name: &str, shape: Shape, value: &Value) -> Result<String, SettingError
     }
 }
 
-/// Whether a text is one value to RocksDB: braces balanced, `;` within them only.
+/// Whether RocksDB parses a text as one value: balanced braces, and `;` only within them.
 fn holds_together(text: &str) -> bool {
     let mut depth = 0i32;
     for letter in text.chars() {
@@ -358,7 +355,7 @@ fn remedy(shape: Shape) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Sizes with zstd were compared with sizes without compression, and nothing said so.
+    /// Sizes with zstd were compared with uncompressed sizes, without a warning.
     #[test]
     fn effective_compression_is_known_without_a_setting() {
         let of = |name: Option<&str>, settings: &[(&str, &str)]| {

@@ -1,4 +1,4 @@
-//! Waiting until RocksDB's background work is done, and emptying L0.
+//! Waits for RocksDB's background work, and empties L0.
 
 use std::ffi::{CStr, CString};
 use std::thread::sleep;
@@ -8,29 +8,29 @@ use rumba_core::error::EngineError;
 
 use crate::db::Database;
 
-/// Between two looks at the database: short against any compaction, and 50
-/// property reads a second cost nothing that can be measured.
+/// Pause between two samples: short compared with any compaction, and 50 property reads a second have no measurable
+/// cost.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Looks in a row at which work is pending and none runs before that is called
-/// stuck (10 s). RocksDB starts pending work within milliseconds.
+/// Consecutive samples with work pending but none running after which it counts as stuck (10 s). RocksDB starts pending
+/// work within milliseconds.
 const STUCK: u32 = 500;
 
 const TRIGGER: &CStr = c"level0_file_num_compaction_trigger";
 
-/// Writes all memtables to L0 and waits for it.
+/// Flushes all memtables to L0 and waits for it.
 ///
 /// # Errors
-/// RocksDB's words.
+/// RocksDB's error.
 pub fn flush(db: &Database) -> Result<(), EngineError> {
     (0..db.names().len()).try_for_each(|space| db.flush(space))
 }
 
-/// Waits until no flush and no compaction runs or is pending. `compacts` says
-/// whether RocksDB compacts by itself; otherwise only running work is waited for.
+/// Waits until no flush and no compaction runs or is pending. `compacts` says whether RocksDB compacts automatically;
+/// otherwise this waits for running work only.
 ///
 /// # Errors
-/// RocksDB's words about background work that failed, or that nothing moves.
+/// RocksDB's error from failed background work, or a stall.
 pub fn wait(db: &Database, compacts: bool) -> Result<(), EngineError> {
     let mut idle = 0;
     let mut failures = db.int_of_all(c"rocksdb.background-errors");
@@ -41,8 +41,8 @@ pub fn wait(db: &Database, compacts: bool) -> Result<(), EngineError> {
         }
         let now = db.int_of_all(c"rocksdb.background-errors");
         if now > failures {
-            // A flush passes on the error that stopped the background; if it
-            // succeeds, RocksDB has recovered by itself and goes on.
+            // A flush returns the error that stopped background work. If it succeeds, RocksDB has recovered
+            // automatically.
             flush(db)?;
             failures = now;
         }
@@ -57,7 +57,7 @@ pub fn wait(db: &Database, compacts: bool) -> Result<(), EngineError> {
     }
 }
 
-/// Flushes and compactions that run now.
+/// The number of running flushes and compactions.
 fn running(db: &Database) -> u64 {
     [c"rocksdb.num-running-flushes", c"rocksdb.num-running-compactions"]
         .iter()
@@ -65,7 +65,7 @@ fn running(db: &Database) -> u64 {
         .sum()
 }
 
-/// Whether a key space has a flush or a compaction due.
+/// Whether a key space has a pending flush or compaction.
 fn pending(db: &Database) -> bool {
     [c"rocksdb.mem-table-flush-pending", c"rocksdb.compaction-pending"]
         .iter()
@@ -77,12 +77,12 @@ pub fn l0_files(db: &Database) -> u64 {
     (0..db.names().len()).filter_map(|space| db.levels(space).first().map(|level| level.files)).sum()
 }
 
-/// Has RocksDB compact what is left in L0, as settling does: with a trigger of one file its own
-/// picker does it, into the level it would choose and no deeper. A manual
-/// compaction would rewrite every level. `trigger` is the setting to go back to.
+/// Compacts the remaining L0 files as part of settle. With a trigger of one file RocksDB's own picker compacts into the
+/// level it would choose and no deeper. A manual compaction would rewrite every level. `trigger` is the setting to
+/// restore.
 ///
 /// # Errors
-/// RocksDB's words, or that files are left.
+/// RocksDB's error, or the number of files left.
 pub fn empty_l0(db: &Database, trigger: &str) -> Result<(), EngineError> {
     if l0_files(db) == 0 {
         return Ok(());

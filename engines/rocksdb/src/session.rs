@@ -21,12 +21,12 @@ pub struct Session {
     spaces: Arc<[Space]>,
 }
 
-/// What a session must know of a key space.
+/// The properties of a key space that a session needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Space {
     /// The length of its prefix extractor's prefix, 0 for none.
     pub prefix: usize,
-    /// Whether its entries need no locks of their own ([`rumba_core::kv::KeySpace::derived`]).
+    /// Whether its entries need no separate locks ([`rumba_core::kv::KeySpace::derived`]).
     pub derived: bool,
 }
 
@@ -65,7 +65,7 @@ impl KvSession for Session {
         if !self.transaction.active() {
             return self.many.get(&self.points, space, keys, visit);
         }
-        // RocksDB's own multi-get of a transaction is this loop (TransactionBaseImpl::MultiGet).
+        // RocksDB's own multi-get of a transaction is the same loop (TransactionBaseImpl::MultiGet).
         for (position, key) in keys.iter().enumerate() {
             if self.get(space, key, scratch)? {
                 visit(position, scratch);
@@ -93,8 +93,8 @@ impl KvSession for Session {
         cursor.seek(scan.from);
         let mut visited = 0;
         while let Some((key, value)) = cursor.entry() {
-            // The upper bound stops committed rows, not the transaction's own
-            // (BaseDeltaIterator in 7.8 knows no bound).
+            // The upper bound excludes committed rows, but not the transaction's own (BaseDeltaIterator in 7.8 ignores
+            // the bound).
             if within.is_some() && key >= scan.to {
                 break;
             }
@@ -143,9 +143,8 @@ impl KvSession for Session {
         self.transaction.rollback()
     }
 
-    /// Writes below the transactions: no row is locked. That is safe because
-    /// nobody else touches these rows, which is what `load` promises; the
-    /// write itself is what a commit does after its locks are taken.
+    /// Writes to the base database without row locks. That is safe because `load` guarantees exclusive rows. The write
+    /// itself is what a commit does after taking its locks.
     fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
         for (space, key, value) in batch.iter() {
             self.batch.put(space, key, value);
@@ -154,8 +153,8 @@ impl KvSession for Session {
     }
 }
 
-/// Whether all keys from `from` up to, not including, `to` share the first
-/// `length` bytes of `from`: then a seek may trust the prefix bloom filters.
+/// Whether all keys from `from` up to, not including, `to` share the first `length` bytes of `from`. A seek may then
+/// use the prefix bloom filters.
 fn within_prefix(from: &[u8], to: &[u8], length: usize) -> bool {
     if length == 0 || from.len() < length {
         return false;
@@ -164,8 +163,8 @@ fn within_prefix(from: &[u8], to: &[u8], length: usize) -> bool {
     if to.len() >= length && &to[..length] == prefix {
         return true;
     }
-    // `to` may also be the prefix's successor: its last byte that is not 0xff
-    // raised by one, and nothing after it (`ab\0` would let the key `ab` in).
+    // `to` may also be the prefix's successor: its last byte other than 0xff incremented, and no bytes after it (`ab\0`
+    // would include the key `ab`).
     match prefix.iter().rposition(|&byte| byte != 0xff) {
         Some(last) => to.len() == last + 1 && to[..last] == prefix[..last] && to[last] == prefix[last] + 1,
         None => false,

@@ -1,6 +1,6 @@
-//! Safe handles of what a session writes with: transactions and batches.
+//! Safe handles for writes: transactions and batches.
 //!
-//! Every handle keeps the database alive, and nothing allocates per call on our side.
+//! Every handle keeps the database alive, and rumba's side allocates no memory per call.
 
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::access::{Pinned, ReadOptions};
 use crate::db::{Database, Locking, check};
 use crate::ffi::*;
 
-/// What a write promises.
+/// The durability of a write.
 pub struct WriteOptions {
     db: Arc<Database>,
     raw: *mut rocksdb_writeoptions_t,
@@ -22,7 +22,7 @@ pub struct WriteOptions {
 unsafe impl Send for WriteOptions {}
 
 impl WriteOptions {
-    /// For writes that promise this.
+    /// Options for writes with this durability.
     pub fn new(db: &Arc<Database>, durability: Durability) -> Self {
         let api = &db.library.api;
         // SAFETY: a fresh handle, owned here.
@@ -35,13 +35,13 @@ impl WriteOptions {
         Self { db: db.clone(), raw }
     }
 
-    /// Whether a write waits until its log is on the device, as RocksDB has it.
+    /// Whether a write waits until its log is on the device, as RocksDB reports it.
     pub fn sync(&self) -> bool {
         // SAFETY: the handle is valid.
         unsafe { self.db.library.api.rocksdb_writeoptions_get_sync(self.raw) != 0 }
     }
 
-    /// Whether a write goes past the log, as RocksDB has it.
+    /// Whether a write bypasses the log, as RocksDB reports it.
     pub fn disable_wal(&self) -> bool {
         // SAFETY: the handle is valid.
         unsafe { self.db.library.api.rocksdb_writeoptions_get_disable_WAL(self.raw) != 0 }
@@ -55,7 +55,7 @@ impl Drop for WriteOptions {
     }
 }
 
-/// Rows to write at once, below the transactions and so without row locks.
+/// Rows to write in one batch to the base database, without row locks.
 pub struct WriteBatch {
     options: WriteOptions,
     raw: *mut rocksdb_writebatch_t,
@@ -84,10 +84,10 @@ impl WriteBatch {
         }
     }
 
-    /// Writes the rows added, and forgets them whether or not that succeeds.
+    /// Writes the added rows, and clears the batch whether or not that succeeds.
     ///
     /// # Errors
-    /// RocksDB's words.
+    /// RocksDB's error.
     pub fn write(&mut self) -> Result<(), EngineError> {
         let db = &self.options.db;
         let api = &db.library.api;
@@ -110,19 +110,19 @@ impl Drop for WriteBatch {
     }
 }
 
-/// A pessimistic transaction, begun again and again.
+/// A pessimistic transaction, which is reused for every begin.
 pub struct Transaction {
     write: WriteOptions,
     options: *mut rocksdb_transaction_options_t,
     /// Null until the first begin.
     pub(crate) raw: *mut rocksdb_transaction_t,
-    /// The transaction's own indexed batch, null until the first begin. It is a
-    /// member of the C++ object, which every begin uses again: one handle serves all.
+    /// The transaction's own indexed batch, null until the first begin. It is a member of the C++ object, which every
+    /// begin reuses, so one handle is enough.
     unlocked: *mut rocksdb_writebatch_wi_t,
     active: bool,
 }
 
-// SAFETY: RocksDB's transactions may move between threads; only one uses it at a time.
+// SAFETY: RocksDB's transactions may move between threads; only one thread uses it at a time.
 unsafe impl Send for Transaction {}
 
 impl Transaction {
@@ -146,16 +146,16 @@ impl Transaction {
         Self { write: WriteOptions::new(db, durability), options, raw: null_mut(), unlocked: null_mut(), active: false }
     }
 
-    /// Whether one is open.
+    /// Whether a transaction is open.
     #[inline]
     pub fn active(&self) -> bool {
         self.active
     }
 
-    /// Begins.
+    /// Begins a transaction.
     ///
     /// # Errors
-    /// When one is open already.
+    /// A transaction is already open.
     #[inline]
     pub fn begin(&mut self) -> Result<(), EngineError> {
         if self.active {
@@ -163,7 +163,7 @@ impl Transaction {
         }
         let db = &self.write.db;
         let api = &db.library.api;
-        // SAFETY: valid handles; an old transaction is finished and is used again, its batch with it.
+        // SAFETY: valid handles; an old transaction is finished and is reused, with its batch.
         unsafe {
             self.raw = api.rocksdb_transaction_begin(db.transactions, self.write.raw, self.options, self.raw);
             if self.unlocked.is_null() {
@@ -177,7 +177,7 @@ impl Transaction {
     /// Reads with this transaction's own writes; `lock` takes the row's exclusive lock first.
     ///
     /// # Errors
-    /// A conflict with `lock`; RocksDB's words.
+    /// A conflict with `lock`; RocksDB's error.
     #[inline]
     pub fn get(
         &self,
@@ -215,7 +215,7 @@ impl Transaction {
     /// Inserts or replaces.
     ///
     /// # Errors
-    /// A conflict; RocksDB's words.
+    /// A conflict; RocksDB's error.
     #[inline]
     pub fn put(&mut self, space: usize, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
         self.require_active("rocksdb_transaction_put_cf")?;
@@ -242,7 +242,7 @@ impl Transaction {
     /// Removes a key that may be absent.
     ///
     /// # Errors
-    /// A conflict; RocksDB's words.
+    /// A conflict; RocksDB's error.
     #[inline]
     pub fn delete(&mut self, space: usize, key: &[u8]) -> Result<(), EngineError> {
         self.require_active("rocksdb_transaction_delete_cf")?;
@@ -257,10 +257,10 @@ impl Transaction {
         }
     }
 
-    /// Inserts or replaces without a lock: into the transaction's batch, where its reads find it.
+    /// Inserts or replaces without a lock, into the transaction's batch, which its reads include.
     ///
     /// # Errors
-    /// When no transaction is open. RocksDB's function has no way to say more.
+    /// No transaction is open. RocksDB's function reports no other errors.
     #[inline]
     pub fn put_unlocked(&mut self, space: usize, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
         self.require_active("rocksdb_writebatch_wi_put_cf")?;
@@ -294,7 +294,7 @@ impl Transaction {
     /// Commits; after an error the transaction is rolled back.
     ///
     /// # Errors
-    /// A conflict; RocksDB's words.
+    /// A conflict; RocksDB's error.
     #[inline]
     pub fn commit(&mut self) -> Result<(), EngineError> {
         self.require_active("rocksdb_transaction_commit")?;
@@ -308,16 +308,16 @@ impl Transaction {
         });
         match outcome {
             Ok(()) => self.active = false,
-            // The commit's own words matter; a rollback after it has nothing to add.
+            // Return the commit's error; one from the rollback adds no information.
             Err(_) => drop(self.rollback()),
         }
         outcome
     }
 
-    /// Undoes the open transaction, if any.
+    /// Rolls the open transaction back, if any.
     ///
     /// # Errors
-    /// RocksDB's words.
+    /// RocksDB's error.
     #[inline]
     pub fn rollback(&mut self) -> Result<(), EngineError> {
         if !std::mem::take(&mut self.active) {
@@ -341,8 +341,8 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         let api = &self.write.db.library.api;
-        // SAFETY: made once, destroyed once. Destroying an open transaction rolls it back.
-        // The batch's handle is malloc'ed for us, the batch itself is the transaction's
+        // SAFETY: created once, destroyed once. Destroying an open transaction rolls it back. The batch's handle is
+        // malloc'ed for the caller, the batch itself belongs to the transaction
         // (`rocksdb_transaction_get_writebatch_wi` in c.cc); freeing null does nothing.
         unsafe {
             api.rocksdb_free(self.unlocked.cast());

@@ -1,5 +1,5 @@
-//! Which library runs. One process loads one RocksDB, so this is one test in
-//! a process of its own, and it goes through the cases in order.
+//! Tests the choice of library. A process loads only one RocksDB, so this is a single test in a separate process, with
+//! the cases in order.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ fn named_library_is_loaded_and_a_second_one_is_refused() {
     instance.settle().unwrap();
     instance.close().unwrap();
 
-    // A second RocksDB would end this process; its settings can be checked by name all the same.
+    // Loading a second RocksDB would end this process, but its settings can still be checked by name.
     let error = RocksDb.open(&data, &config(None), Schema::KeyValue(&SPACES)).err().unwrap();
     assert!(error.to_string().contains("a process of its own"), "{error}");
     RocksDb.check(&config(None)).unwrap();

@@ -1,5 +1,5 @@
-//! The load path allocates nothing on our side once buffers have grown: what a
-//! client spends there would be charged to the engine.
+//! The load path must not allocate memory on rumba's side once buffers have grown, because that client cost would be
+//! counted for the engine.
 #![allow(clippy::unwrap_used)]
 
 use rumba_testkit::allocations::{self, Counting};
@@ -15,11 +15,11 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Counts this thread's allocations; RocksDB's own go past it, to malloc.
+/// Counts this thread's Rust allocations. RocksDB's own go directly to malloc.
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// One of everything that a session does.
+/// Every kind of session call once.
 fn everything(session: &mut dyn KvSession, other: &mut dyn KvSession, value: &mut Vec<u8>, batch: &Batch) {
     session.load(batch).unwrap();
     assert!(session.get(0, b"ab1", value).unwrap());

@@ -1,29 +1,27 @@
 //! How a connection waits while another one writes.
 //!
-//! SQLite has no queue of writers: whoever finds the lock taken tries again
-//! later, and a busy handler says when. SQLite's own sleeps 1, 2, 5 … 100 ms,
-//! fifty and more times as long as a write takes that is not synced, so that
-//! the tail of the latency is that table.
+//! SQLite has no queue of writers: a connection that finds the lock taken retries later, and a busy handler decides
+//! when. SQLite's own handler sleeps 1, 2, 5 … 100 ms. That is at least fifty times as long as an unsynced write takes,
+//! so those sleeps would dominate the latency tail.
 
 use std::time::Duration;
 
-/// The ways to wait, by name: in the pauses of this file, and SQLite's own.
+/// The busy handlers by name: the pauses of this file, and SQLite's own.
 pub(crate) const HANDLERS: [&str; 2] = [SHORT, OWN];
-/// For locks that are held for microseconds.
+/// For locks held for microseconds.
 pub(crate) const SHORT: &str = "short";
-/// For locks that are held for as long as the device takes to sync.
+/// For locks held until the device has synced.
 pub(crate) const OWN: &str = "sqlite";
 
 /// The first pauses in microseconds; Linux adds about 50 to each (`PR_SET_TIMERSLACK`).
 const GROWING_US: [u64; 3] = [50, 100, 200];
-/// No wait for another writer is shorter: what is, is the work of a statement itself.
+/// Shorter times are not counted as waits, because they are the work of a statement itself.
 pub(crate) const SHORTEST: Duration = Duration::from_micros(GROWING_US[0]);
-/// All further ones.
+/// All further pauses.
 const LONGEST_US: u64 = 250;
 
-/// How long to pause after an attempt that followed `count` pauses; `None` when
-/// they have used up the timeout. Like SQLite's own it adds up what was asked
-/// for, and looks at no clock.
+/// The pause after an attempt that followed `count` pauses; `None` when they have used up the timeout. Like SQLite's
+/// own handler it adds up the requested pauses and reads no clock.
 pub(crate) fn pause(count: usize, timeout: Duration) -> Option<Duration> {
     let grown = GROWING_US.iter().take(count).sum::<u64>();
     let paused_us = grown + LONGEST_US * count.saturating_sub(GROWING_US.len()) as u64;

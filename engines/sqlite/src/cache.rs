@@ -1,20 +1,18 @@
-//! The common cache, shared out among sessions.
+//! Divides the common cache among sessions.
 //!
-//! SQLite's page cache belongs to one connection, and only the thread that uses
-//! a connection may resize its cache. So the budget is a ledger: a session takes
-//! its fair share (the budget over the number of sessions) before its first
-//! statement; when sessions come or go, each resizes itself before its next
-//! statement. A session that must shrink first shrinks and then gives back; one
-//! that may grow takes only what is there. The sum of all shares therefore never
-//! exceeds the budget, at any moment. With a steady number of sessions the cost
-//! is one load of a value that nobody writes.
+//! SQLite's page cache belongs to one connection, and only the thread that uses the connection may resize its cache.
+//! Therefore the budget is accounted centrally. A session takes its fair share (the budget divided by the number of
+//! sessions) before its first statement. When sessions come or go, each resizes its cache before its next statement. A
+//! session that must shrink first shrinks and then returns the bytes; one that may grow takes only available bytes. The
+//! sum of all shares therefore never exceeds the budget. With a constant number of sessions the cost is one load of a
+//! value that is not written.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rumba_core::error::EngineError;
 
-/// The budget of an instance.
+/// The cache budget of an instance.
 #[derive(Debug)]
 pub(crate) struct Cache {
     budget_bytes: u64,
@@ -23,24 +21,24 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// A budget that nobody has a share of.
+    /// A budget without any sessions.
     pub fn new(budget_bytes: u64) -> Arc<Self> {
         Arc::new(Self { budget_bytes, sessions: AtomicU64::new(0), granted_bytes: Mutex::new(0) })
     }
 
-    /// A new session, which has no bytes yet.
+    /// Adds a session, which has no bytes yet.
     pub fn join(self: &Arc<Self>) -> Share {
         self.sessions.fetch_add(1, Ordering::Relaxed);
         Share { cache: Arc::clone(self), bytes: 0, settled_for: 0 }
     }
 
-    /// The sum is a plain number: a panic elsewhere cannot have left it half changed.
+    /// Ignores poisoning: the sum is a plain number, so a panic cannot leave it half changed.
     fn granted(&self) -> MutexGuard<'_, u64> {
         self.granted_bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One session's share.
+/// A session's share of the budget.
 #[derive(Debug)]
 pub(crate) struct Share {
     cache: Arc<Cache>,
@@ -55,7 +53,7 @@ impl Share {
         self.settled_for != self.cache.sessions.load(Ordering::Relaxed)
     }
 
-    /// Whether others still hold what is due to this session.
+    /// Whether other sessions still hold bytes of this session's share.
     pub fn is_short(&self) -> bool {
         self.bytes < self.fair_bytes()
     }
@@ -64,7 +62,7 @@ impl Share {
         self.cache.budget_bytes / self.settled_for.max(1)
     }
 
-    /// Moves towards the fair share; `resize` is called with the new size in bytes, if it changes.
+    /// Moves towards the fair share; calls `resize` with the new size in bytes if it changes.
     pub fn settle(&mut self, resize: impl FnOnce(u64) -> Result<(), EngineError>) -> Result<(), EngineError> {
         self.settled_for = self.cache.sessions.load(Ordering::Relaxed);
         let fair = self.fair_bytes();
@@ -88,7 +86,7 @@ impl Share {
     }
 }
 
-/// Gives the share back; the connection must be closed by then.
+/// Returns the share; the connection must be closed by then.
 impl Drop for Share {
     fn drop(&mut self) {
         *self.cache.granted() -= self.bytes;

@@ -1,4 +1,4 @@
-//! A provisioned SQLite: a database file, and a connection that watches over it.
+//! A provisioned SQLite: a database file and a control connection.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,14 +12,14 @@ use crate::raw::{Handle, allocations_uncounted};
 use crate::session::SqliteSession;
 use crate::status::StatusBoard;
 
-/// The database's file in the data directory.
+/// The database file in the data directory.
 pub(crate) const FILE: &str = "rumba.sqlite";
 
-/// Bytes before each page in the log (sqlite.org/fileformat2.html, 4.1).
+/// Bytes of header before each page in the log (sqlite.org/fileformat2.html, 4.1).
 const WAL_FRAME_HEADER: u64 = 24;
 
-/// Rows looked at per index by ANALYZE: the upper end of what SQLite recommends
-/// (sqlite.org/lang_analyze.html); without a limit it reads every index whole.
+/// Rows that ANALYZE reads per index: the upper end of SQLite's recommendation (sqlite.org/lang_analyze.html). Without
+/// a limit it reads every index completely.
 const ANALYSIS_LIMIT: u32 = 1000;
 
 /// An open database.
@@ -29,14 +29,13 @@ pub(crate) struct SqliteInstance {
     cache: Arc<Cache>,
     cache_bytes: u64,
     status: StatusBoard,
-    /// Stays open between phases, so that the last session to leave does not
-    /// silently write a checkpoint. Only while it is needed under
-    /// `locking_mode = exclusive`, where it would keep the session out.
+    /// Stays open between phases, so that the last session to close does not silently write a checkpoint. With
+    /// `locking_mode = exclusive` it is open only while needed, because it would lock the session out.
     control: Mutex<Option<Handle>>,
 }
 
 impl SqliteInstance {
-    /// Creates a database in an empty directory; the pragmas in force must be those asked for.
+    /// Creates a database in an empty directory, and fails if the effective pragmas differ from the requested ones.
     pub fn open(dir: &Path, pragmas: Pragmas, cache_bytes: u64) -> Result<Self, EngineError> {
         let instance = Self {
             file: dir.join(FILE),
@@ -46,12 +45,12 @@ impl SqliteInstance {
             status: StatusBoard::default(),
             control: Mutex::new(None),
         };
-        // Writing anything fixes the page size; "RUMB" lets file(1) tell whose database it is.
+        // The first write fixes the page size; "RUMB" makes the database recognizable for file(1).
         instance.with_control(|control| control.run("PRAGMA application_id = 0x52554d42"))?;
         Ok(instance)
     }
 
-    /// A connection with the instance's pragmas and a cache of nothing but the pages in use.
+    /// A connection with the instance's pragmas and a cache for only the pages in use.
     fn connect(&self) -> Result<Handle, EngineError> {
         let handle = Handle::open(&self.file)?;
         self.pragmas.apply(&handle)?;
@@ -60,7 +59,7 @@ impl SqliteInstance {
     }
 
     fn with_control<T>(&self, work: impl FnOnce(&Handle) -> Result<T, EngineError>) -> Result<T, EngineError> {
-        // A panic elsewhere leaves the connection as usable as any.
+        // A panic elsewhere leaves the connection usable.
         let mut held = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let control = match held.take() {
             Some(control) => control,
@@ -83,24 +82,24 @@ impl SqliteInstance {
         }
     }
 
-    /// Writes the log back to the database, empties it, and syncs the database.
+    /// Writes the log back to the database, truncates it, and syncs the database.
     fn checkpoint(&self, control: &Handle) -> Result<(), EngineError> {
         let answer = control.first_row("PRAGMA wal_checkpoint(TRUNCATE)")?;
         if answer.first().is_some_and(|busy| busy != "0") {
             let message = "a session is inside a transaction, so the log cannot be emptied; end it first";
             return Err(EngineError::failed("PRAGMA wal_checkpoint(TRUNCATE)", message));
         }
-        // What an earlier checkpoint has written without a sync is the kernel's to write still.
+        // An earlier checkpoint may have written pages without a sync.
         control.sync_file()
     }
 
-    /// Bytes in the log that are not in the database file yet; `None` without a log.
+    /// Bytes in the log that are not yet in the database file; `None` without a log.
     fn uncheckpointed_bytes(&self) -> Result<Option<u64>, EngineError> {
         self.with_control(|control| {
             let answer = control.first_row("PRAGMA wal_checkpoint(NOOP)")?;
             let number = |column: usize| answer.get(column).and_then(|text| text.parse::<u64>().ok());
             let page_size: Option<u64> = control.pragma("page_size")?.parse().ok();
-            // Both are -1, and so no u64, when the journal is not a log.
+            // Both are -1, and so not a valid u64, if the journal is not a log.
             Ok(match (number(1), number(2), page_size) {
                 (Some(frames), Some(done), Some(page)) => Some(frames.saturating_sub(done) * (page + WAL_FRAME_HEADER)),
                 _ => None,
@@ -108,11 +107,11 @@ impl SqliteInstance {
         })
     }
 
-    /// The length of the log, used or not; `None` when there is none.
+    /// The length of the log file, used or not; `None` if there is none.
     fn wal_file_bytes(&self) -> Option<Gauge> {
         let mut wal = self.file.clone().into_os_string();
         wal.push("-wal");
-        // Only its length is asked for: opening and closing the file would drop SQLite's locks.
+        // Only read the metadata: opening and closing the file would drop SQLite's locks.
         std::fs::metadata(wal).ok().map(|wal| Gauge::new("wal_file_bytes", wal.len() as f64))
     }
 }
@@ -130,7 +129,7 @@ impl Instance for SqliteInstance {
         Ok(Session::Sql(Box::new(SqliteSession::new(handle, share, self.status.join()))))
     }
 
-    /// Statistics for the planner, then an empty log.
+    /// Collects statistics for the planner, then empties the log.
     fn settle(&self) -> Result<(), EngineError> {
         self.with_control(|control| {
             control.run(&format!("PRAGMA analysis_limit = {ANALYSIS_LIMIT}; ANALYZE; PRAGMA optimize"))?;
@@ -142,15 +141,15 @@ impl Instance for SqliteInstance {
         self.with_control(|control| self.checkpoint(control))
     }
 
-    /// The log's frames that no checkpoint has written back yet. Empty without
-    /// a log: a rollback journal puts nothing off.
+    /// Log frames that no checkpoint has written back yet. Empty without a log, because a rollback journal defers no
+    /// work.
     fn debt(&self) -> Vec<Gauge> {
-        // Asking would wait for the one session there may be.
+        // The query would wait for the only permitted session.
         let frames = if self.pragmas.is_exclusive { None } else { self.uncheckpointed_bytes().ok() };
         match frames {
             Some(Some(bytes)) => vec![Gauge::new("wal_uncheckpointed_bytes", bytes as f64)],
             Some(None) => Vec::new(),
-            // Not known; the log's length bounds it.
+            // The exact number is unknown; the log's length is its upper bound.
             None => self.wal_file_bytes().into_iter().collect(),
         }
     }
@@ -203,7 +202,7 @@ impl Instance for SqliteInstance {
                 format!("{open} sessions are still open; drop them first"),
             ));
         }
-        // The last connection to close writes the log back by itself.
+        // The last connection to close writes the log back automatically.
         drop(self);
         Ok(())
     }

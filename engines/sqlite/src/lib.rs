@@ -1,8 +1,7 @@
-//! SQLite as an engine: B-trees in one file, a write-ahead log, SQL, one
-//! writer at a time. Built in.
+//! SQLite as an engine: B-trees in one file, a write-ahead log, SQL, one writer at a time. Built in.
 //!
-//! Connections are opened through rusqlite; statements run on SQLite's own
-//! interface, so that an execution allocates nothing.
+//! Connections are opened through rusqlite; statements use SQLite's own interface, so that an execution allocates no
+//! memory.
 #![deny(missing_docs)]
 
 mod busy;
@@ -58,7 +57,7 @@ impl Engine for Sqlite {
         MemoryNeed::of(include_str!("../../memory-needs.txt"), INFO.name)
     }
 
-    /// One writer at a time, readers of a snapshot.
+    /// One writer at a time, snapshot reads.
     fn nature(&self, config: &EngineConfig) -> Nature {
         let settings = config.settings.with_defaults(SETTINGS);
         let journal = settings.text("journal_mode").unwrap_or_default();
@@ -66,7 +65,7 @@ impl Engine for Sqlite {
         Nature::new("SERIALIZABLE", has_log, Reads::Buffered)
     }
 
-    /// SQLite's makers leave most caching to the operating system: their default is 2 MB for a connection.
+    /// SQLite leaves most caching to the operating system: its default is 2 MB for a connection.
     fn advised_cache(&self, _config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
         Some(AdvisedCache { bytes: memory_bytes / 4, rule: "a quarter of it, shared by all connections" })
     }
@@ -99,15 +98,15 @@ impl Engine for Sqlite {
     }
 }
 
-/// A session on a database file, outside of any instance: `pragmas` are statements to set it up with; a session that
-/// meets another's writing waits for up to `busy_timeout_ms`.
+/// A session on a database file, independent of any instance. `pragmas` are its setup statements. It waits for other
+/// writers for up to `busy_timeout_ms`.
 ///
 /// # Errors
-/// SQLite's words.
+/// SQLite's error.
 pub fn session(file: &Path, pragmas: &str, busy_timeout_ms: u32) -> Result<Box<dyn SqlSession>, EngineError> {
     let handle = Handle::open(file)?;
     handle.pause_shortly(busy_timeout_ms)?;
-    // Changing to another journal does not wait by itself, whatever it is told.
+    // A change of the journal mode does not wait, even with a busy handler.
     let last = Instant::now() + Duration::from_millis(u64::from(busy_timeout_ms));
     while let Err(error) = handle.run(pragmas) {
         if !error.is_conflict() || Instant::now() > last {

@@ -1,4 +1,4 @@
-//! What an experiment asks of SQLite, as pragmas; and whether they took effect.
+//! Translates an experiment's settings to pragmas, and checks that they took effect.
 
 use rumba_core::common::{Overruled, Own};
 use rumba_core::engine::{Durability, EngineConfig};
@@ -9,14 +9,14 @@ use rumba_core::units::show_bytes;
 use crate::busy::{HANDLERS, OWN, SHORT};
 use crate::raw::Handle;
 
-/// The words of `PRAGMA synchronous`, at the positions by which SQLite reports them.
+/// The values of `PRAGMA synchronous`, at the positions by which SQLite reports them.
 const SYNCHRONOUS: [&str; 4] = ["off", "normal", "full", "extra"];
 const AUTO_VACUUM: [&str; 3] = ["none", "full", "incremental"];
 const TEMP_STORE: [&str; 3] = ["default", "file", "memory"];
 
-/// Not a pragma but a function of C, whose name it has.
+/// Not a pragma but a C function, whose name this setting has.
 const BUSY_HANDLER: &str = "busy_handler";
-/// What SQLite forgets when a handler is set.
+/// The pragma that SQLite resets when a handler is set.
 const BUSY_TIMEOUT: &str = "busy_timeout";
 
 /// SQLite's own settings, by the names of its pragmas.
@@ -78,7 +78,7 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
     SettingInfo {
         name: BUSY_TIMEOUT,
         kind: Kind::Int(0, 2_147_483_647),
-        // As long as rusqlite, and so many applications, wait.
+        // The default of rusqlite, and so of many applications.
         default: "5000",
         help: "milliseconds to wait for another writer before a conflict",
     },
@@ -93,21 +93,21 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
 /// The pragmas of every connection of an instance.
 #[derive(Clone, Debug)]
 pub(crate) struct Pragmas {
-    /// Name and value, in the order in which they must be set; a value is
-    /// written as SQLite reports it, so that it can be read back.
+    /// Name and value, in the order in which they must be set. A value is written as SQLite reports it, so that it can
+    /// be read back.
     values: Vec<(&'static str, String)>,
     /// How long to wait for another writer, in milliseconds.
     timeout_ms: u32,
-    /// Whether to do so in pauses shorter than SQLite's own.
+    /// Whether the waits use shorter pauses than SQLite's own handler.
     waits_shortly: bool,
-    /// The cache of each session, where the experiment sets it.
+    /// The cache of each session, if the experiment sets it.
     pub cache_size: Option<i64>,
-    /// Whether one session holds the file locks for itself.
+    /// Whether one session holds the file locks exclusively.
     pub is_exclusive: bool,
 }
 
 impl Pragmas {
-    /// Takes a configuration, or refuses it.
+    /// Parses a configuration, or refuses it.
     pub fn of(config: &EngineConfig) -> Result<Self, SettingError> {
         refuse_common(config)?;
         config.settings.check("sqlite", SETTINGS)?;
@@ -118,14 +118,14 @@ impl Pragmas {
         let number = |name| settings.int(name).unwrap_or_default();
         let word = |name, words: &[&str]| position(words, settings.text(name).unwrap_or_default());
         let timeout_ms = u32::try_from(number(BUSY_TIMEOUT)).unwrap_or_default();
-        // A synced write holds its lock for milliseconds, through which short pauses only burn CPU.
+        // A synced write holds its lock for milliseconds, during which short pauses only waste CPU.
         let fitting = if config.durability == Durability::Sync { OWN } else { SHORT };
         let waits_shortly = settings.text(BUSY_HANDLER).unwrap_or(fitting) == SHORT;
         let values = vec![
             (BUSY_TIMEOUT, timeout_ms.to_string()),
-            // Exclusive must be known before the log is first used: it then needs no shared memory.
+            // Exclusive mode must be set before the log is first used; the log then needs no shared memory.
             ("locking_mode", locking_mode.to_owned()),
-            // Both are fixed when the first page is written, and ignored by later connections.
+            // Both are fixed when the first page is written, and later connections ignore them.
             ("page_size", page_size(settings)?.to_string()),
             ("auto_vacuum", word("auto_vacuum", &AUTO_VACUUM)),
             ("journal_mode", journal_mode.to_owned()),
@@ -143,7 +143,7 @@ impl Pragmas {
         })
     }
 
-    /// Sets them on a new connection; one that does not take effect is an error.
+    /// Sets the pragmas on a new connection, and fails if one does not take effect.
     pub fn apply(&self, handle: &Handle) -> Result<(), EngineError> {
         for (name, value) in &self.values {
             handle.run(&format!("PRAGMA {name} = {value}"))?;
@@ -155,14 +155,14 @@ impl Pragmas {
                 return Err(EngineError::Failed { call: "PRAGMA", message });
             }
         }
-        // Last, for SQLite forgets its own timeout by it. Without a timeout there is no wait.
+        // Set the handler last, because it resets SQLite's own timeout. Without a timeout there is no wait.
         if self.waits_shortly && self.timeout_ms > 0 {
             handle.pause_shortly(self.timeout_ms)?;
         }
         Ok(())
     }
 
-    /// What is in force on a connection, in words.
+    /// The effective settings of a connection, as text.
     pub fn read_back(&self, handle: &Handle) -> Vec<(String, String)> {
         let pragmas = self.values.iter().filter(|(name, _)| *name != BUSY_TIMEOUT).map(|(name, _)| {
             let value = handle.pragma(name).unwrap_or_else(|error| error.to_string());
@@ -173,7 +173,7 @@ impl Pragmas {
         waiting.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(pragmas).collect()
     }
 
-    /// What the cache is, in words.
+    /// Describes the cache.
     pub fn describe_cache(&self, budget_bytes: u64) -> String {
         match self.cache_size {
             Some(size) if size < 0 => format!("{} KiB in each session", -size),
@@ -187,7 +187,7 @@ fn position(words: &[&str], word: &str) -> String {
     words.iter().position(|known| *known == word).unwrap_or_default().to_string()
 }
 
-/// The word for a number that SQLite reports.
+/// The name of a value that SQLite reports as a number.
 fn in_words(name: &str, value: String) -> String {
     let words: &[&str] = match name {
         "synchronous" => &SYNCHRONOUS,
@@ -210,29 +210,28 @@ fn page_size(settings: &Settings) -> Result<u64, SettingError> {
     ))
 }
 
-/// The level of `synchronous` that keeps a durability's promise.
+/// The level of `synchronous` for a durability.
 ///
-/// In the log's mode `normal` syncs at checkpoints alone, so a commit survives
-/// the process but not the host, and the file is never damaged. In the other
-/// modes `normal` syncs at every commit; there only `off` does not.
+/// In WAL mode `normal` syncs only at checkpoints, so a commit survives the process but not the host, and the file is
+/// never damaged. In the other modes `normal` syncs at every commit; only `off` does not.
 fn derived(durability: Durability, journal_mode: &str) -> &'static str {
     match durability {
         Durability::Sync => "full",
         Durability::NoSync if journal_mode == "wal" => "normal",
-        // `buffered` is refused.
+        // `buffered` was refused before.
         Durability::NoSync | Durability::Buffered | Durability::None => "off",
     }
 }
 
-/// The common settings in whose place the pragmas are that the experiment sets. A cache of each session is no size before
-/// it is known how many there are.
+/// The common settings that the experiment's own pragmas override. A per-session cache has no total size before the
+/// number of sessions is known.
 pub(crate) fn overruled(config: &EngineConfig) -> Overruled {
     let settings = config.settings.with_defaults(SETTINGS);
     let cache = settings.get("cache_size").map(|_| Own::new("cache_size", None));
     let journal_mode = settings.text("journal_mode").unwrap_or_default();
     let set = settings.text("synchronous").filter(|level| *level != derived(config.durability, journal_mode));
     let durability = set.filter(|_| !is_damaged_by_crashes(journal_mode)).map(|level| {
-        // `extra` syncs the directory of a journal as well.
+        // `extra` only adds a sync of the journal's directory.
         let level = if level == "extra" { "full" } else { level };
         let levels = [Durability::Sync, Durability::NoSync, Durability::None];
         let found = levels.into_iter().find(|durability| derived(*durability, journal_mode) == level);
@@ -241,7 +240,7 @@ pub(crate) fn overruled(config: &EngineConfig) -> Overruled {
     Overruled { cache, durability }
 }
 
-/// The level of `synchronous` in force, by its number.
+/// The effective level of `synchronous`, by its number.
 fn synchronous(config: &EngineConfig, journal_mode: &str) -> Result<String, SettingError> {
     let level = config.settings.text("synchronous").unwrap_or(derived(config.durability, journal_mode));
     if config.durability == Durability::Sync && (level == "off" || level == "normal") {
@@ -254,7 +253,7 @@ fn synchronous(config: &EngineConfig, journal_mode: &str) -> Result<String, Sett
     Ok(position(&SYNCHRONOUS, level))
 }
 
-/// A journal in memory, or none, loses the file with the process, however files are synced.
+/// With the journal in memory, or without one, a crash of the process damages the file, even if files are synced.
 fn is_damaged_by_crashes(journal_mode: &str) -> bool {
     matches!(journal_mode, "memory" | "off")
 }
@@ -270,7 +269,7 @@ fn refuse_journal(durability: Durability, journal_mode: &str) -> Result<(), Sett
     Ok(())
 }
 
-/// Refuses what SQLite has no counterpart for.
+/// Refuses common settings that SQLite cannot implement.
 fn refuse_common(config: &EngineConfig) -> Result<(), SettingError> {
     config.durability.refuse_buffered("sqlite", "each commit writes its pages to the kernel")?;
     if let Some(compression) = config.compression.as_deref().filter(|name| *name != "none") {
@@ -299,7 +298,7 @@ mod tests {
         overruled(&config)
     }
 
-    /// The common cache was told of an engine that had as much in each session.
+    /// The common cache size was reported for an engine that had as much in each session.
     #[test]
     fn a_cache_of_each_session_is_in_the_place_of_the_common_one() {
         let settings = [("cache_size", Value::Int(-2000))].into();

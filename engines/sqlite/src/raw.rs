@@ -1,5 +1,4 @@
-//! The one file that calls SQLite's own interface: a connection with its
-//! prepared statements and the bytes bound to them.
+//! The only file that calls SQLite's own interface: a connection with its prepared statements and their bound bytes.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::io::ErrorKind;
@@ -16,23 +15,22 @@ use rusqlite::{Connection, OpenFlags, ffi};
 use crate::busy::pause;
 use crate::status::CacheStatus;
 
-/// Switches off the counting of allocations, which takes one lock for the
-/// whole process in every malloc of every session (sqlite.org/malloc.html).
-/// False when SQLite was in use already, which forbids it.
+/// Disables SQLite's counting of allocations, which takes one process-wide lock in every malloc of every session
+/// (sqlite.org/malloc.html). Returns false if SQLite was in use already, because it then refuses.
 pub(crate) fn allocations_uncounted() -> bool {
     static OFF: OnceLock<bool> = OnceLock::new();
     *OFF.get_or_init(|| {
-        // SAFETY: sqlite3_config refuses by itself when SQLite is initialised; this option
-        // takes one int. Every connection of this crate is opened after this call.
+        // SAFETY: sqlite3_config itself refuses if SQLite is initialized; this option takes one int. Every connection
+        // of this crate is opened after this call.
         let code = unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, c_int::from(false)) };
         code == ffi::SQLITE_OK
     })
 }
 
-/// Bytes that a cached page takes beside its content.
+/// Bytes that a cached page takes in addition to its content.
 fn page_header_bytes() -> u64 {
     let mut bytes: c_int = 0;
-    // SAFETY: this option may be asked at any time and writes one int.
+    // SAFETY: this option may be read at any time and writes one int.
     unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_PCACHE_HDRSZ, &raw mut bytes) };
     u64::try_from(bytes).unwrap_or_default()
 }
@@ -41,9 +39,9 @@ const PREPARE: &str = "sqlite3_prepare_v3";
 
 /// A connection and its prepared statements. One thread uses it at a time.
 pub(crate) struct Handle {
-    // Fields drop in this order: statements are finalised before the connection is closed.
+    // Fields drop in this order: statements are finalized before the connection is closed.
     statements: Statements<Prepared>,
-    /// What the bound parameters of the submitted statement point into, and where each of them ends.
+    /// The bytes of the submitted statement's bound parameters, and where each of them ends.
     arguments: Vec<u8>,
     ends: Vec<usize>,
     connection: Connection,
@@ -54,7 +52,7 @@ struct Prepared {
     parameters: usize,
     is_read_only: bool,
     is_rollback: bool,
-    /// Of its rows, if it gives any.
+    /// The number of columns, if the statement returns rows.
     columns: Option<u32>,
 }
 
@@ -73,15 +71,15 @@ impl Handle {
     /// Opens a database file, which is created if it is not there.
     pub fn open(file: &Path) -> Result<Self, EngineError> {
         allocations_uncounted();
-        // No mutex per connection: `&mut` gives it to one thread at a time.
+        // No mutex per connection, because `&mut` restricts it to one thread at a time.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(file, flags)
             .map_err(|error| EngineError::failed("sqlite3_open_v2", error.to_string()))?;
         Ok(Self { statements: Statements::default(), arguments: Vec::new(), ends: Vec::new(), connection })
     }
 
-    /// Waits for other writers in short pauses, for about as long as `timeout_ms`, and
-    /// not with SQLite's own handler; `PRAGMA busy_timeout` then answers 0.
+    /// Waits for other writers in short pauses, for about `timeout_ms`, instead of with SQLite's own handler. `PRAGMA
+    /// busy_timeout` then returns 0.
     pub fn pause_shortly(&self, timeout_ms: u32) -> Result<(), EngineError> {
         let argument = std::ptr::without_provenance_mut(timeout_ms as usize);
         // SAFETY: the connection is open; the handler takes its argument for a number.
@@ -94,7 +92,7 @@ impl Handle {
         unsafe { self.connection.handle() }
     }
 
-    /// Runs statements without parameters; a rollback of nothing is done already.
+    /// Runs statements without parameters. A rollback without a transaction does nothing.
     pub fn run(&self, sql: &str) -> Result<(), EngineError> {
         if is_rollback(sql) && !self.is_in_transaction() {
             return Ok(());
@@ -102,12 +100,12 @@ impl Handle {
         self.connection.execute_batch(sql).map_err(|error| self.failure_of("sqlite3_exec", &error))
     }
 
-    /// What a pragma answers, as text.
+    /// The value of a pragma, as text.
     pub fn pragma(&self, name: &str) -> Result<String, EngineError> {
         self.first_row(&format!("PRAGMA {name}")).map(|row| row.into_iter().next().unwrap_or_default())
     }
 
-    /// The first row of an answer, as text; empty when there is none.
+    /// The first row of a result, as text; empty if there is none.
     pub fn first_row(&self, sql: &str) -> Result<Vec<String>, EngineError> {
         let failure = |error: rusqlite::Error| self.failure_of("sqlite3_step", &error);
         let mut statement = self.connection.prepare(sql).map_err(failure)?;
@@ -123,8 +121,8 @@ impl Handle {
         (0..columns).map(text).collect()
     }
 
-    /// Sets the size of the page cache; pages beyond it are freed at once. The
-    /// pragma's own count in KiB leaves out a page's headers (3% at 4 KiB), so it is given pages.
+    /// Sets the size of the page cache; pages beyond it are freed immediately. The pragma's size in KiB excludes page
+    /// headers (3% at 4 KiB), so this sets a number of pages.
     pub fn resize_cache(&self, bytes: u64) -> Result<(), EngineError> {
         let page_size = match self.pragma("page_size")?.parse::<u64>() {
             Ok(size) => size,
@@ -134,13 +132,13 @@ impl Handle {
         self.run(&format!("PRAGMA cache_size = {}", pages.min(i32::MAX as u64)))
     }
 
-    /// Whether BEGIN was run and neither COMMIT nor ROLLBACK, SQLite's own rollbacks included.
+    /// Whether a transaction is open, considering SQLite's own rollbacks.
     pub fn is_in_transaction(&self) -> bool {
         !self.connection.is_autocommit()
     }
 
-    /// Syncs the database file through SQLite's own descriptor: closing another
-    /// one would drop the process's locks on the file (POSIX).
+    /// Syncs the database file through SQLite's own descriptor, because closing another one would drop the process's
+    /// locks on the file (POSIX).
     pub fn sync_file(&self) -> Result<(), EngineError> {
         let mut file: *mut ffi::sqlite3_file = null_mut();
         // SAFETY: the connection is open; SQLITE_FCNTL_FILE_POINTER writes a pointer to `file`.
@@ -163,7 +161,7 @@ impl Handle {
         self.check("sqlite3_io_methods.xSync", code)
     }
 
-    /// The figures of this connection's page cache.
+    /// The counters of this connection's page cache.
     pub fn cache_status(&self) -> CacheStatus {
         let figure = |which| {
             let (mut now, mut highest) = (0, 0);
@@ -180,8 +178,8 @@ impl Handle {
         }
     }
 
-    /// Prepares one statement until it is closed, or for the life of the handle; returns its position, which may be
-    /// that of one that was closed.
+    /// Prepares a statement until it is closed, or for the life of the handle. Returns its position, which may be
+    /// reused from a closed one.
     pub fn prepare(&mut self, sql: &str) -> Result<usize, EngineError> {
         let (prepared, rest) = self.prepare_first(sql, ffi::SQLITE_PREPARE_PERSISTENT)?;
         let prepared = prepared.ok_or_else(|| EngineError::failed(PREPARE, "there is no statement in the text"))?;
@@ -191,10 +189,10 @@ impl Handle {
         Ok(self.statements.keep(prepared))
     }
 
-    /// Forgets a statement.
+    /// Closes a statement.
     ///
     /// # Errors
-    /// There is none of this number.
+    /// No statement has this number.
     pub fn close(&mut self, position: usize) -> Result<(), EngineError> {
         match self.statements.close(position) {
             Some(_) => Ok(()),
@@ -207,7 +205,7 @@ impl Handle {
         self.statements.get(position).ok_or_else(none)
     }
 
-    /// Prepares the first statement of a text, if one is in it, and tells what follows it.
+    /// Prepares the first statement of a text, if there is one, and returns the rest of the text.
     fn prepare_first<'s>(&self, sql: &'s str, flags: u32) -> Result<(Option<Prepared>, &'s str), EngineError> {
         const CALL: &str = PREPARE;
         let length =
@@ -243,8 +241,8 @@ impl Handle {
         Ok(self.prepared(position)?.parameters)
     }
 
-    /// Binds all parameters of a statement; their bytes are copied into one
-    /// buffer that is reused, so SQLite need not allocate for them.
+    /// Binds all parameters of a statement. Their bytes are copied into a reused buffer, so SQLite need not allocate
+    /// memory for them.
     pub fn bind(&mut self, position: usize, params: &[Param<'_>]) -> Result<(), EngineError> {
         let statement = self.prepared(position)?;
         if params.len() != statement.parameters {
@@ -264,11 +262,10 @@ impl Handle {
         for (index, (param, &next_end)) in (1..).zip(params.iter().zip(&self.ends)) {
             let start = std::mem::replace(&mut end, next_end);
             let bytes = (next_end - start) as u64;
-            // SAFETY: the statement is reset: `execute` leaves none otherwise. `start` and `next_end` lie in
-            // `arguments`, whose pointer is never null, so that an
-            // empty string is not taken for NULL. The buffer is next changed by the next `bind`:
-            // this statement runs before it or, left unexecuted, not before being bound again,
-            // parameter by parameter. So the pointers are good whenever SQLite reads them.
+            // SAFETY: the statement is reset: `execute` always leaves it so. `start` and `next_end` lie in `arguments`,
+            // whose pointer is never null, so that an empty string is not taken for NULL. The next change of the buffer
+            // is the next `bind`. This statement runs before that, or else must be bound again, parameter by parameter,
+            // before it runs. Therefore the pointers are valid whenever SQLite reads them.
             let code = unsafe {
                 match param {
                     Param::Null => ffi::sqlite3_bind_null(raw, index),
@@ -288,7 +285,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Runs the statements of a text, one after the other; the rows of all are visited, their values as text.
+    /// Runs the statements of a text one after the other, and visits the rows of all, with values as text.
     pub fn execute_text(&mut self, sql: &str, visit: Visit<'_>) -> Result<Answer, EngineError> {
         let (mut answer, mut rest) = (Answer::default(), sql);
         while !is_nothing(rest) {
@@ -322,8 +319,8 @@ impl Handle {
             return Ok(Answer { rows, columns: statement.columns, ..Answer::default() });
         }
         let db = self.db();
-        // SAFETY: the connection is open. The count and the id outlive statements that do not
-        // set them, hence the difference of the total, and the id that is cleared before.
+        // SAFETY: the connection is open. The count and the id keep their values after statements that do not set them.
+        // Therefore the count is computed from the total, and the id is cleared first.
         unsafe {
             let total = ffi::sqlite3_total_changes64(db);
             ffi::sqlite3_set_last_insert_rowid(db, 0);
@@ -355,7 +352,7 @@ impl Handle {
         if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.failure(call, code)) }
     }
 
-    /// Translates a code; called before anything else changes the connection's message.
+    /// Turns a return code into an error; called before the connection's message can change.
     #[cold]
     fn failure(&self, call: &'static str, code: c_int) -> EngineError {
         if let Some(conflict) = conflict(code) {
@@ -384,14 +381,14 @@ impl Handle {
         let is_full_device = matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
         match code & 0xff {
             ffi::SQLITE_FULL => EngineError::DiskFull(format!("{call}: {}: {words}", told(code))),
-            // Growing the log's shared memory on a full device is an I/O error to SQLite.
+            // If SQLite cannot extend the log's shared memory on a full device, it reports an I/O error.
             ffi::SQLITE_IOERR if is_full_device => EngineError::DiskFull(format!("{call}: {}: {words}", told(code))),
             _ => EngineError::refused(call, told(code), words),
         }
     }
 }
 
-/// Called by SQLite before it tries again for a lock; 0 ends its trying.
+/// SQLite calls this before it retries to lock; 0 stops the retries.
 unsafe extern "C" fn on_busy(timeout_ms: *mut c_void, count: c_int) -> c_int {
     let timeout = Duration::from_millis(timeout_ms.addr() as u64);
     match pause(usize::try_from(count).unwrap_or_default(), timeout) {
@@ -403,12 +400,12 @@ unsafe extern "C" fn on_busy(timeout_ms: *mut c_void, count: c_int) -> c_int {
     }
 }
 
-/// SQLite's own code, with what it tells beyond the first byte.
+/// SQLite's extended error code.
 fn told(code: c_int) -> ErrorCode {
     ErrorCode::of_vendor(code.unsigned_abs())
 }
 
-/// What a code that means "try the transaction again" tells.
+/// The conflict for a code that means "retry the transaction".
 fn conflict(code: c_int) -> Option<EngineError> {
     let why = match (code, code & 0xff) {
         (ffi::SQLITE_BUSY_SNAPSHOT, _) => "SQLITE_BUSY_SNAPSHOT: another transaction wrote since this one read",
@@ -419,21 +416,21 @@ fn conflict(code: c_int) -> Option<EngineError> {
     Some(EngineError::Conflict { why, code: told(code) })
 }
 
-/// Whether a statement undoes a whole transaction (and not a savepoint).
+/// Whether a statement rolls back a whole transaction (and not a savepoint).
 fn is_rollback(sql: &str) -> bool {
     let sql = sql.trim().trim_end_matches(';').trim_end();
     ["rollback", "rollback transaction"].iter().any(|word| sql.eq_ignore_ascii_case(word))
 }
 
-/// What is called with each row that a statement stands on.
+/// Callback for each row of a statement.
 type Each<'a> = &'a mut dyn FnMut(&Running<'_>);
 
-/// Whether a text holds no statement any more.
+/// Whether a text contains no further statement.
 fn is_nothing(sql: &str) -> bool {
     sql.trim_matches([' ', '\n', '\t', '\r', ';']).is_empty()
 }
 
-/// A statement between its first step and its reset; also the row it stands on.
+/// A statement between its first step and its reset; also its current row.
 struct Running<'h>(&'h Prepared);
 
 impl Drop for Running<'_> {
@@ -445,7 +442,7 @@ impl Drop for Running<'_> {
 
 impl Row for Running<'_> {
     fn columns(&self) -> usize {
-        // SAFETY: the statement stands on a row.
+        // SAFETY: the statement is on a row.
         usize::try_from(unsafe { ffi::sqlite3_column_count(self.0.raw.as_ptr()) }).unwrap_or_default()
     }
 
@@ -464,14 +461,14 @@ impl Row for Running<'_> {
     }
 
     fn int(&self, column: usize) -> i64 {
-        // SAFETY: the statement stands on a row; SQLite takes a column out of range for NULL.
+        // SAFETY: the statement is on a row; SQLite returns NULL for a column out of range.
         unsafe { ffi::sqlite3_column_int64(self.0.raw.as_ptr(), column as c_int) }
     }
 
     fn bytes(&self, column: usize) -> &[u8] {
-        // SAFETY: as above. The bytes live until the next step or reset, both of which come after
-        // `visit` has returned; reading the same column again does not move them. The pointer
-        // is asked for first, for it may convert a number to text and so change the length.
+        // SAFETY: as above. The bytes live until the next step or reset, both of which come after `visit` has returned;
+        // reading the same column again does not move them. The pointer is read first, because that may convert a
+        // number to text and so change the length.
         unsafe {
             let start = ffi::sqlite3_column_blob(self.0.raw.as_ptr(), column as c_int);
             let length = ffi::sqlite3_column_bytes(self.0.raw.as_ptr(), column as c_int);
@@ -483,7 +480,7 @@ impl Row for Running<'_> {
     }
 }
 
-/// A row whose values are text, as SQLite writes them.
+/// A row with its values as text, in SQLite's format.
 struct AsText<'r, 'h>(&'r Running<'h>);
 
 impl Row for AsText<'_, '_> {

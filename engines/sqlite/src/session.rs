@@ -1,4 +1,4 @@
-//! One client's session: a connection of its own, whose answers never wait.
+//! A client's session: a separate connection whose answers are always ready.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -15,10 +15,10 @@ use crate::status::{CacheStatus, Published};
 /// Statements between two publications of the connection's counters.
 const PUBLISH_EVERY: u32 = 256;
 
-/// What begins a transaction that writes: it waits until no other does.
+/// The statement that begins a write transaction; it waits for other writers.
 const BEGIN: &str = "BEGIN IMMEDIATE";
 
-/// What waits for its answer.
+/// A submitted statement that is not executed yet.
 enum Submitted {
     Prepared(usize),
     Text,
@@ -26,9 +26,9 @@ enum Submitted {
 
 /// A session.
 pub(crate) struct SqliteSession {
-    // Fields drop in this order: the cache is freed before its share is given back.
+    // Fields drop in this order: the cache is freed before its share is returned.
     handle: Handle,
-    /// Absent when the experiment sets `cache_size` itself.
+    /// Absent if the experiment sets `cache_size` itself.
     share: Option<Share>,
     published: Arc<Published>,
     statements_run: u32,
@@ -37,7 +37,7 @@ pub(crate) struct SqliteSession {
     submitted: Option<Submitted>,
     /// The text of a statement that was not prepared.
     text: String,
-    /// The answer to rows that were loaded.
+    /// The pending answer to loaded rows.
     loaded: Option<Answer>,
 }
 
@@ -55,7 +55,7 @@ impl SqliteSession {
         Ok(())
     }
 
-    /// Before a statement: keeps the cache at its share, and now and then publishes the counters.
+    /// Runs before each statement: adjusts the cache to its share, and periodically publishes the counters.
     fn tend(&mut self) -> Result<(), EngineError> {
         self.statements_run = self.statements_run.wrapping_add(1);
         let is_tick = self.statements_run.is_multiple_of(PUBLISH_EVERY);
@@ -72,7 +72,7 @@ impl SqliteSession {
 }
 
 impl SqliteSession {
-    /// Executes what was prepared. Of what begins a transaction it is told how long that has waited for other writers.
+    /// Executes a prepared statement. For the begin of a write transaction it also counts the wait for other writers.
     fn execute(&mut self, statement: usize, visit: Visit<'_>) -> Result<Answer, EngineError> {
         if self.begin != Some(statement) {
             return self.handle.execute(statement, visit);

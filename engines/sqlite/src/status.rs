@@ -1,8 +1,7 @@
-//! SQLite's counters per connection, added up over all sessions.
+//! SQLite's counters per connection, summed over all sessions.
 //!
-//! A connection may be asked by its own thread alone, so each session publishes
-//! its figures now and then, on cache lines of its own, and whoever wants the
-//! sum reads what was published last.
+//! Only a connection's own thread may read its counters. Therefore each session periodically publishes them on its own
+//! cache lines, and the sum uses the last published values.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +9,7 @@ use std::time::Duration;
 
 use rumba_core::engine::Gauge;
 
-/// Figures of one connection, as `sqlite3_db_status` gives them.
+/// The counters of one connection, from `sqlite3_db_status`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CacheStatus {
     /// Pages found in the cache.
@@ -19,13 +18,13 @@ pub(crate) struct CacheStatus {
     pub miss: u64,
     /// Pages written from it.
     pub write: u64,
-    /// Dirty pages written early because it was too small.
+    /// Dirty pages written early because the cache was too small.
     pub spill: u64,
     /// Bytes that it holds.
     pub used_bytes: u64,
 }
 
-/// What one session has published. 128 bytes: two cache lines, which are fetched in pairs.
+/// The counters that one session has published. 128 bytes: two cache lines, which are fetched in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Published {
@@ -38,13 +37,13 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    /// The session has waited so long until nobody else wrote; it alone says so.
+    /// Adds a wait of this session for other writers; only the session itself calls this.
     pub fn waited(&self, time: Duration) {
         let waited_us = self.waited_us.load(Ordering::Relaxed) + time.as_micros() as u64;
         self.waited_us.store(waited_us, Ordering::Relaxed);
     }
 
-    /// Replaces what was published before.
+    /// Replaces the published counters.
     pub fn set(&self, status: CacheStatus) {
         self.hit.store(status.hit, Ordering::Relaxed);
         self.miss.store(status.miss, Ordering::Relaxed);
@@ -54,19 +53,19 @@ impl Published {
     }
 }
 
-/// What all sessions of an instance have published; those that have ended keep their counts.
+/// The published counters of all sessions of an instance; ended sessions keep theirs.
 #[derive(Debug, Default)]
 pub(crate) struct StatusBoard(Mutex<Vec<Arc<Published>>>);
 
 impl StatusBoard {
-    /// A place for a new session.
+    /// Adds an entry for a new session.
     pub fn join(&self) -> Arc<Published> {
         let place = Arc::new(Published::default());
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&place));
         place
     }
 
-    /// How many sessions have not ended.
+    /// The number of open sessions.
     pub fn open_sessions(&self) -> usize {
         let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         places.iter().filter(|place| Arc::strong_count(place) > 1).count()

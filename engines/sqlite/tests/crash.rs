@@ -1,4 +1,4 @@
-//! What a durability promises when the process is killed.
+//! Checks which commits survive a kill at each durability level.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -20,7 +20,7 @@ fn a_killed_process_loses_no_acknowledged_commit() {
             let case = format!("{}, {journal_mode}", durability.name());
             let acknowledged = format!("SELECT count(*) FROM t WHERE id <= {ROWS} AND b = 'committed'");
             assert_eq!(int(&mut *session, &acknowledged), ROWS as i64, "{case}");
-            // What it had not finished is gone whole, index and all, and no lock is left.
+            // The unfinished transaction is rolled back completely, indexes included, and no lock remains.
             assert_eq!(
                 int(&mut *session, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
                 1,

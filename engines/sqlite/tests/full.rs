@@ -1,4 +1,4 @@
-//! A full device ends a trial with words that say so.
+//! A full device ends a trial with an error that says so.
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
@@ -14,7 +14,7 @@ use rumba_core::sql::Param;
 use rumba_engine_sqlite::Sqlite;
 use rumba_testkit::mounts::Tmpfs;
 
-/// Writes until an error comes, and rolls back; returns it and the rows that were committed.
+/// Writes until an error occurs, and rolls back. Returns the error and the number of committed rows.
 fn fill(session: &mut Sql) -> (EngineError, i64) {
     session.run("CREATE TABLE t (id INTEGER PRIMARY KEY, b BLOB)").unwrap();
     let insert = session.prepare("INSERT INTO t VALUES (?, ?)").unwrap();

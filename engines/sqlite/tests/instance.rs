@@ -1,4 +1,4 @@
-//! Settings in force, the cache's budget, and what settle and drain do.
+//! Effective settings, the cache budget, settle and drain.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -81,7 +81,7 @@ fn synchronous_follows_durability_and_journal_mode() {
         let dir = tempfile::tempdir().unwrap();
         let instance = open_in(dir.path(), &config(durability, &[("journal_mode", text(journal_mode))]));
         assert_eq!(in_force(&*instance, "synchronous"), expected, "{durability:?}, {journal_mode}");
-        // Most of these belong to a connection: each session's must be the same.
+        // Most of these belong to a connection, so each session must have the same values.
         let mut session = session(&*instance);
         let level = ["off", "normal", "full"].into_iter().position(|word| word == expected).unwrap();
         assert_eq!(int(&mut *session, "PRAGMA synchronous"), level as i64);
@@ -124,7 +124,7 @@ fn every_setting_reaches_every_session() {
 #[test]
 fn reported_busy_handler_is_used_in_every_session() {
     for (durability, asked, handler, answer) in [
-        // SQLite forgets its own timeout when it is given another handler.
+        // SQLite resets its own timeout when another handler is set.
         (Durability::NoSync, None, "short", 0),
         (Durability::NoSync, Some("sqlite"), "sqlite", 5000),
         (Durability::Sync, None, "sqlite", 5000),
@@ -155,7 +155,7 @@ fn writer_lock_wait_times_out_as_a_conflict() {
 #[test]
 fn a_setting_that_does_not_take_effect_is_an_error_at_open() {
     let dir = tempfile::tempdir().unwrap();
-    // This build's SQLite maps 2 GiB at most and silently takes less than asked for.
+    // This build's SQLite maps 2 GiB at most and silently reduces a larger size.
     let Err(error) =
         Sqlite.open(dir.path(), &config(Durability::NoSync, &[("mmap_size", text("1TiB"))]), Schema::BySession)
     else {
@@ -172,7 +172,7 @@ fn session_caches_together_use_and_respect_the_budget() {
     config.cache = BUDGET;
     let instance = open_in(dir.path(), &config);
     fill(&mut *session(&*instance), 20_000);
-    // Few sessions fill their caches, then more come: the first must give way.
+    // A few sessions fill their caches, then more sessions open and the first ones must shrink.
     let mut sessions = Vec::new();
     for count in [1usize, 2, 8] {
         while sessions.len() < count {
@@ -186,7 +186,7 @@ fn session_caches_together_use_and_respect_the_budget() {
                 }
             }
             let used = counter(&*instance, "cache_used_bytes");
-            // Beside its pages a cache has a hash table, and some pages are always in use.
+            // In addition to its pages a cache has a hash table, and some pages are always in use.
             let beside = 16 * 1024 * count as u64;
             assert!(used <= (BUDGET + beside) as f64, "{used} bytes of {BUDGET} in {count} sessions, round {round}");
             assert!(round == 0 || used > 0.7 * BUDGET as f64, "{used} bytes of {BUDGET} in {count} sessions");
@@ -205,7 +205,7 @@ fn the_log_is_debt_until_it_is_drained() {
     assert_eq!(debt(&*instance), Some(0.0));
     fill(&mut *session(&*instance), 1000);
     let owed = debt(&*instance).unwrap();
-    // The session that wrote is gone, and its leaving has paid nothing.
+    // The session that wrote is closed, and closing it must not write a checkpoint.
     assert!(owed > 1_000_000.0, "{owed} bytes of debt for 1000 rows of 1000 bytes");
     assert!(counter(&*instance, "wal_file_bytes") >= owed);
     instance.drain().unwrap();
@@ -213,7 +213,7 @@ fn the_log_is_debt_until_it_is_drained() {
     assert_eq!(counter(&*instance, "wal_file_bytes"), 0.0);
     let data = std::fs::metadata(dir.path().join("rumba.sqlite")).unwrap().len();
     assert!(data > 1_000_000);
-    // Without a log there is no debt to speak of.
+    // Without a log there is no deferred work.
     let (_dir, instance) = open_with(&[("journal_mode", text("delete"))]);
     fill(&mut *session(&*instance), 10);
     assert!(instance.debt().is_empty());

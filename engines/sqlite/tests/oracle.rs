@@ -1,4 +1,4 @@
-//! Any sequence of simple statements gives what an ordered map in memory gives.
+//! Any sequence of simple statements gives the same result as an ordered map in memory.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -70,7 +70,7 @@ impl Both {
         self.open.as_mut().unwrap_or(&mut self.committed)
     }
 
-    /// The rows affected, or `None` for an error.
+    /// The number of affected rows, or `None` for an error.
     fn affected(&mut self, statement: usize, params: &[Param<'_>]) -> Option<u64> {
         let statement = self.statements[statement];
         execute(&mut *self.session, statement, params, &mut |_| {}).ok().map(|answer| answer.affected)
@@ -146,7 +146,7 @@ proptest! {
             both.make(call);
         }
         both.compare(i64::MIN, i64::MAX, i64::MAX);
-        // Another session sees what is committed, and only that.
+        // Another session sees only committed rows.
         let ids: Vec<i64> = both.committed.keys().copied().collect();
         prop_assert_eq!(ints(&mut *session(&*instance), "SELECT id FROM t ORDER BY id"), ids);
     }

@@ -1,4 +1,4 @@
-//! What a client of the engine may rely on.
+//! Guarantees of the engine to its clients.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -101,7 +101,7 @@ fn an_answer_counts_what_its_own_statement_did() {
     session.run(TABLE).unwrap();
     let first = change(&mut *session, "INSERT INTO t (n) VALUES (1), (2), (3)", &[]).unwrap();
     assert_eq!((first.rows, first.affected, first.last_insert_id), (0, 3, 3));
-    // None of these repeats the figures of the insert.
+    // None of these may repeat the insert's counts.
     for sql in ["BEGIN IMMEDIATE", "UPDATE t SET n = 9 WHERE id > 3", "COMMIT", "CREATE TABLE u (x)"] {
         let answer = change(&mut *session, sql, &[]).unwrap();
         assert_eq!((answer.affected, answer.last_insert_id), (0, 0), "{sql}");
@@ -185,7 +185,7 @@ fn a_reader_that_turns_writer_on_an_old_state_meets_a_conflict() {
     assert_eq!(int(&mut *other, "SELECT count(*) FROM t"), 2);
 }
 
-/// Increments a counter until it has done so `times`, with retries; `begin` is how it begins.
+/// Increments a counter `times` times, with retries; `begin` is the statement that begins each transaction.
 fn increment(mut session: Box<Sql>, begin: &str, times: u32) {
     let statements = [begin, "SELECT n FROM t WHERE id = 1", "UPDATE t SET n = ? WHERE id = 1", "COMMIT", "ROLLBACK"];
     let [begin, select, update, commit, rollback] = statements.map(|sql| session.prepare(sql).unwrap());
@@ -213,7 +213,7 @@ fn two_clients_that_increment_one_counter_lose_no_update() {
     const EACH: u32 = 500;
     for journal_mode in ["wal", "delete"] {
         for begin in ["BEGIN IMMEDIATE", "BEGIN"] {
-            // Without a wait every meeting of the two is a conflict, so that retries are tried.
+            // Without waits every collision is a conflict, so that retries are tested.
             let (_dir, instance) = open_with(&[("journal_mode", text(journal_mode)), ("busy_timeout", Value::Int(0))]);
             let mut setup = session(&*instance);
             setup.run(TABLE).unwrap();
@@ -228,7 +228,7 @@ fn two_clients_that_increment_one_counter_lose_no_update() {
     }
 }
 
-/// Who has one writer wants to know what waiting for it costs.
+/// Users of an engine with a single writer need to know how long sessions wait for it.
 #[test]
 fn a_wait_for_the_writer_is_counted() {
     let (_dir, instance) = open();
@@ -303,7 +303,7 @@ fn session_survives_a_failed_statement_and_a_visitor_panic() {
     let panicked =
         catch_unwind(AssertUnwindSafe(|| execute(&mut *session, select, &[], &mut |_| panic!("the visitor")).unwrap()));
     assert!(panicked.is_err());
-    // An unfinished read would keep the table from being dropped.
+    // An unfinished read would block dropping the table.
     session.run("DROP TABLE t").unwrap();
 }
 
@@ -335,7 +335,7 @@ fn bad_row_stops_the_load_and_rolls_back_earlier_rows() {
     assert_eq!(ints(&mut *session, "SELECT id FROM t"), [1, 2], "nothing was loaded after the bad row");
     session.run("ROLLBACK").unwrap();
     assert_eq!(int(&mut *session, "SELECT count(*) FROM t"), 0);
-    // Values that are no whole rows are refused too, and the session goes on.
+    // A number of values that is not a multiple of the columns is refused, and the session continues.
     assert!(session.submit_rows(rows, &values[..4]).is_err());
     session.run("DELETE FROM t").unwrap();
     let answer = rumba_core::worker::block_on(session.load_rows(rows, &values[..6])).unwrap();

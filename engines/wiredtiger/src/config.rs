@@ -1,5 +1,5 @@
-//! From an experiment's configuration to WiredTiger's configuration strings,
-//! and back from the strings that WiredTiger keeps.
+//! Translates an experiment's configuration to WiredTiger's configuration strings, and parses the strings that
+//! WiredTiger keeps.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,13 +12,13 @@ use rumba_core::setting::{Kind, SettingError, SettingInfo, Value};
 use crate::raw::{Connection, INSTALL, Library, Session};
 use crate::settings::{Call, DECIDED_ELSEWHERE, SETTINGS, call_of, default_of};
 
-/// The compressions, as the extensions name them.
+/// The compression methods, as the extensions name them.
 pub const COMPRESSIONS: &[&str] = &["none", "snappy", "zlib"];
 
-/// Where the library looks for settings beside those it is given.
+/// The environment variable from which the library reads additional settings.
 const ENVIRONMENT: &str = "WIREDTIGER_CONFIG";
 
-/// What the two calls are told, by dotted name: `log.file_max` → `104857600`.
+/// The settings for the two calls, by dotted name: `log.file_max` → `104857600`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Configs {
     /// For `wiredtiger_open`.
@@ -86,7 +86,7 @@ fn split_outside_brackets(config: &str) -> Vec<&str> {
 /// A value as WiredTiger writes it; sizes in bytes.
 ///
 /// # Errors
-/// A list that is not one.
+/// An invalid list.
 pub fn literal(info: &SettingInfo, value: &Value) -> Result<String, SettingError> {
     let text = value.to_string();
     match info.kind {
@@ -104,13 +104,13 @@ pub fn literal(info: &SettingInfo, value: &Value) -> Result<String, SettingError
             }
             Err(SettingError::new(info.name, format!("`{text}` is not a list"), "write it as \"[one,two]\""))
         }
-        // The one choice that the library wants as a list.
+        // The only choice that the library expects as a list.
         Kind::Choice(_) if info.name == "statistics" => Ok(format!("({text})")),
         _ => Ok(text),
     }
 }
 
-/// Maps a configuration without looking at the library.
+/// Maps a configuration without using the library.
 ///
 /// # Errors
 /// The offending setting.
@@ -131,7 +131,7 @@ pub fn map(config: &EngineConfig) -> Result<Configs, SettingError> {
     Ok(configs)
 }
 
-/// Refuses what no library is needed to refuse.
+/// Refuses mistakes that can be found without the library.
 fn refuse(config: &EngineConfig) -> Result<(), SettingError> {
     for name in config.settings.0.keys() {
         if let Some((name, remedy)) = DECIDED_ELSEWHERE.iter().find(|(elsewhere, _)| elsewhere == name) {
@@ -152,8 +152,7 @@ fn refuse(config: &EngineConfig) -> Result<(), SettingError> {
     refuse_broken_promise(config)
 }
 
-/// Refuses a setting that takes away what the durability promises, or that
-/// has nothing to act on under it.
+/// Refuses a setting that weakens the requested durability, or that has no effect under it.
 fn refuse_broken_promise(config: &EngineConfig) -> Result<(), SettingError> {
     let settings = &config.settings;
     let off = |name: &str| settings.bool(name) == Some(false);
@@ -214,7 +213,7 @@ fn refuse_broken_promise(config: &EngineConfig) -> Result<(), SettingError> {
     Ok(())
 }
 
-/// Under `none` there is a log only where it is asked for, and it promises nothing.
+/// Under `none` there is a log only if requested, and it guarantees nothing.
 fn refuse_without_log(config: &EngineConfig) -> Result<(), SettingError> {
     let settings = &config.settings;
     let writes_out = match settings.bool("transaction_sync.enabled") {
@@ -236,7 +235,7 @@ fn refuse_without_log(config: &EngineConfig) -> Result<(), SettingError> {
     }
 }
 
-/// What is asked for by the common settings, and this engine's own defaults.
+/// The common settings, and this engine's own defaults.
 fn defaults(config: &EngineConfig) -> Configs {
     let writes_at_commit = config.durability >= Durability::NoSync;
     let logged = config.durability != Durability::None || config.settings.bool("log.enabled") == Some(true);
@@ -248,9 +247,9 @@ fn defaults(config: &EngineConfig) -> Configs {
         // MongoDB's interval.
         ("checkpoint.wait", default_of("checkpoint.wait").into()),
         ("log.enabled", logged.to_string()),
-        // With method `none` a commit writes its log record to the system, without a
-        // sync: a killed process loses nothing. Not enabled, the record stays
-        // in a buffer of the process, which a thread of the library writes out every 50 ms.
+        // With method `none` a commit writes its log record to the system without a sync, so a killed process loses
+        // nothing. If not enabled, the record stays in a buffer of the process, which a library thread writes out every
+        // 50 ms.
         ("transaction_sync.enabled", writes_at_commit.to_string()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
@@ -261,7 +260,7 @@ fn defaults(config: &EngineConfig) -> Configs {
         open.insert(method.into(), synced.into());
     }
     if logged {
-        // MongoDB's bound, and the library's largest.
+        // MongoDB's limit, which is also the library's largest.
         let size = "checkpoint.log_size";
         let bytes = rumba_core::units::parse_bytes(default_of(size)).unwrap_or_default();
         open.insert(size.into(), bytes.to_string());
@@ -285,10 +284,10 @@ fn compressors(config: &EngineConfig) -> Vec<String> {
     names
 }
 
-/// Maps a configuration for this library, whose compressors it names.
+/// Maps a configuration for this library, with the paths of its compressors.
 ///
 /// # Errors
-/// The offending setting, or a compressor that is not here.
+/// The offending setting, or a missing compressor.
 pub fn map_for(library: &Library, config: &EngineConfig) -> Result<Configs, SettingError> {
     // The library's own `use_environment=false` leaves a database that it cannot open again.
     if std::env::var_os(ENVIRONMENT).is_some() {
@@ -311,11 +310,11 @@ pub fn map_for(library: &Library, config: &EngineConfig) -> Result<Configs, Sett
     Ok(configs)
 }
 
-/// Has the library itself look at a configuration: each value alone, so that
-/// the error names it, and then all together by opening a database in memory.
+/// Lets the library itself check a configuration. It checks each value alone, so that the error names the setting, and
+/// then all together by opening an in-memory database.
 ///
 /// # Errors
-/// The offending setting, with the library's words.
+/// The offending setting, with the library's message.
 pub fn rehearse(library: &Arc<Library>, config: &EngineConfig) -> Result<(), SettingError> {
     let configs = map_for(library, config)?;
     for (call, all) in [(Call::Open, &configs.open), (Call::Create, &configs.create)] {
@@ -325,7 +324,7 @@ pub fn rehearse(library: &Arc<Library>, config: &EngineConfig) -> Result<(), Set
         }
     }
     let mut open = configs.open;
-    // What touches files or starts threads that an empty database does not need.
+    // Settings that touch files or start threads, which an empty database does not need.
     let bystanders = ["log.", "checkpoint", "statistics_log.", "transaction_sync.", "verbose", "direct_io"];
     open.retain(|name, _| !bystanders.iter().any(|start| name.starts_with(start)));
     open.insert("in_memory".into(), "true".into());
@@ -337,8 +336,8 @@ pub fn rehearse(library: &Arc<Library>, config: &EngineConfig) -> Result<(), Set
             SettingError::new(key, error.to_string(), "change one of them")
         }
     };
-    // A process can have a database open once only, in memory or not, and this
-    // one's place is the working directory, where it writes nothing.
+    // A process can open a database only once, in memory or not. This one uses the working directory as its home, and
+    // writes nothing there.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let connection = Connection::open(library, Path::new("."), &creating(open)).map_err(whole(Call::Open))?;
@@ -346,7 +345,7 @@ pub fn rehearse(library: &Arc<Library>, config: &EngineConfig) -> Result<(), Set
     session.create("table:rehearsal", &Nested::from(configs.create).to_string()).map_err(whole(Call::Create))
 }
 
-/// The string that creates a database, and fails where one exists.
+/// The configuration string that creates a database and fails if one exists.
 pub fn creating(mut open: BTreeMap<String, String>) -> String {
     open.insert("create".into(), "true".into());
     open.insert("exclusive".into(), "true".into());

@@ -1,4 +1,4 @@
-//! An open database: sessions, checkpoints, statistics, settings in force.
+//! An open database: sessions, checkpoints, statistics, effective settings.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,11 +13,11 @@ use crate::raw::{Connection, Library, Session, Statistic};
 use crate::session::WiredTigerSession;
 use crate::statistics::{CACHE_BYTES_MAX, COUNTED, DIRTY_BYTES, WAITED};
 
-/// Checkpoints written at most to pay the debt: with nobody writing, the first
-/// leaves only what the checkpoint itself has changed.
+/// The most checkpoints that a drain writes. Without writers, the first one leaves dirty only what the checkpoint
+/// itself has changed.
 const CHECKPOINTS_MAX: usize = 8;
 
-/// What the library keeps about a table beside its settings.
+/// Metadata that the library stores for a table in addition to its settings.
 const BOOKKEEPING: [&str; 8] =
     ["app_metadata", "assert", "checkpoint", "checkpoint_lsn", "id", "log", "version", "columns"];
 
@@ -25,7 +25,7 @@ const BOOKKEEPING: [&str; 8] =
 pub struct WiredTigerInstance {
     connection: Arc<Connection>,
     tables: Vec<String>,
-    /// A session of the instance's own, so that counting disturbs no client.
+    /// A separate session for counters, so that reading them disturbs no client.
     observer: Mutex<Observer>,
     effective: Vec<(String, String)>,
 }
@@ -39,7 +39,7 @@ impl WiredTigerInstance {
     /// Creates a database with a table for each space.
     ///
     /// # Errors
-    /// Whatever the engine said; a setting that did not take effect.
+    /// The engine's error; a setting that did not take effect.
     pub fn create(
         library: &Arc<Library>,
         dir: &Path,
@@ -50,10 +50,10 @@ impl WiredTigerInstance {
         Self::with(Connection::open(library, dir, &open)?, dir, configs, spaces)
     }
 
-    /// Opens a database that was made with the same settings and spaces.
+    /// Opens a database that was created with the same settings and spaces.
     ///
     /// # Errors
-    /// Whatever the engine said; a setting that is not in force.
+    /// The engine's error; a setting that did not take effect.
     pub fn reopen(
         library: &Arc<Library>,
         dir: &Path,
@@ -64,7 +64,7 @@ impl WiredTigerInstance {
         Self::with(Connection::open(library, dir, &open)?, dir, configs, spaces)
     }
 
-    /// Makes the tables that are not there.
+    /// Creates the missing tables.
     fn with(
         connection: Arc<Connection>,
         dir: &Path,
@@ -92,7 +92,7 @@ impl WiredTigerInstance {
         self.values().into_iter().find(|(name, _)| name == DIRTY_BYTES).map(|(_, value)| value)
     }
 
-    /// Writes checkpoints until one of them leaves nothing less dirty than the one before.
+    /// Writes checkpoints until one of them no longer reduces the dirty bytes.
     fn write_all(&self) -> Result<(), EngineError> {
         let mut session = Session::open(&self.connection)?;
         let mut before = f64::INFINITY;
@@ -108,7 +108,7 @@ impl WiredTigerInstance {
 }
 
 impl Observer {
-    /// The statistics that can be read now.
+    /// The statistics that can currently be read.
     fn values(&mut self) -> Vec<(String, f64)> {
         let Ok(values) = self.session.statistic_values(&self.counted) else { return Vec::new() };
         let named = self.counted.iter().zip(values);
@@ -116,7 +116,7 @@ impl Observer {
     }
 }
 
-/// The settings that the library says are in force, compared with those asked for.
+/// Reads the effective settings from the library and compares them with the requested ones.
 fn settings_in_force(
     observer: &mut Observer,
     dir: &Path,
@@ -139,7 +139,7 @@ fn settings_in_force(
         ));
     }
     let mut in_force: Vec<(String, String)> = open.into_iter().collect();
-    // All tables are created alike, so one of them speaks for all.
+    // All tables are created alike, so one of them represents all.
     if let Some(space) = spaces.first() {
         let mut create = dotted(&observer.session.metadata(&format!("file:{}.wt", space.name))?);
         require("WT_SESSION.create", &asked.create, &create)?;
@@ -153,14 +153,14 @@ fn settings_in_force(
 }
 
 /// # Errors
-/// A setting that is not in force as asked.
+/// A setting that differs from the requested value.
 fn require(
     call: &'static str,
     asked: &BTreeMap<String, String>,
     in_force: &BTreeMap<String, String>,
 ) -> Result<(), EngineError> {
     for (name, wanted) in asked {
-        // Its paths come back requoted; a compressor that is not loaded fails the create.
+        // Its paths come back with other quotes. A missing compressor makes the create fail, so this needs no check.
         if name == "extensions" {
             continue;
         }
@@ -172,7 +172,7 @@ fn require(
     Ok(())
 }
 
-/// A list without its brackets, which the library writes in its own way.
+/// A list without its brackets, because the library formats lists differently.
 fn bare(value: &str) -> &str {
     value.trim_matches(['(', ')', '[', ']'])
 }

@@ -1,8 +1,7 @@
-//! The `wiredtiger` engine: WiredTiger 3.2's row-store B-trees, one per key
-//! space, behind the key-value session.
+//! The `wiredtiger` engine: WiredTiger 3.2's row-store B-trees, one per key space, behind the key-value session.
 //!
-//! The library is loaded at run time from the system or from `library`;
-//! nothing of it is linked or copied. See `docs/engines/wiredtiger.md`.
+//! rumba loads the library at run time from the system or from `library`. It links and copies nothing of it. See
+//! `docs/engines/wiredtiger.md`.
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -98,7 +97,7 @@ impl Engine for WiredTiger {
         config::map(config)?;
         match Library::load(config.library.as_deref()) {
             Ok(library) => config::rehearse(&library, config),
-            // That the library is missing is for `availability` to say.
+            // A missing library is reported by `availability`.
             Err(_) => Ok(()),
         }
     }
@@ -112,7 +111,7 @@ impl Engine for WiredTiger {
         true
     }
 
-    /// A table that is there is not made anew.
+    /// Existing tables are not created again.
     fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         require_database(dir, "WiredTiger.turtle")?;
         let (library, configs) = prepared(config)?;
@@ -120,7 +119,7 @@ impl Engine for WiredTiger {
     }
 }
 
-/// The library, and what it is to be told.
+/// The library and its configuration.
 fn prepared(config: &EngineConfig) -> Result<(Arc<Library>, Configs), EngineError> {
     let library = Library::load(config.library.as_deref())
         .map_err(|error| EngineError::failed("dlopen", format!("{error}; install it: {INSTALL}")))?;

@@ -16,14 +16,13 @@ impl WiredTigerSession {
     /// Opens a cursor on each of the tables, in the order of the key spaces.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// The engine's error.
     pub fn new(mut session: Session, tables: &[String]) -> Result<Self, EngineError> {
         let cursors = tables.iter().map(|uri| session.open_cursor(uri)).collect::<Result<_, _>>()?;
         Ok(Self { session, cursors, in_transaction: false })
     }
 
-    /// Outside a transaction the library would commit each write by itself,
-    /// which no caller means.
+    /// Refuses writes outside a transaction, because the library would commit each one separately.
     fn in_transaction(&self, call: &'static str) -> Result<(), EngineError> {
         if self.in_transaction { Ok(()) } else { Err(outside(call)) }
     }
@@ -61,8 +60,8 @@ impl KvSession for WiredTigerSession {
         self.session.search(self.cursors[space], key, value)
     }
 
-    /// All keys are read from one snapshot: outside a transaction each search
-    /// would take one of its own, so a read transaction is put around them.
+    /// Reads all keys from one snapshot. Outside a transaction each search would use a separate snapshot, so this opens
+    /// a read transaction around them.
     fn multi_get(
         &mut self,
         space: SpaceId,
@@ -94,9 +93,8 @@ impl KvSession for WiredTigerSession {
         Ok(())
     }
 
-    /// A plain read of the snapshot. The write that follows keeps the promise:
-    /// it conflicts with every change made to the row since the snapshot,
-    /// committed or not, and with a second insert of an absent row.
+    /// A plain read of the snapshot. The write that follows enforces the lock. It conflicts with every change of the
+    /// row since the snapshot, committed or not, and with a second insert of an absent row.
     fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
         self.in_transaction("WT_CURSOR.search")?;
         self.session.search(self.cursors[space], key, value)
@@ -114,7 +112,7 @@ impl KvSession for WiredTigerSession {
 
     fn commit(&mut self) -> Result<(), EngineError> {
         self.in_transaction("WT_SESSION.commit_transaction")?;
-        // Whether it succeeds or not, there is no transaction afterwards.
+        // Even after an error no transaction is open.
         self.in_transaction = false;
         self.session.commit()
     }
@@ -127,17 +125,17 @@ impl KvSession for WiredTigerSession {
         self.session.rollback()
     }
 
-    /// One transaction per batch: one log record and one visit of the
-    /// transaction table for many rows. Not the library's bulk cursor, which
-    /// wants a table to itself and its rows in order, and writes no log.
+    /// Loads in one transaction per batch: one log record and one access to the transaction table for many rows. The
+    /// library's bulk cursor is not used, because it needs exclusive access to a table and sorted rows, and writes no
+    /// log.
     ///
-    /// The rows are nobody else's, yet it can conflict: when dirty pages fill
-    /// the cache, the library rolls back the transaction that pins the most.
+    /// Each loader writes its own rows, but conflicts are possible: when dirty pages fill the cache, the library rolls
+    /// back the transaction that pins the most.
     fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
         self.begin()?;
         let loaded = self.insert_all(batch);
         if loaded.is_err() {
-            // The first error says more than a second one could.
+            // Return the first error, which is more specific than one from the rollback.
             let _ = self.rollback();
         }
         loaded

@@ -1,6 +1,5 @@
-//! WiredTiger's own settings: their names, the call that takes each, what they
-//! may hold. Names, bounds and defaults are those of `wiredtiger.h` 3.2; a
-//! default of this engine that differs says so.
+//! WiredTiger's own settings: names, the call that takes each, and permitted values. Names, bounds and defaults are
+//! those of `wiredtiger.h` 3.2. If this engine's default differs, the text says so.
 
 use rumba_core::setting::{Kind, SettingInfo};
 
@@ -14,7 +13,7 @@ pub enum Call {
 }
 
 impl Call {
-    /// The library's name for it.
+    /// The library's name of the call.
     pub fn name(self) -> &'static str {
         match self {
             Call::Open => "wiredtiger_open",
@@ -23,7 +22,7 @@ impl Call {
     }
 }
 
-/// Settings that exist but are decided elsewhere, and where.
+/// Settings that exist but are set elsewhere, and where.
 pub const DECIDED_ELSEWHERE: &[(&str, &str)] = &[
     ("cache_size", "set `cache`"),
     ("block_compressor", "set `compression`"),
@@ -168,10 +167,10 @@ const ALL: [SettingInfo; OPEN.len() + CREATE.len()] = {
     all
 };
 
-/// Every setting that is passed on.
+/// All settings that are passed on.
 pub static SETTINGS: &[SettingInfo] = &ALL;
 
-/// The default of a setting, without what the library's own is.
+/// The default of a setting, without the note on the library's own.
 pub fn default_of(name: &str) -> &'static str {
     let default = SETTINGS.iter().find(|info| info.name == name).map_or("", |info| info.default);
     default.split(" (library").next().unwrap_or_default()
@@ -192,7 +191,7 @@ mod tests {
     use crate::raw::Library;
     use rumba_core::setting::Value;
 
-    /// A value that fits the kind and every bound of the library.
+    /// A value that fits the type and all bounds.
     fn example(info: &SettingInfo) -> Value {
         match info.kind {
             Kind::Bool => Value::Bool(true),
@@ -204,7 +203,7 @@ mod tests {
         }
     }
 
-    /// A misspelt name here would be refused only when someone uses it.
+    /// A misspelled name in this list would be refused only when someone uses it.
     #[test]
     fn the_library_knows_every_setting_under_the_call_we_give_it_to() {
         let library = Library::load(None).unwrap();

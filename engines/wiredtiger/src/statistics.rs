@@ -1,12 +1,11 @@
-//! Which of WiredTiger's connection statistics are counted, by their
-//! descriptions: the numbers behind them change between versions.
+//! The connection statistics that rumba reports, by their descriptions, because their numbers change between versions.
 
-/// Dirty bytes in the cache: what the next checkpoint has to write.
+/// Dirty bytes in the cache, which the next checkpoint must write.
 pub const DIRTY_BYTES: &str = "cache: tracked dirty bytes in the cache";
-/// The cache in force.
+/// The effective cache size.
 pub const CACHE_BYTES_MAX: &str = "cache: maximum bytes configured";
 
-/// The statistics reported; [`DIRTY_BYTES`] and [`CACHE_BYTES_MAX`] among them.
+/// The reported statistics, including [`DIRTY_BYTES`] and [`CACHE_BYTES_MAX`].
 pub const COUNTED: &[&str] = &[
     DIRTY_BYTES,
     CACHE_BYTES_MAX,
@@ -52,7 +51,7 @@ pub const COUNTED: &[&str] = &[
     "transaction: update conflicts",
 ];
 
-/// How long clients, all together, waited for what, by the names that make metrics of them (`rumba_core::counted`).
+/// Total times that clients waited, under names that rumba turns into metrics (`rumba_core::counted`).
 pub const WAITED: [(&str, &str); 3] = [
     ("waited_page_reads_us", "cache: application threads page read from disk to cache time (usecs)"),
     ("waited_evicting_us", "thread-yield: application thread time evicting (usecs)"),

@@ -1,7 +1,7 @@
-//! Captures what a server says, for the fuzz targets' seeds.
+//! Captures a server's messages as seeds for the fuzz targets.
 //!
-//! `capture_mongodb SOCKET|HOST:PORT CORPUS`: everybody must be let in there. What it makes there is in the database
-//! `capture`, which it drops.
+//! `capture_mongodb SOCKET|HOST:PORT CORPUS`: the server must accept connections without authentication. The program
+//! works in the database `capture`, and drops it at the end.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -105,7 +105,7 @@ fn commands() -> Vec<(&'static str, DocumentBuf)> {
     ]
 }
 
-/// Nobody logs in twice with the same words: those of a server that goes wrong at each step.
+/// A login never repeats the same bytes, so these are from servers that fail at each step.
 fn logins() -> Vec<(&'static str, Vec<u8>)> {
     let said = |payload: &str, done: bool| {
         let mut out = Vec::new();

@@ -1,11 +1,10 @@
-//! Documents found by their ids, one after the other: what `scripts/instructions` counts
-//! the client's instructions with.
+//! Finds documents by id, one after the other, for `scripts/instructions` to count the client's instructions.
 //!
 //! ```text
 //! find_by_id SOCKET|HOST:PORT FINDS
 //! ```
 //!
-//! In the collection `usertable` of the database `ycsb`; without a user.
+//! Uses the collection `usertable` of the database `ycsb`, without a user.
 
 use std::hint::black_box;
 use std::process::ExitCode;

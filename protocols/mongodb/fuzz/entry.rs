@@ -1,5 +1,5 @@
-//! Where the fuzz targets, and the test that needs no fuzzer, go in: messages as a
-//! server might send them, one after the other.
+//! The entry points of the fuzz targets and of the test without a fuzzer. The input is a sequence of a server's
+//! messages.
 
 use rumba_core::bson::{Document, DocumentBuf, Malformed, Value};
 use rumba_protocol_mongodb::MongoError;
@@ -11,12 +11,12 @@ use rumba_protocol_mongodb::login::{Login, Mechanism, Step};
 /// Answers to commands.
 pub fn answers(input: &[u8]) {
     for message in Messages(input) {
-        // What is malformed is refused, and that is all right.
+        // A malformed message must be refused with an error.
         let _ = read(message);
     }
 }
 
-/// What follows the first word until one is let in.
+/// The messages from the first command until the login is complete.
 pub fn login(input: &[u8]) {
     for mechanism in [Mechanism::Sha256, Mechanism::Sha1] {
         let _ = enter(input, mechanism);
@@ -47,7 +47,7 @@ fn read(message: &[u8]) -> Result<(), Malformed> {
     show(document)
 }
 
-/// Looks at every value, tells it, and writes it again.
+/// Reads every value, formats it, and encodes it again.
 fn show(document: Document<'_>) -> Result<(), Malformed> {
     let told = format!("{document:?}");
     assert!(told.starts_with('{') && told.ends_with('}'));
@@ -66,7 +66,7 @@ fn show(document: Document<'_>) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Messages that are there whole.
+/// The complete messages of an input.
 struct Messages<'a>(&'a [u8]);
 
 impl<'a> Iterator for Messages<'a> {

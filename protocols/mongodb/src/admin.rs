@@ -1,4 +1,4 @@
-//! A connection for administration: it blocks and allocates as it likes.
+//! A connection for administration, which may block and allocate memory.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Connects; `timeout` bounds connecting and each answer.
+    /// Connects; `timeout` limits connecting and each answer.
     ///
     /// # Errors
     /// See [`MongoError`].
@@ -27,32 +27,32 @@ impl Admin {
         Ok(Self { connection, target: target.clone(), timeout: Some(timeout) })
     }
 
-    /// Connects anew after the connection was lost, trying for as long as a session that may reconnect does.
+    /// Reconnects after the connection was lost, with the same retries as a session that may reconnect.
     ///
     /// # Errors
-    /// What kept it from connecting until it gave up.
+    /// The error of the last attempt.
     pub fn reconnect(&mut self) -> Result<(), MongoError> {
         let connect = || self.connection.anew(&self.target, Instant::now() + CONNECT);
         self.connection = insist(connect, MongoError::is_lost)?;
         Ok(())
     }
 
-    /// Runs a command in a database, and gives its answer.
+    /// Runs a command in a database, and returns its answer.
     ///
     /// # Errors
-    /// See [`MongoError`]; also where a document of the command was refused. After any but [`MongoError::Server`] and
-    /// [`MongoError::Unable`] the connection is of no more use.
+    /// See [`MongoError`]; also if a document of the command was refused. After any error except [`MongoError::Server`]
+    /// and [`MongoError::Unable`] the connection is unusable.
     pub fn run(&mut self, database: &str, command: Document<'_>) -> Result<DocumentBuf, MongoError> {
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
         let place = self.connection.ask(database, |of| of.values_of(command), deadline)?;
         Ok(self.connection.answer(place)?.into())
     }
 
-    /// Runs a command that answers with a cursor (`find`, `aggregate`, `listCollections`, `listIndexes`), and gives all of
-    /// its documents.
+    /// Runs a command that answers with a cursor (`find`, `aggregate`, `listCollections`, `listIndexes`), and returns
+    /// all of its documents.
     ///
     /// # Errors
-    /// As [`Admin::run`]; and when it answers with no cursor.
+    /// See [`Admin::run`]; also if the answer has no cursor.
     pub fn all(&mut self, database: &str, command: Document<'_>) -> Result<Vec<DocumentBuf>, MongoError> {
         let mut documents = Vec::new();
         let mut answer = self.run(database, command)?;
@@ -74,27 +74,27 @@ impl Admin {
         }
     }
 
-    /// Changes the time that an answer may take; `None` waits for ever.
+    /// Changes the timeout of an answer; `None` waits forever.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
     }
 
-    /// What the server said of itself when it was connected to.
+    /// The server's greeting on this connection.
     pub fn hello(&self) -> &Hello {
         &self.connection.hello
     }
 
-    /// The version that the server says it is: `7.0.5`.
+    /// The version that the server reports: `7.0.5`.
     ///
     /// # Errors
-    /// As [`Admin::run`].
+    /// See [`Admin::run`].
     pub fn server_version(&mut self) -> Result<String, MongoError> {
         let answer = self.run(ADMIN, DocumentBuf::of(|of| of.small("buildInfo", 1)).get())?;
         Ok(String::from_utf8_lossy(answer.get().blob("version")?).into_owned())
     }
 }
 
-/// The collection that a cursor reads, which is told behind its database: `db.collection`.
+/// The collection that a cursor reads, without the database's prefix: `db.collection`.
 fn namespace(answer: Document<'_>, database: &str) -> Result<String, MongoError> {
     let told = match answer.get("cursor")? {
         Some(rumba_core::bson::Value::Document(cursor)) => cursor.blob("ns")?,

@@ -1,5 +1,5 @@
-//! A connection that has been let in, and waiting on it by blocking: for
-//! connecting and administration. The load path waits in its own way.
+//! An authenticated connection with blocking calls, for connecting and administration. The load path does not use the
+//! blocking calls.
 
 use std::io;
 use std::ops::Range;
@@ -14,24 +14,24 @@ use crate::codec::reply::Reply;
 use crate::login::{Login, Mechanism, Step};
 use crate::{Address, MongoError, Target, Tls};
 
-/// Where users are known, unless the target names another database.
+/// The default authentication database.
 pub(crate) const ADMIN: &str = "admin";
 
-/// A connection that has been let in.
+/// An authenticated connection.
 pub(crate) struct Connection {
     pub(crate) stream: Stream,
     pub(crate) incoming: Incoming,
-    /// What is to be sent; the first [`Connection::sent`] bytes of it are.
+    /// The send buffer; its first [`Connection::sent`] bytes are sent.
     pub(crate) send: Vec<u8>,
     pub(crate) sent: usize,
-    /// The number of the question last asked.
+    /// The number of the last request.
     pub(crate) asked: u32,
-    /// What the server says of itself.
+    /// The server's greeting.
     pub(crate) hello: Hello,
 }
 
 impl Connection {
-    /// Connects and proves who one is, before `deadline`.
+    /// Connects and logs in, before `deadline`.
     pub(crate) fn open(target: &Target, deadline: Instant) -> Result<Self, MongoError> {
         let mut connection = Self {
             stream: Stream::connect(&target.address, deadline)?,
@@ -46,8 +46,8 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Connects anew to where this one was. A server that took writes is not back before it takes them again: one of a
-    /// replica set lets one in as soon as it has started, and is chosen for writes later.
+    /// Reconnects to the same server. If the server accepted writes before, it must accept them again. A member of a
+    /// replica set accepts connections when it has started, but is elected for writes later.
     pub(crate) fn anew(&self, target: &Target, deadline: Instant) -> Result<Self, MongoError> {
         let connection = Self::open(target, deadline)?;
         if self.hello.is_writable && !connection.hello.is_writable {
@@ -57,7 +57,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Both sides encrypt from the first byte on, or neither does: nobody is asked.
+    /// Encryption is not negotiated: both sides encrypt from the first byte, or neither does.
     fn encrypt(&mut self, target: &Target) -> Result<(), MongoError> {
         let refused = |words: &str| MongoError::from(TransportError::Tls(words.to_owned()));
         let how = match &target.tls {
@@ -86,7 +86,7 @@ impl Connection {
         let user = Some(target.user.as_str()).filter(|user| !user.is_empty());
         let known_as = user.map(|user| format!("{source}.{user}"));
         let said = match self.hello("hello", known_as.as_deref(), deadline) {
-            // Servers before 4.4 know it by its old name.
+            // Servers before 4.4 only know the command's old name.
             Err(error) if error.is_unknown_command() => self.hello("isMaster", known_as.as_deref(), deadline),
             said => said,
         };
@@ -108,7 +108,8 @@ impl Connection {
         Ok(Hello::of(frame::answer(self.incoming.at(answer))?.1)?)
     }
 
-    /// Asks a database something, blocking, and says where the answer lies, which is none that refuses.
+    /// Sends a command to a database, blocking, and returns the position of the answer. An answer with an error is an
+    /// error.
     pub(crate) fn ask(
         &mut self,
         database: &str,
@@ -129,14 +130,14 @@ impl Connection {
         }
     }
 
-    /// Begins the next question.
+    /// Begins the next request.
     #[inline]
     pub(crate) fn start(&mut self, command: impl FnOnce(&mut Writer<'_>)) -> usize {
         self.asked = self.asked.wrapping_add(1);
         frame::start(&mut self.send, self.asked, command)
     }
 
-    /// The document of a message that answers the question last asked.
+    /// The document of a message that answers the last request.
     #[inline]
     pub(crate) fn answer(&self, place: Range<usize>) -> Result<Document<'_>, MongoError> {
         let (answers, document) = frame::answer(self.incoming.at(place))?;
@@ -146,7 +147,7 @@ impl Connection {
         Ok(document)
     }
 
-    /// Sends everything queued, blocking until it is sent.
+    /// Sends everything queued, and blocks until it is sent.
     pub(crate) fn write(&mut self, deadline: Option<Instant>) -> Result<(), MongoError> {
         let lost = |cause| TransportError::io("sending to the server", cause);
         while self.sent < self.send.len() || self.stream.holds_back() {
@@ -155,7 +156,7 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.stream.block(Ready::ToWrite, deadline).map_err(lost)?;
                 }
-                // The server's last words may still be there to be read; if not, reading says what happened.
+                // The server's last message may still be readable; if not, the read reports the error.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
                 Err(error) => return Err(lost(error).into()),
             }
@@ -165,7 +166,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The next message, blocking until it is there.
+    /// The next message; blocks until it is complete.
     pub(crate) fn read(&mut self, deadline: Option<Instant>) -> Result<Range<usize>, MongoError> {
         self.incoming.answered();
         loop {
@@ -176,7 +177,7 @@ impl Connection {
         }
     }
 
-    /// The next message, if all of it is there.
+    /// The next message, if it is complete.
     #[inline]
     pub(crate) fn message(&mut self) -> Result<Option<Range<usize>>, MongoError> {
         Ok(match frame::framed(self.incoming.rest())? {
@@ -188,7 +189,7 @@ impl Connection {
         })
     }
 
-    /// Receives something, blocking until there is something.
+    /// Receives data; blocks until some arrives.
     fn receive(&mut self, deadline: Option<Instant>) -> Result<(), MongoError> {
         loop {
             match self.incoming.fill(&mut self.stream) {

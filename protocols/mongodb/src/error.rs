@@ -1,4 +1,4 @@
-//! What goes wrong between client and server.
+//! Errors between client and server.
 
 use rumba_core::bson::Malformed;
 use rumba_core::error::{EngineError, ErrorCode};
@@ -6,7 +6,7 @@ use rumba_transport::TransportError;
 
 use crate::codec::reply::Refusal;
 
-/// Codes that are more than words to a client.
+/// Error codes that the client handles.
 pub(crate) mod code {
     pub const LOCK_TIMEOUT: i32 = 24;
     pub const COMMAND_NOT_FOUND: i32 = 59;
@@ -20,31 +20,31 @@ pub(crate) mod code {
     pub const DISK_FULL: i32 = 14031;
 }
 
-/// What goes wrong between client and server.
+/// An error between client and server.
 #[derive(Debug, thiserror::Error)]
 pub enum MongoError {
-    /// The server refused, in its own words.
+    /// The server reported an error.
     #[error("server error {code}{}: {message}", Named(.name))]
     Server {
-        /// The server's number: 11000.
+        /// The server's error code: 11000.
         code: i32,
-        /// What it calls that: `DuplicateKey`; empty where it does not say.
+        /// The code's name: `DuplicateKey`; empty if the server does not report it.
         name: String,
-        /// The server's message, with a remedy where there is a usual one.
+        /// The server's message, with a remedy if there is a common one.
         message: String,
     },
-    /// The connection could not be made, or was lost; or it cannot be encrypted as asked.
+    /// The connection failed or was lost, or cannot be encrypted as requested.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// What was asked for cannot be done; nothing was sent, and the connection is as it was.
+    /// The request is impossible; nothing was sent, and the connection is unchanged.
     #[error("{0}")]
     Unable(String),
-    /// The server said something that the protocol does not allow, or that this client does not know.
+    /// The server violated the protocol, or used a part that this client does not know.
     #[error("protocol: {0}")]
     Protocol(String),
 }
 
-/// A code's name behind it, if there is one.
+/// Appends a code's name, if there is one.
 struct Named<'a>(&'a str);
 
 impl std::fmt::Display for Named<'_> {
@@ -54,7 +54,7 @@ impl std::fmt::Display for Named<'_> {
 }
 
 impl MongoError {
-    /// The server's refusal.
+    /// The error for a server's refusal.
     #[cold]
     pub(crate) fn refused(refusal: &Refusal<'_>) -> Self {
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
@@ -69,7 +69,7 @@ impl MongoError {
         MongoError::Server { code: refusal.code, name: text(refusal.name), message }
     }
 
-    /// What it is to whoever drives the engine; `call` is what failed with it.
+    /// Converts to an engine error; `call` is the failed call.
     #[cold]
     pub fn during(&self, call: &'static str) -> EngineError {
         match self {
@@ -82,7 +82,7 @@ impl MongoError {
         }
     }
 
-    /// Whether the connection is gone, and another one may do better.
+    /// Whether the connection is lost, so that a new one may help.
     pub fn is_lost(&self) -> bool {
         match self {
             MongoError::Transport(TransportError::Io { .. }) => true,
@@ -103,13 +103,14 @@ impl From<Malformed> for MongoError {
     }
 }
 
-/// A server's number, as core has it.
+/// Converts a server's error code.
 pub(crate) fn error_code(code: i32) -> ErrorCode {
     ErrorCode::of_vendor(u32::try_from(code).unwrap_or_default())
 }
 
-/// Whether the server says with it that it takes no more of this client, or none of its writes: it ends, it is not the
-/// primary any more, it recovers. (The specification's "state change errors", and what it met on the network.)
+/// Whether an error code means that the server accepts no more requests of this client, or no writes. For example, it
+/// is shutting down, is no longer the primary, or is recovering. (The specification's "state change errors" and network
+/// errors.)
 pub(crate) fn lost(code: i32) -> bool {
     matches!(code, 6 | 7 | 89 | 91 | 189 | 9001 | 10058 | 10107 | 11600 | 11602 | 13435 | 13436)
 }

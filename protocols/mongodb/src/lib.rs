@@ -1,4 +1,4 @@
-//! The client of MongoDB's protocol: OP_MSG, which every server since 3.6 speaks.
+//! The client of MongoDB's protocol: OP_MSG, which every server since 3.6 supports.
 //!
 //! Source: the pages "MongoDB Wire Protocol" and "Database Commands" of MongoDB's manual, and the specifications of its
 //! drivers (`mongodb/specifications`): handshake, authentication, transactions.

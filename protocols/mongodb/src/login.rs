@@ -1,4 +1,4 @@
-//! Proving who one is, message by message, without I/O.
+//! Authentication, message by message, without I/O.
 
 use md5::{Digest, Md5};
 use rsasl::prelude::{Mechname, SASLClient, SASLConfig, Session, State};
@@ -6,15 +6,16 @@ use rumba_core::bson::{Document, DocumentBuf, Value};
 
 use crate::MongoError;
 
-/// How often a server may have a password hashed: drivers take no less, and more would only keep the client busy.
+/// The permitted numbers of hash iterations: drivers require the minimum, and more than the maximum would only keep the
+/// client busy.
 const ITERATIONS: std::ops::RangeInclusive<u64> = 4096..=1_000_000;
 
-/// By what a password is proven.
+/// The authentication mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
-    /// With servers since 4.0.
+    /// For servers since 4.0.
     Sha256,
-    /// With older ones, and users that were made there.
+    /// For older servers, and users created there.
     Sha1,
 }
 
@@ -27,16 +28,16 @@ impl Mechanism {
     }
 }
 
-/// What is to be done next.
+/// The next step of the login.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Send this command.
     Send(DocumentBuf),
-    /// One is let in.
+    /// The login is complete.
     In,
 }
 
-/// A login under way.
+/// A login in progress.
 pub struct Login {
     mechanism: Mechanism,
     scram: Session,
@@ -45,11 +46,11 @@ pub struct Login {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The server owes its salt.
+    /// The server's salt is pending.
     Asked,
-    /// It owes its own proof.
+    /// The server's own proof is pending.
     Proving,
-    /// Nobody owes anything; the server may want to hear so.
+    /// Both proofs are complete; the server may request one more exchange.
     Proven,
 }
 
@@ -57,7 +58,7 @@ impl Login {
     /// A login of this user.
     ///
     /// # Errors
-    /// There is no password, or one that cannot be written in any way.
+    /// The password is missing, or cannot be encoded.
     pub fn new(user: &str, password: &str, mechanism: Mechanism) -> Result<Self, MongoError> {
         if password.is_empty() {
             return Err(MongoError::Unable(format!("the user {user} has no password here; give it, or no user")));
@@ -78,7 +79,7 @@ impl Login {
     /// The first command.
     ///
     /// # Errors
-    /// The user's name cannot be written.
+    /// The user's name cannot be encoded.
     pub fn first(&mut self) -> Result<DocumentBuf, MongoError> {
         let mut payload = Vec::new();
         self.scram.step(None, &mut payload).map_err(unproven)?;
@@ -86,15 +87,15 @@ impl Login {
             of.small("saslStart", 1);
             of.text("mechanism", self.mechanism.name());
             of.binary("payload", &payload);
-            // Servers that know it save a round trip, in which nothing is said.
+            // This option saves an empty round trip on servers that know it.
             of.document("options", |of| of.bool("skipEmptyExchange", true));
         }))
     }
 
-    /// Takes the server's next answer, which is none that refuses.
+    /// Handles the server's next answer, which is not an error.
     ///
     /// # Errors
-    /// It is not what it should be, or the server has not proven that it knows the password.
+    /// The answer is invalid, or the server has not proven that it knows the password.
     pub fn step(&mut self, answer: Document<'_>) -> Result<Step, MongoError> {
         let (mut payload, mut conversation, mut done): (&[u8], _, _) = (&[], Value::Null, false);
         for element in answer.iter() {
@@ -125,7 +126,7 @@ impl Login {
         }
         match (self.stage, done) {
             (Stage::Proven, true) => Ok(Step::In),
-            // Somebody who pretends to be the server could skip its own proof.
+            // An impostor could skip the server's proof.
             (_, true) => {
                 Err(unproven("the server lets one in without having proven that it knows the password itself"))
             }
@@ -138,13 +139,13 @@ impl Login {
     }
 }
 
-/// What stands for a password with SCRAM-SHA-1: MD5 of user, `mongo` and password, in hexadecimal digits.
+/// The password's form in SCRAM-SHA-1: MD5 of user, `mongo` and password, in hexadecimal digits.
 fn digest(user: &str, password: &str) -> String {
     Md5::digest(format!("{user}:mongo:{password}")).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// RFC 5802, section 7: `attr-val = ALPHA "=" value`, between commas. The library takes that for granted, and
-/// reads beyond the end of a part that is shorter.
+/// RFC 5802, section 7: `attr-val = ALPHA "=" value`, between commas. The library assumes this, and reads beyond the
+/// end of a shorter part.
 fn check_attributes(payload: &[u8]) -> Result<(), MongoError> {
     let whole = |part: &[u8]| matches!(part, [letter, b'=', ..] if letter.is_ascii_alphabetic());
     match payload.split(|&byte| byte == b',').all(whole) {

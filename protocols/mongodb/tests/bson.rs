@@ -1,11 +1,11 @@
-//! Documents as core reads and writes them, against the crate `bson`, which MongoDB's own driver is built on.
+//! Compares core's reading and writing of documents with the crate `bson`, on which MongoDB's own driver is based.
 #![allow(clippy::unwrap_used)]
 
 use bson::{Bson, RawBsonRef, RawDocument};
 use proptest::prelude::*;
 use rumba_core::bson::{Document, DocumentBuf, Value, Writer};
 
-/// Values that both can write.
+/// Values that both implementations can write.
 fn values() -> impl Strategy<Value = Bson> {
     let leaf = prop_oneof![
         any::<i64>().prop_map(Bson::Int64),
@@ -63,7 +63,7 @@ fn write(of: &mut Writer<'_>, name: &str, value: &Bson) {
     }
 }
 
-/// Whether both read the same, down to the last value.
+/// Whether both read the same values.
 fn agree(ours: Document<'_>, theirs: &RawDocument) -> bool {
     let mut theirs = theirs.iter();
     for ours in ours.iter() {
@@ -73,7 +73,7 @@ fn agree(ours: Document<'_>, theirs: &RawDocument) -> bool {
                     return false;
                 }
             }
-            // Text that is not UTF-8, or a truth value of 2, is refused by the crate and not looked at here.
+            // The crate refuses text that is not UTF-8, and a boolean of 2; this client does not check them.
             (_, Some(Err(_))) => return true,
             (ours, theirs) => panic!("{ours:?} and {theirs:?}"),
         }

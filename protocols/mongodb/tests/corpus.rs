@@ -1,5 +1,5 @@
-//! The fuzz targets' seeds and mutations of them, through the same entry
-//! functions: what the fuzzer does for long, every test run does a little.
+//! Runs the fuzz targets' seeds and mutations of them through the same entry functions, as a short version of fuzzing
+//! in every test run.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../fuzz/entry.rs"]
@@ -19,18 +19,18 @@ fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     corpus::seeds(env!("CARGO_MANIFEST_DIR"), target)
 }
 
-/// Changes a few bytes: what a length may be, what a type may be, a bit, a cut, a piece doubled.
+/// Changes a few bytes: a possible length, a possible type, a bit, a cut, or a doubled piece.
 fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
     const TELLING: [u8; 12] = [0, 1, 2, 3, 4, 5, 0x10, 0x12, 0x7f, 0xff, 0x80, 0x0f];
     corpus::mutate(bytes, &TELLING, random);
-    // A cut shows what lies within only where the message says so itself.
+    // A cut tests the decoder only if the message's own length matches it.
     if random.below(2) == 0 && bytes.len() >= 4 {
         let length = bytes.len() as u32;
         bytes[..4].copy_from_slice(&length.to_le_bytes());
     }
 }
 
-/// A message as the answer to the question of this number.
+/// Turns a message into the answer to the request of this number.
 fn numbered(message: &[u8], question: u32) -> Vec<u8> {
     let mut bytes = message.to_vec();
     bytes[8..12].copy_from_slice(&question.to_le_bytes());
@@ -66,7 +66,7 @@ fn no_server_makes_a_session_panic_or_hang() {
         for question in 2..5 {
             bytes.extend(numbered(&answers[random.below(answers.len())].1, question));
         }
-        // Every other one is heard as it was meant, to its end.
+        // Mutate every second session; the others are received unchanged, to their end.
         if session % 2 == 0 {
             let mut tail = bytes.split_off(if random.below(8) == 0 { 0 } else { hello.len() });
             mutate(&mut tail, &mut random);

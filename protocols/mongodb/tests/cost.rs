@@ -1,5 +1,5 @@
-//! What a session costs: memory, allocations, instructions. Against the null
-//! server, so that nothing but the client is measured.
+//! The cost of a session in memory, allocations and instructions, with the null server, so that only the client is
+//! measured.
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
@@ -52,7 +52,7 @@ fn a_find_by_id_allocates_nothing() {
     for id in 0..FINDS {
         find(&mut session, &mut filter, id as i64);
     }
-    // What runs a future makes one waker, which is not the session's.
+    // Running a future allocates one waker, which does not belong to the session.
     assert_eq!(allocations::count() - before - FINDS, 0);
 }
 
@@ -104,11 +104,11 @@ fn a_session_at_rest_is_small() {
     assert!(each <= MOST, "{each} bytes");
 }
 
-/// In the build that tests are of; `scripts/instructions` counts in the release.
+/// Counts in the test build; `scripts/instructions` counts in a release build.
 #[test]
 #[needs(Valgrind)]
 fn a_find_by_id_takes_no_more_instructions_than_allowed() {
-    // 2477 are counted, in a build for debugging and with what counts allocations.
+    // The count is 2477 in a debug build with the counting allocator.
     const MOST: u64 = 2600;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());

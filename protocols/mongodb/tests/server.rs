@@ -1,5 +1,5 @@
-//! The client against a real server of this protocol, which these tests start and stop: SecantusDB, for no MongoDB can be
-//! installed from a package here.
+//! Tests the client with a real server of this protocol, which the tests start and stop: SecantusDB, because no MongoDB
+//! package can be installed here.
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
@@ -28,7 +28,7 @@ fn session(server: &SecantusDb) -> MongoSession {
     MongoSession::connect(&target(server), &SessionOptions::to("lab")).unwrap()
 }
 
-/// Runs a command; its documents' ids.
+/// Runs a command and returns its documents' ids.
 fn ask(session: &mut MongoSession, command: Command<'_>) -> Result<(Done, Vec<i64>), EngineError> {
     let session: &mut dyn DocumentSession = session;
     let mut ids = Vec::new();
@@ -40,7 +40,7 @@ fn of_id(id: i64) -> DocumentBuf {
     DocumentBuf::of(|of| of.int("_id", id))
 }
 
-/// So many documents, of a kilobyte each.
+/// Inserts this many documents of a kilobyte each.
 fn fill(session: &mut MongoSession, count: i64) {
     let mut documents = Documents::default();
     for id in 0..count {
@@ -114,7 +114,7 @@ fn writes_say_what_they_did_and_a_key_is_taken_once() {
     assert!(matches!(error, EngineError::Duplicate(code) if code.vendor == 11000), "{error}");
     let delete = |filter, all| Command::Delete { from: "t", filter, all };
     assert_eq!(ask(&mut session, delete(first.get(), false)).unwrap().0.matched, 1);
-    // 0, 2, 9, and 20, behind which the insert has ended.
+    // These are 0, 2, 9, and 20, the document at which the insert ended.
     assert_eq!(ask(&mut session, delete(Document::EMPTY, true)).unwrap().0.matched, 4);
     let error = session.run(DocumentBuf::of(|of| of.text("nonsense", "t")).get()).unwrap_err().to_string();
     assert!(error.contains("CommandNotFound") && error.contains("in: { \"nonsense\""), "{error}");
@@ -153,7 +153,7 @@ fn transactions_are_atomic_and_conflict_on_one_document() {
     ask(&mut other, Command::Commit).unwrap();
     let taken = DocumentBuf::of(|of| of.int("half", 2));
     assert_eq!(ask(&mut one, Command::Count { of: "t", filter: taken.get() }).unwrap().0.matched, 1);
-    // A key that is taken fails the transaction too, and it cannot be committed any more.
+    // A duplicate key fails the transaction too, so it can no longer be committed.
     ask(&mut one, Command::Begin).unwrap();
     assert!(matches!(ask(&mut one, insert).unwrap_err(), EngineError::Duplicate(_)));
     let error = ask(&mut one, Command::Commit).unwrap_err().to_string();
@@ -195,7 +195,7 @@ fn a_password_is_proven() {
     let error = refused(&login("wrong"));
     assert!(error.contains("18") && error.contains("check the user's name"), "{error}");
     assert!(refused(&login("")).contains("no password"));
-    // Nobody in particular is let in, and not let do anything.
+    // Anonymous users can connect, but may not run any command.
     let mut nobody = MongoSession::connect(&target(&server), &SessionOptions::to("lab")).unwrap();
     let error = ask(&mut nobody, all()).unwrap_err().to_string();
     assert!(error.contains("13") && error.contains("log in"), "{error}");
@@ -205,7 +205,7 @@ fn a_password_is_proven() {
 #[needs(SecantusDb)]
 fn killed_server_is_lost_and_restarted_server_reconnects() {
     let dir = tempfile::tempdir().unwrap();
-    // Without, what was told is gone with the process.
+    // Without this option the data would be lost with the process.
     let mut server = SecantusDb::start_in(dir.path(), &["--sync-on-commit"]);
     let mut fails = session(&server);
     let options = SessionOptions { on_lost: OnLost::Reconnect, ..SessionOptions::to("lab") };

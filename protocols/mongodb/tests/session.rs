@@ -1,4 +1,4 @@
-//! What a session asks, and what it makes of the answers.
+//! A session's requests, and its handling of the answers.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -134,7 +134,7 @@ fn a_transaction_begins_with_its_first_command_and_ends_once() {
         ask(&mut session, update(id.get(), id.get())).unwrap();
         ask(&mut session, end).unwrap();
     }
-    // What has nothing in it needs no server.
+    // A transaction without commands needs no server.
     for end in [Command::Commit, Command::Abort, Command::Commit] {
         ask(&mut session, Command::Begin).unwrap();
         ask(&mut session, end).unwrap();
@@ -181,7 +181,7 @@ fn a_transaction_begins_with_the_first_command_that_is_sent() {
     assert!(asked.len() == 1 && has(&asked[0], "startTransaction"), "{asked:?}");
 }
 
-/// The server forgets what a session has locked with the session, and that only when it next looks at its sessions.
+/// The server releases a dropped session's locks only at its next session cleanup.
 #[test]
 fn a_transaction_that_is_left_open_is_aborted_with_its_session() {
     let server = Server::new(|_, _| Some(batch("firstBatch", 0..1, 0)));
@@ -218,7 +218,7 @@ fn what_stood_in_the_way_is_a_conflict_and_ends_the_transaction() {
     ask(&mut session, Command::Begin).unwrap();
     let error = ask(&mut session, update(id.get(), id.get())).unwrap_err();
     assert_eq!(error.to_string(), "conflict: write conflict: error 112");
-    // The server has aborted it already, and that is all right.
+    // The server has aborted it already, which is no error.
     ask(&mut session, Command::Abort).unwrap();
     ask(&mut session, Command::Begin).unwrap();
     let error = ask(&mut session, Command::Insert { into: "t", documents: &documents }).unwrap_err();
@@ -231,7 +231,7 @@ fn what_stood_in_the_way_is_a_conflict_and_ends_the_transaction() {
     assert_eq!(options.counts.transient_errors.load(Relaxed), 0);
 }
 
-/// `mongod` itself has but the second label for a commit; the first is one of drivers' and routers'.
+/// `mongod` itself uses only the second label for a commit; the first comes from drivers and routers.
 #[test]
 fn commit_with_unknown_outcome_is_retried_once() {
     for label in ["UnknownTransactionCommitResult", "RetryableWriteError"] {
@@ -251,7 +251,7 @@ fn commit_with_unknown_outcome_is_retried_once() {
             ask(session, Command::Commit)
         };
         transaction(&mut session).unwrap();
-        // Both answers are open, and then it is told as it is.
+        // Both answers leave the outcome open, so the error is reported unchanged.
         let error = transaction(&mut session).unwrap_err().to_string();
         assert_eq!(error, "execute: error 50: no", "{label}");
         assert_eq!(options.counts.commits_repeated.load(Relaxed), 2, "{label}");
@@ -266,7 +266,7 @@ fn reconnect_after_shutdown_aborts_the_open_transaction() {
         "find" => {
             finds += 1;
             match finds {
-                // It says that it ends; it is gone.
+                // The server announces its shutdown and closes the connection.
                 2 => Some(refused(91, Some("TransientTransactionError"))),
                 4 => None,
                 _ => Some(batch("firstBatch", 0..1, 0)),
@@ -296,7 +296,7 @@ fn reconnect_after_shutdown_aborts_the_open_transaction() {
     assert!(matches!(ask(&mut session, find(Document::EMPTY)).unwrap_err(), EngineError::Lost(_)));
 }
 
-/// Each command was refused until the server was chosen, and each refusal was another connection lost.
+/// Each command was refused until the server was elected, and each refusal counted as another lost connection.
 #[test]
 fn a_server_is_back_when_it_takes_writes_again() {
     let (mut greetings, told) = (0, Arc::new(AtomicU64::new(0)));
@@ -305,7 +305,7 @@ fn a_server_is_back_when_it_takes_writes_again() {
         move || {
             greetings += 1;
             greeted.store(greetings, Relaxed);
-            // Started again behind the first, it is not chosen before the third time that it is asked.
+            // After the restart it is elected only at the third greeting.
             hello(!(2..4).contains(&greetings))
         },
         move |_, _| {
@@ -322,7 +322,7 @@ fn a_server_is_back_when_it_takes_writes_again() {
     assert_eq!(options.counts.connections_lost.load(Relaxed), 1);
 }
 
-/// The control session waits as the clients' do.
+/// The control session waits like the clients' sessions.
 #[test]
 fn administration_waits_for_a_server_that_takes_writes_again() {
     let mut greetings = 0;
@@ -334,7 +334,7 @@ fn administration_waits_for_a_server_that_takes_writes_again() {
     let mut admin = Admin::connect(&server.target(), TIMEOUT).unwrap();
     admin.reconnect().unwrap();
     assert!(admin.hello().is_writable);
-    // One that took none before is taken as it is.
+    // A server that accepted no writes before is accepted as it is.
     let server = Server::that_greets(|| hello(false), |_, _| None);
     let mut admin = Admin::connect(&server.target(), TIMEOUT).unwrap();
     admin.reconnect().unwrap();
@@ -374,7 +374,7 @@ fn an_answer_to_something_else_ends_the_session() {
     assert!(matches!(&error, EngineError::Lost(why) if why.contains("without a cursor")), "{error}");
 }
 
-/// Notes what a client waits for, as a driver of many would.
+/// Records the waits of a client, as a driver of many clients would.
 #[derive(Default)]
 struct RecordingDriver(RefCell<Vec<Wait>>);
 
@@ -391,7 +391,7 @@ impl Driver for RecordingDriver {
 fn with_a_driver_a_client_waits_without_its_thread() {
     let (send, receive) = mpsc::channel();
     let server = Server::new(move |name, _| {
-        // Not before the client has been told to wait.
+        // Answer only after the client has begun to wait.
         receive.recv().unwrap();
         Some(batch(if name == "find" { "firstBatch" } else { "nextBatch" }, 0..2, i64::from(name == "find")))
     });

@@ -1,12 +1,11 @@
-//! Captures what a real server says, as seeds for the fuzz targets:
+//! Captures a real server's messages, as seeds for the fuzz targets:
 //!
 //! ```text
 //! capture SOCKET DIRECTORY [USER [PASSWORD]]
 //! ```
 //!
-//! It relays a session's bytes and keeps those of the server, per exchange:
-//! the handshake under DIRECTORY/handshake, answers under DIRECTORY/answers,
-//! each with the byte before it that `fuzz/entry.rs` reads them by.
+//! It relays a session's bytes and stores those of the server for each exchange: the handshake in DIRECTORY/handshake,
+//! answers in DIRECTORY/answers. Each file starts with the byte from which `fuzz/entry.rs` knows how to parse it.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -18,15 +17,15 @@ use rumba_core::sql::{Param, SqlSession};
 use rumba_core::worker::block_on;
 use rumba_protocol_mysql::{Address, LoadWay, Secret, SessionOptions, Target, Tls, WireSession};
 
-/// Rows end with an OK packet; definitions that are known are left out (MariaDB); rows are binary; the
-/// answer is to the preparing of a statement; the connection never leaves the host.
+/// Rows end with an OK packet; known definitions are left out (MariaDB); rows are binary. The answer is to preparing a
+/// statement; the connection never leaves the host.
 const DEPRECATE_EOF: u8 = 1;
 const CACHE_METADATA: u8 = 2;
 const BINARY: u8 = 4;
 const PREPARED: u8 = 8;
 const LOCAL: u8 = 32;
 
-/// What the server said since it was last asked.
+/// The server's bytes since the last request.
 type Said = Arc<Mutex<Vec<u8>>>;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -73,7 +72,7 @@ fn capture(relay: &Path, directory: &Path, who: &[String], said: &Said) -> Resul
     let target = Target { address, user: user.into(), password, database: None, tls: Tls::Off };
     let options = SessionOptions { load: LoadWay::Insert, ..SessionOptions::default() };
     let mut session = WireSession::connect(&target, &options)?;
-    // MariaDB puts this before its version, for clients that take it for MySQL.
+    // MariaDB puts this before its version, for clients that expect MySQL.
     let version = session.server_version().trim_start_matches("5.5.5-");
     let name = version.split('-').next().unwrap_or_default().to_owned();
     let wording =

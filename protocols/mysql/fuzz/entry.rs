@@ -1,6 +1,5 @@
-//! Where the fuzz targets, and the test that needs no fuzzer, go in: bytes as a
-//! server might send them. The first byte of an input says how they are read,
-//! the rest are frames.
+//! The entry points of the fuzz targets and of the test without a fuzzer. The input is a server's bytes: the first byte
+//! says how to parse them, the rest are frames.
 
 use rumba_core::sql::Row;
 use rumba_protocol_mysql::WireError;
@@ -10,7 +9,7 @@ use rumba_protocol_mysql::codec::row::{self, BinaryRow, Column, TextRow};
 use rumba_protocol_mysql::codec::{Malformed, frame};
 use rumba_protocol_mysql::handshake::{Agreed, Caller, Login, Step, greeting};
 
-/// What the first byte of an input means.
+/// The flags in the first byte of an input.
 const DEPRECATE_EOF: u8 = 1;
 const CACHE_METADATA: u8 = 2;
 const BINARY: u8 = 4;
@@ -18,12 +17,12 @@ const PREPARED: u8 = 8;
 const TLS: u8 = 16;
 const LOCAL: u8 = 32;
 
-/// Answers to statements, or to the preparing of one.
+/// Answers to statements, or to preparing one.
 pub fn answers(input: &[u8]) {
     let Some((&how, frames)) = input.split_first() else { return };
     let wording = Wording { deprecate_eof: how & DEPRECATE_EOF != 0, cache_metadata: how & CACHE_METADATA != 0 };
     let mut packets = Packets(frames.to_vec()).into_iter();
-    // What is malformed is refused, and that is all right.
+    // A malformed packet must be refused with an error.
     let _ = if how & PREPARED != 0 {
         packets.next().map_or(Ok(()), |packet| prepared(&packet, &mut packets))
     } else {
@@ -31,7 +30,7 @@ pub fn answers(input: &[u8]) {
     };
 }
 
-/// A greeting and what follows it until one is let in.
+/// A greeting, and the packets until the login is complete.
 pub fn handshake(input: &[u8]) {
     let Some((&how, frames)) = input.split_first() else { return };
     let _ = enter(Packets(frames.to_vec()), how & TLS != 0, how & LOCAL != 0);
@@ -55,7 +54,7 @@ fn enter(packets: Packets, tls: bool, local: bool) -> Result<(), WireError> {
 fn prepared(first: &[u8], packets: &mut dyn Iterator<Item = Vec<u8>>) -> Result<(), Malformed> {
     column::prepared(first)?;
     for packet in packets {
-        // The long way and the short one.
+        // Parse with the slow and the fast function.
         column::column(&packet)?;
         column::layout(&packet)?;
     }
@@ -101,7 +100,7 @@ fn answer_by_answer(
     Ok(())
 }
 
-/// Reads rows to their end; the status flags that end them.
+/// Reads rows to their end; returns the status flags that end them.
 fn rows(
     packets: &mut dyn Iterator<Item = Vec<u8>>,
     wording: Wording,
@@ -130,7 +129,7 @@ fn rows(
     Ok(0)
 }
 
-/// Looks at every column, and at one that is not there.
+/// Reads every column, and one that does not exist.
 fn visit(row: &dyn Row, columns: usize, length: usize) {
     let bytes: usize = (0..=columns).map(|column| row.bytes(column).len()).sum();
     assert!(bytes <= length, "columns overlap: {bytes} bytes in a row of {length}");
@@ -139,7 +138,7 @@ fn visit(row: &dyn Row, columns: usize, length: usize) {
     }
 }
 
-/// Frames, taken apart.
+/// Splits the input into frames.
 struct Packets(Vec<u8>);
 
 impl IntoIterator for Packets {

@@ -1,4 +1,4 @@
-//! A connection for administration: it blocks and allocates as it likes.
+//! A connection for administration, which may block and allocate memory.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Connects; `timeout` bounds connecting and each answer.
+    /// Connects; `timeout` limits connecting and each answer.
     ///
     /// # Errors
     /// See [`WireError`].
@@ -37,37 +37,37 @@ impl Admin {
         Ok(Self { connection, target: target.clone(), timeout: Some(timeout) })
     }
 
-    /// Connects anew after the connection was lost, trying for as long as a session that may reconnect does. What the
-    /// connection before held, such as locks and session variables, it does not hold.
+    /// Reconnects after the connection was lost, with the same retries as a session that may reconnect. Locks and
+    /// session variables of the earlier connection are lost.
     ///
     /// # Errors
-    /// What kept it from connecting until it gave up.
+    /// The error of the last attempt.
     pub fn reconnect(&mut self) -> Result<(), WireError> {
         let connect = || Connection::open(&self.target, COLLATION, Instant::now() + CONNECT);
         self.connection = insist(connect, WireError::may_pass)?;
         Ok(())
     }
 
-    /// Runs one statement and takes its rows. Of several statements, the rows
-    /// are those of the first that has any.
+    /// Runs one statement and returns its rows. With several statements, the rows are those of the first that returns
+    /// any.
     ///
     /// # Errors
-    /// See [`WireError`]. After any but [`WireError::Server`] the connection is of no more use.
+    /// See [`WireError`]. After any error except [`WireError::Server`] the connection is unusable.
     pub fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
         query(&mut self.connection, sql, self.timeout.map(|timeout| Instant::now() + timeout))
     }
 
-    /// Where the server is.
+    /// The address of the server.
     pub fn address(&self) -> &Address {
         &self.target.address
     }
 
-    /// Changes the time that an answer may take; `None` waits for ever.
+    /// Changes the timeout of an answer; `None` waits forever.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
     }
 
-    /// The version that the server greeted with.
+    /// The version in the server's greeting.
     pub fn server_version(&self) -> &str {
         &self.connection.version
     }

@@ -1,5 +1,5 @@
-//! A connection that has been let in, and waiting on it by blocking: for
-//! connecting, preparing and administration. The load path waits in its own way.
+//! An authenticated connection with blocking calls, for connecting, preparing and administration. The load path does
+//! not use the blocking calls.
 
 use std::io;
 use std::ops::Range;
@@ -14,25 +14,25 @@ use crate::handshake::{self, Agreed, Caller, Login, Step};
 use crate::receive::Receive;
 use crate::{Address, Target, WireError};
 
-/// A connection that has been let in.
+/// An authenticated connection.
 pub(crate) struct Connection {
     pub(crate) stream: Stream,
     pub(crate) receive: Receive,
-    /// What is to be sent; the first [`Connection::sent`] bytes of it are.
+    /// The send buffer; its first [`Connection::sent`] bytes are sent.
     pub(crate) send: Vec<u8>,
     pub(crate) sent: usize,
-    /// How the server writes its answers.
+    /// The format of the server's answers.
     pub(crate) wording: Wording,
-    /// Whether the server takes COM_STMT_BULK_EXECUTE.
+    /// Whether the server supports COM_STMT_BULK_EXECUTE.
     pub(crate) bulk: bool,
-    /// The version that the server greeted with.
+    /// The version in the server's greeting.
     pub(crate) version: String,
-    /// The session's status flags as last told.
+    /// The session's last status flags.
     pub(crate) status: u16,
 }
 
 impl Connection {
-    /// Connects and proves who one is, before `deadline`.
+    /// Connects and logs in, before `deadline`.
     pub(crate) fn open(target: &Target, collation: u8, deadline: Instant) -> Result<Self, WireError> {
         let mut connection = Self {
             stream: Stream::connect(&target.address, deadline)?,
@@ -93,7 +93,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Queues a packet that answers the one received last.
+    /// Queues a packet that answers the last received one.
     pub(crate) fn put(&mut self, payload: &[u8]) {
         let at = frame::start(&mut self.send);
         self.send.extend_from_slice(payload);
@@ -108,7 +108,7 @@ impl Connection {
         frame::finish(&mut self.send, at, 0);
     }
 
-    /// Sends everything queued, blocking until it is sent.
+    /// Sends everything queued, and blocks until it is sent.
     pub(crate) fn write(&mut self, deadline: Option<Instant>) -> Result<(), WireError> {
         let lost = |cause| WireError::io("sending to the server", cause);
         while self.sent < self.send.len() || self.stream.holds_back() {
@@ -117,7 +117,7 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.stream.block(Ready::ToWrite, deadline).map_err(lost)?;
                 }
-                // The server's last words may still be there to be read; if not, reading says what happened.
+                // The server's last message may still be readable; if not, the read reports the error.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
                 Err(error) => return Err(lost(error)),
             }
@@ -127,7 +127,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The next packet, blocking until it is there.
+    /// The next packet; blocks until it is complete.
     pub(crate) fn read(&mut self, deadline: Option<Instant>) -> Result<Range<usize>, WireError> {
         loop {
             if let Some(packet) = self.receive.packet() {
@@ -147,7 +147,7 @@ impl Connection {
 }
 
 impl Drop for Connection {
-    /// Says goodbye, so that the server does not count a connection cut off.
+    /// Sends COM_QUIT, so that the server does not count an aborted connection.
     fn drop(&mut self) {
         const QUIT: [u8; 5] = [1, 0, 0, 0, 1];
         if self.send.is_empty() && !self.version.is_empty() {

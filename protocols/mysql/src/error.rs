@@ -1,4 +1,4 @@
-//! What goes wrong between client and server.
+//! Errors between client and server.
 
 use rumba_core::error::{EngineError, ErrorCode, SqlState};
 use rumba_transport::TransportError;
@@ -6,40 +6,40 @@ use rumba_transport::TransportError;
 use crate::codec::Malformed;
 use crate::codec::answer::Refusal;
 
-/// What goes wrong between client and server.
+/// An error between client and server.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
-    /// The server refused, in its own words.
+    /// The server reported an error.
     #[error("server error {code} ({sqlstate}): {message}")]
     Server {
-        /// The server's number, such as 1213.
+        /// The server's error code, such as 1213.
         code: u16,
         /// The SQLSTATE, such as 40001.
         sqlstate: SqlState,
         /// The server's message.
         message: String,
     },
-    /// The connection could not be made, or was lost.
+    /// The connection failed or was lost.
     #[error("{what}: {cause}")]
     Io {
-        /// What was being done.
+        /// The failed operation.
         what: String,
-        /// The system's words.
+        /// The system's error.
         cause: std::io::Error,
     },
-    /// What was asked for cannot be done; nothing was sent, and the connection is as it was.
+    /// The request is impossible; nothing was sent, and the connection is unchanged.
     #[error("{0}")]
     Unable(String),
-    /// The server said something that the protocol does not allow, or that this client does not know.
+    /// The server violated the protocol, or used a part that this client does not know.
     #[error("protocol: {0}")]
     Protocol(String),
-    /// The connection cannot be encrypted as asked, or the certificate is not trusted.
+    /// The requested encryption is impossible, or the certificate is not trusted.
     #[error("TLS: {0}")]
     Tls(String),
 }
 
 impl WireError {
-    /// The server's refusal, with a remedy where there is a usual one.
+    /// The error for a server's refusal, with a remedy if there is a common one.
     pub(crate) fn refused(refusal: &Refusal<'_>) -> Self {
         let mut message = String::from_utf8_lossy(refusal.message).into_owned();
         if let Some(remedy) = remedy(refusal.code) {
@@ -49,7 +49,7 @@ impl WireError {
         WireError::Server { code: refusal.code, sqlstate: SqlState(refusal.state), message }
     }
 
-    /// What it is to whoever drives the engine; `call` is what failed with it.
+    /// Converts to an engine error; `call` is the failed call.
     #[cold]
     pub fn during(&self, call: &'static str) -> EngineError {
         match self {
@@ -67,12 +67,13 @@ impl WireError {
         WireError::Io { what: what.into(), cause: cause.into() }
     }
 
-    /// Whether what kept it from connecting may pass: a server that starts, or that has no room yet.
+    /// Whether the reason for a failed connection may be temporary: the server is starting, or has too many
+    /// connections.
     pub(crate) fn may_pass(&self) -> bool {
         self.is_lost() || matches!(self, WireError::Server { code: 1040 | 1203, .. })
     }
 
-    /// Whether the connection is gone, and another one may do better.
+    /// Whether the connection is lost, so that a new one may help.
     pub fn is_lost(&self) -> bool {
         match self {
             WireError::Io { .. } => true,
@@ -97,7 +98,7 @@ impl From<Malformed> for WireError {
     }
 }
 
-/// Whether the server ends the connection with this error: shutdown, KILL, a broken or idle connection.
+/// Whether the server closes the connection with this error: shutdown, KILL, a broken or idle connection.
 pub(crate) fn lost(code: u16) -> bool {
     matches!(code, 1053 | 1077 | 1079 | 1080 | 1152 | 1158..=1161 | 1184 | 1927 | 2006 | 2013 | 3169 | 4031)
 }
@@ -109,7 +110,7 @@ fn is_disk_full(code: u16, message: &[u8]) -> bool {
             .any(|words| contains(message, words))
 }
 
-/// Whether `text` has `words`, which are in lower case, in any case.
+/// Whether `text` contains `words`, which are in lower case, ignoring case.
 pub(crate) fn contains(text: &[u8], words: &[u8]) -> bool {
     text.windows(words.len()).any(|window| window.eq_ignore_ascii_case(words))
 }

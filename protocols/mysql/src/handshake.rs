@@ -1,7 +1,7 @@
-//! The handshake and the proof of who one is, as functions over packets: no I/O.
+//! The handshake and authentication, as functions over packets, without I/O.
 //!
-//! The greeting is read here and not by `mysql_common`, whose arithmetic
-//! overflows on some lengths that a broken server can send.
+//! The greeting is parsed here and not by `mysql_common`, whose arithmetic overflows for some lengths that a broken
+//! server can send.
 
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context, Response};
 use mysql_common::constants::{CapabilityFlags, MariadbCapabilities};
@@ -14,27 +14,27 @@ use crate::codec::answer::{self, Wording};
 /// A MariaDB user may have several methods, which the server tries one after the other.
 const MOST_SWITCHES: u32 = 16;
 
-/// What a server says first.
+/// The server's greeting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Greeting {
-    /// Its version, in its own words.
+    /// The server's version as it prints it.
     pub version: String,
-    /// Its number for this connection: what KILL takes.
+    /// The connection's number, for KILL.
     pub connection_id: u32,
-    /// What it can do.
+    /// The server's capabilities.
     pub capabilities: CapabilityFlags,
-    /// What it can do beyond MySQL's protocol.
+    /// The server's capabilities beyond MySQL's protocol.
     pub mariadb: MariadbCapabilities,
-    /// What the proof is made with.
+    /// The challenge for the authentication.
     pub nonce: Vec<u8>,
-    /// How it would like to have the proof.
+    /// The server's preferred authentication method.
     pub plugin: Vec<u8>,
 }
 
-/// Reads the server's first packet.
+/// Parses the server's first packet.
 ///
 /// # Errors
-/// The server refuses, speaks another protocol, or is older than MySQL 4.1.
+/// The server refuses, uses another protocol, or is older than MySQL 4.1.
 pub fn greeting(packet: &[u8]) -> Result<Greeting, WireError> {
     const WHAT: &str = "greeting";
     if packet.first() == Some(&0xff) {
@@ -62,7 +62,7 @@ pub fn greeting(packet: &[u8]) -> Result<Greeting, WireError> {
     if !capabilities.contains(CapabilityFlags::CLIENT_PROTOCOL_41 | CapabilityFlags::CLIENT_SECURE_CONNECTION) {
         return Err(WireError::Protocol(format!("server {version} speaks a protocol older than that of MySQL 4.1")));
     }
-    // MariaDB tells its own capabilities where MySQL, which sets this flag, has zeros.
+    // MariaDB sends its own capabilities where MySQL, which sets this flag, sends zeros.
     let mariadb = if capabilities.contains(CapabilityFlags::CLIENT_LONG_PASSWORD) { 0 } else { beyond };
     let second = reader.take(nonce_length.saturating_sub(8).max(13).min(reader.len()), WHAT)?;
     nonce.extend_from_slice(second.strip_suffix(&[0]).unwrap_or(second));
@@ -78,17 +78,17 @@ pub fn greeting(packet: &[u8]) -> Result<Greeting, WireError> {
     })
 }
 
-/// What both sides can do and will.
+/// The agreed capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreed {
-    /// What this client says it can do.
+    /// The client's capabilities.
     pub capabilities: CapabilityFlags,
-    /// What it says beyond MySQL's protocol.
+    /// The client's capabilities beyond MySQL's protocol.
     pub mariadb: MariadbCapabilities,
 }
 
 impl Agreed {
-    /// Everything that helps and that the server offers.
+    /// All useful capabilities that the server offers.
     pub fn with(greeting: &Greeting, tls: bool, database: bool) -> Self {
         let mut wanted = CapabilityFlags::CLIENT_PROTOCOL_41
             | CapabilityFlags::CLIENT_SECURE_CONNECTION
@@ -110,7 +110,7 @@ impl Agreed {
         Self { capabilities, mariadb: mariadb & greeting.mariadb }
     }
 
-    /// How the server will write its answers.
+    /// The format of the server's answers.
     pub fn wording(&self) -> Wording {
         Wording {
             deprecate_eof: self.capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF),
@@ -118,9 +118,9 @@ impl Agreed {
         }
     }
 
-    /// What starts the answer to a greeting; alone, it asks for TLS.
+    /// The start of the answer to a greeting; sent alone, it requests TLS.
     pub fn opening(&self, collation: u8) -> Vec<u8> {
-        // The protocol's limit; the server's own is what counts.
+        // The protocol's limit; the server enforces its own.
         const LONGEST_PACKET: u32 = 1 << 30;
         let mut out = Vec::with_capacity(128);
         out.extend_from_slice(&self.capabilities.bits().to_le_bytes());
@@ -132,7 +132,7 @@ impl Agreed {
     }
 }
 
-/// Who is at the door, and how private the way to it is.
+/// The user to log in, and the privacy of the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'a> {
     /// The user.
@@ -149,21 +149,21 @@ pub struct Caller<'a> {
     pub local: bool,
 }
 
-/// What is to be done after a packet of the server's.
+/// The next step of the login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Send this.
     Send(Vec<u8>),
     /// Wait for the next packet.
     Wait,
-    /// The server has let the caller in.
+    /// The login is complete.
     In {
         /// The session's status flags.
         status: u16,
     },
 }
 
-/// The proof of who one is, in as many steps as the server wants.
+/// The authentication, with as many steps as the server requires.
 #[derive(Debug)]
 pub struct Login<'a> {
     caller: Caller<'a>,
@@ -200,14 +200,14 @@ impl Context for Proof<'_> {
 }
 
 impl<'a> Login<'a> {
-    /// Answers the greeting; the packet that is to be sent comes along.
+    /// Answers the greeting; returns the packet to send as well.
     ///
     /// # Errors
-    /// The server wants what no other method can be tried for.
+    /// The server requires something that no other method can replace.
     pub fn start(caller: Caller<'a>, greeting: &Greeting, agreed: Agreed) -> Result<(Self, Vec<u8>), WireError> {
         let nonce = greeting.nonce.clone();
-        // What the server names is its favourite; the user's own method, if it is another, comes in a
-        // switch. Until then nothing is said that would give the password away.
+        // The server names its default method; if the user has another one, the server requests a switch. Until then,
+        // nothing is sent that would reveal the password.
         let plugin = match &greeting.plugin[..] {
             b"caching_sha2_password" => AuthPlugin::CachingSha2Password,
             _ => AuthPlugin::MysqlNativePassword,
@@ -228,10 +228,10 @@ impl<'a> Login<'a> {
         Ok((login, out))
     }
 
-    /// Takes a packet of the server's.
+    /// Handles a packet of the server.
     ///
     /// # Errors
-    /// The server refuses, or wants something that this client does not do.
+    /// The server refuses, or requires something that this client does not support.
     pub fn step(&mut self, packet: &[u8]) -> Result<Step, WireError> {
         match packet.first() {
             Some(0x00) => Ok(Step::In { status: answer::done(packet)?.status }),
@@ -286,8 +286,7 @@ impl<'a> Login<'a> {
     }
 }
 
-/// The methods that this client knows. Not among them: that of MySQL before
-/// 4.1, which anybody can reverse.
+/// The supported methods. The method of MySQL before 4.1 is not supported, because it can be reversed easily.
 fn known(name: &[u8]) -> Option<AuthPlugin<'static>> {
     match name {
         b"mysql_native_password" => Some(AuthPlugin::MysqlNativePassword),

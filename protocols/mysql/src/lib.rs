@@ -1,4 +1,4 @@
-//! The client of the MySQL protocol: what MySQL, MariaDB and their relatives speak.
+//! The client of the MySQL protocol, for MySQL, MariaDB and related servers.
 #![deny(missing_docs)]
 
 mod admin;

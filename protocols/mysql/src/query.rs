@@ -1,4 +1,4 @@
-//! A statement sent as text and answered at once, blocking: for administration and for setting a session up.
+//! Statements sent as text with blocking calls, for administration and for setting up a session.
 
 use std::time::Instant;
 
@@ -8,10 +8,10 @@ use crate::codec::column;
 use crate::connection::Connection;
 use crate::{Rows, WireError};
 
-/// The command that carries a statement as text.
+/// The command for a statement as text.
 pub(crate) const QUERY: u8 = 0x03;
 
-/// Runs statements; the rows are those of the first that has any.
+/// Runs statements; the rows are those of the first that returns any.
 pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Instant>) -> Result<Rows, WireError> {
     connection.put_command(QUERY, sql.as_bytes());
     connection.write(deadline)?;

@@ -1,4 +1,4 @@
-//! Packets out of the receive buffer.
+//! Packets from the receive buffer.
 
 use std::io;
 use std::ops::Range;
@@ -7,10 +7,10 @@ use rumba_transport::{Incoming, Stream};
 
 use crate::codec::frame::{self, Framed, HEADER};
 
-/// Bytes that came and are not taken yet.
+/// Bytes received but not yet taken.
 pub(crate) struct Receive {
     incoming: Incoming,
-    /// The order number of the frame that answers the packet taken last by [`Receive::packet`].
+    /// The sequence number for the answer to the packet last taken by [`Receive::packet`].
     pub(crate) sequence: u8,
 }
 
@@ -19,13 +19,13 @@ impl Receive {
         Self { incoming: Incoming::new(HEADER), sequence: 0 }
     }
 
-    /// Whether anything came that is not taken yet.
+    /// Whether there are bytes not yet taken.
     #[inline]
     pub(crate) fn has_some(&self) -> bool {
         self.incoming.has_some()
     }
 
-    /// The next packet, if all of it is there; [`Receive::at`] shows it until the next is filled in.
+    /// The next packet, if it is complete; [`Receive::at`] shows it until the buffer is next filled.
     #[inline]
     pub(crate) fn packet(&mut self) -> Option<Range<usize>> {
         match frame::framed(self.incoming.rest()) {
@@ -48,20 +48,20 @@ impl Receive {
         }
     }
 
-    /// What came and is not taken yet, for whom takes packets by [`frame::next`]
-    /// and says with [`Receive::leave`] how far.
+    /// The bytes not yet taken, for a caller that takes packets with [`frame::next`] and reports the rest with
+    /// [`Receive::leave`].
     #[inline]
     pub(crate) fn rest(&self) -> &[u8] {
         self.incoming.rest()
     }
 
-    /// All but the last `left` bytes are taken.
+    /// Takes all but the last `left` bytes.
     #[inline]
     pub(crate) fn leave(&mut self, left: usize) {
         self.incoming.leave(left);
     }
 
-    /// Takes these bytes, if what came starts with them.
+    /// Takes these bytes, if the received bytes start with them.
     #[inline]
     pub(crate) fn skip(&mut self, bytes: &[u8]) -> bool {
         let is_next = !bytes.is_empty() && self.rest().starts_with(bytes);
@@ -71,7 +71,7 @@ impl Receive {
         is_next
     }
 
-    /// A packet with its frame; nothing of one that came in several.
+    /// A packet with its frame; empty if it came in several frames.
     pub(crate) fn framed(&self, packet: Range<usize>) -> &[u8] {
         if packet.len() < frame::FULL { self.incoming.at(packet.start - HEADER..packet.end) } else { &[] }
     }
@@ -82,19 +82,18 @@ impl Receive {
         self.incoming.at(packet)
     }
 
-    /// Takes everything that has come, as far as there is room; whether there may be more.
+    /// Receives the available bytes, up to the free space. Returns whether there may be more.
     #[inline]
     pub(crate) fn fill(&mut self, stream: &mut Stream) -> io::Result<bool> {
         self.incoming.fill(stream)
     }
 
-    /// Lends the buffer to others until something is received.
+    /// Returns the buffer to the pool until the next receive.
     pub(crate) fn lend(&mut self) {
         self.incoming.lend();
     }
 
-    /// Nothing of the answer is needed any more: a buffer that is larger than
-    /// the last answers needed is given back.
+    /// Marks the answer as processed. A buffer larger than the last answers needed shrinks.
     #[inline]
     pub(crate) fn answered(&mut self) {
         self.incoming.answered();

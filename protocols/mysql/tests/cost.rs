@@ -1,5 +1,5 @@
-//! What a session costs: memory, allocations, instructions. Against the null
-//! server, so that nothing but the client is measured.
+//! The cost of a session in memory, allocations and instructions, with the null server, so that only the client is
+//! measured.
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
@@ -50,7 +50,7 @@ fn a_point_select_allocates_nothing() {
         for id in 0..SELECTS {
             select(&mut session, statement, id as i64);
         }
-        // What runs a future makes one waker, which is not the session's.
+        // Running a future allocates one waker, which does not belong to the session.
         assert_eq!(allocations::count() - before - SELECTS, 0, "text: {text}");
     }
 }
@@ -72,13 +72,13 @@ fn a_session_at_rest_is_small() {
     assert!(each <= MOST, "{each} bytes");
 }
 
-/// In the build that tests are of; `scripts/instructions` counts in the release,
-/// which would be made for this test alone.
+/// Counts in the test build; `scripts/instructions` counts in a release build, which would be built for this test
+/// alone.
 #[test]
 #[needs(Valgrind)]
 fn a_point_select_takes_no_more_instructions_than_allowed() {
-    // 1440 are counted, in a build for debugging, which inlines little from one crate into another, and with what
-    // counts allocations; a release takes 593.
+    // The count is 1440 in a debug build, which has little inlining across crates, and with the counting allocator. In
+    // a release build it is 593.
     const MOST: u64 = 1480;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());

@@ -1,10 +1,10 @@
-//! What the server is told.
+//! The server's configuration.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Where the server listens: never beyond this host.
+/// The address to listen on, which is always local to this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
     /// A Unix socket at this path.
@@ -13,7 +13,7 @@ pub enum Listen {
     Port(u16),
 }
 
-/// What the server speaks.
+/// The server's protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
     /// MySQL's.
@@ -26,7 +26,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The version that the server says it is.
+    /// The version that the server reports.
     pub fn version(self) -> &'static str {
         match self {
             Protocol::MySql => crate::mysql::VERSION,
@@ -49,7 +49,7 @@ impl FromStr for Protocol {
     }
 }
 
-/// What a column holds.
+/// The contents of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
     /// A BIGINT: the row's number, from 1.
@@ -58,12 +58,12 @@ pub enum ColumnKind {
     Text,
 }
 
-/// A column of the fixed result set; written `name` or `name:int` or `name:text`.
+/// A column of the fixed result set; written as `name`, `name:int` or `name:text`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// The contents of the column.
     pub kind: ColumnKind,
 }
 
@@ -84,29 +84,29 @@ impl FromStr for Column {
     }
 }
 
-/// What the server is told.
+/// The server's configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where it listens.
+    /// The address to listen on.
     pub listen: Listen,
-    /// What it speaks.
+    /// The protocol.
     pub protocol: Protocol,
-    /// How long after its arrival each command is answered; at once if absent.
+    /// The delay from a command's arrival to its answer; without it, answers are immediate.
     pub delay: Option<Duration>,
-    /// Rows of a result set.
+    /// The number of rows in a result set.
     pub rows: u32,
-    /// Characters of a text column; sysbench's `c` has 119.
+    /// The number of characters in a text column; sysbench's `c` has 119.
     pub row_bytes: u32,
     /// The columns of a result set.
     pub columns: Vec<Column>,
-    /// Threads, each with its share of the connections.
+    /// The number of threads, each with its share of the connections.
     pub threads: usize,
 }
 
 impl Config {
-    /// A server that answers a SELECT as sysbench's table would: one row of one column `c`.
+    /// A server that answers a SELECT as sysbench's table would: one row with one column `c`.
     pub fn new(listen: Listen) -> Self {
-        // The other half of the cores is for the client under test.
+        // Leave the other half of the cores for the client under test.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             listen,

@@ -1,4 +1,4 @@
-//! One client's socket and what is on its way in and out.
+//! One client's socket with its incoming and outgoing data.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,42 +8,42 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::dialogue::{Answers, Dialogue, ENOUGH, Taken};
 
-/// Memory that a buffer keeps between uses.
+/// The capacity that a buffer keeps between uses.
 const KEPT: usize = 64 << 10;
 
 /// A client's connection.
 pub struct Connection {
-    /// Unlike a descriptor, never used twice.
+    /// The connection's number, which unlike a descriptor is never reused.
     pub id: u32,
     socket: OwnedFd,
     dialogue: Dialogue,
-    /// What has arrived of a packet that is not whole yet, or is not taken yet.
+    /// Received bytes of an incomplete packet, or of packets not yet taken.
     input: Vec<u8>,
     /// Answers that wait for their time or for the client to read.
     output: Vec<u8>,
-    /// How much of `output` is sent.
+    /// The number of sent bytes in `output`.
     sent: usize,
-    /// How much of `output` may be sent.
+    /// The number of bytes in `output` that may be sent.
     released: usize,
-    /// Whether the loop is told when there is room to send.
+    /// Whether the loop watches for space to send.
     pub awaits_room: bool,
     /// Whether commands wait in `input` until answers are sent.
     paused: bool,
 }
 
-/// What a receive came to.
+/// The result of a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// So many bytes.
+    /// The number of received bytes.
     Bytes(usize),
-    /// Nothing more for now.
+    /// No data is available now.
     Nothing,
-    /// The connection is at its end.
+    /// The connection has ended.
     End,
 }
 
 impl Connection {
-    /// A connection that is to be greeted with what is left in `out`.
+    /// A new connection; its greeting is appended to `out`.
     pub fn new(id: u32, socket: OwnedFd, answers: &Answers, out: &mut Vec<u8>) -> Self {
         Self {
             id,
@@ -63,7 +63,7 @@ impl Connection {
         self.socket.as_fd()
     }
 
-    /// Receives what has arrived.
+    /// Receives available bytes.
     #[inline]
     pub fn receive(&self, buffer: &mut [u8]) -> Received {
         loop {
@@ -77,7 +77,7 @@ impl Connection {
         }
     }
 
-    /// Takes what has arrived and appends the answers; an unfinished packet is kept.
+    /// Handles received bytes and appends the answers; an incomplete packet is kept.
     #[inline]
     pub fn take(&mut self, arrived: &[u8], answers: &Answers, out: &mut Vec<u8>) -> Taken {
         if self.input.is_empty() {
@@ -92,7 +92,7 @@ impl Connection {
         taken
     }
 
-    /// Whether more may be taken from the client: it reads its answers, and they do not pile up.
+    /// Whether to receive more from the client: it reads its answers, and few of them are waiting.
     #[inline]
     pub fn may_be_heard(&self) -> bool {
         !self.is_blocked() && !self.paused
@@ -103,22 +103,22 @@ impl Connection {
         self.paused
     }
 
-    /// Pauses if answers were left to be made and many are held already; goes on otherwise.
+    /// Pauses if answers remain to be made and many are held already; otherwise resumes.
     #[inline]
     pub fn pause(&mut self, full: bool) {
         self.paused = full && self.output.len() >= ENOUGH;
     }
 
-    /// Whether the client owes the reading of answers.
+    /// Whether the client has not read answers that may be sent.
     #[inline]
     pub fn is_blocked(&self) -> bool {
         self.sent < self.released
     }
 
-    /// Sends answers at once, or keeps what the client has no room for.
+    /// Sends answers immediately, and keeps those for which the client has no space.
     ///
     /// # Errors
-    /// When the connection is broken.
+    /// The connection is broken.
     #[inline]
     pub fn send(&mut self, answers: &[u8]) -> io::Result<()> {
         let mut now = 0;
@@ -137,10 +137,10 @@ impl Connection {
         self.output.extend_from_slice(answers);
     }
 
-    /// Sends what waits, after `more` bytes of what was held are released.
+    /// Sends waiting answers, after releasing `more` bytes of the held ones.
     ///
     /// # Errors
-    /// When the connection is broken.
+    /// The connection is broken.
     pub fn flush(&mut self, more: usize) -> io::Result<()> {
         self.released += more;
         while self.is_blocked() {

@@ -1,25 +1,25 @@
-//! The dialogue with one client, in whichever protocol the server speaks: bytes in, answers out, no I/O.
+//! The dialogue with one client in the server's protocol, from bytes to answers, without I/O.
 
 use crate::config::{Config, Protocol};
 use crate::{mongodb, mysql, postgresql};
 
-/// Answers are sent before more are made.
+/// The size of pending answers at which they are sent before more are made.
 pub const ENOUGH: usize = 4 << 20;
 
-/// What came of some input.
+/// The result of handling input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Bytes that are done with.
+    /// The number of handled bytes.
     pub bytes: usize,
     /// Whether a command was answered, and not only a login.
     pub commands: bool,
-    /// Whether it stopped because the answers at hand are to be sent first.
+    /// Whether handling stopped because the pending answers must be sent first.
     pub full: bool,
-    /// Whether the connection is at its end.
+    /// Whether the connection must end.
     pub ended: bool,
 }
 
-/// What a server answers, made when it starts.
+/// A server's answers, made at its start.
 #[derive(Debug)]
 pub enum Answers {
     /// In MySQL's protocol.
@@ -31,7 +31,7 @@ pub enum Answers {
 }
 
 impl Answers {
-    /// The answers of a server that was told this.
+    /// The answers of a server with this configuration.
     pub fn new(config: &Config) -> Self {
         match config.protocol {
             Protocol::MySql => Answers::MySql(Box::new(mysql::Answers::new(config))),
@@ -53,7 +53,7 @@ pub enum Dialogue {
 }
 
 impl Dialogue {
-    /// Starts, with the greeting if it is the server's to speak first.
+    /// Starts a dialogue, with a greeting if the server speaks first.
     pub fn start(answers: &Answers, id: u32, out: &mut Vec<u8>) -> Self {
         match answers {
             Answers::MySql(_) => Dialogue::MySql(mysql::Dialogue::start(id, out)),
@@ -62,26 +62,26 @@ impl Dialogue {
         }
     }
 
-    /// Takes what has arrived whole and appends the answers.
+    /// Handles complete messages and appends the answers.
     #[inline]
     pub fn take(&mut self, input: &[u8], answers: &Answers, out: &mut Vec<u8>) -> Taken {
         match (self, answers) {
             (Dialogue::MySql(dialogue), Answers::MySql(answers)) => dialogue.take(input, answers, out),
             (Dialogue::PostgreSql(dialogue), Answers::PostgreSql(answers)) => dialogue.take(input, answers, out),
             (Dialogue::MongoDb(dialogue), Answers::MongoDb(answers)) => dialogue.take(input, answers, out),
-            // A server speaks one protocol.
+            // A server has only one protocol.
             _ => Taken { ended: true, ..Taken::default() },
         }
     }
 }
 
-/// What a client is told in the place of a greeting when there is no descriptor left for it.
+/// The message to a client in place of a greeting if no descriptor is left for it.
 pub fn refusal(protocol: Protocol) -> Vec<u8> {
     const WORDS: &str = "the null server has no descriptor left (ulimit -n)";
     match protocol {
         Protocol::MySql => mysql::refusal(WORDS),
         Protocol::PostgreSql => postgresql::refusal(WORDS),
-        // Nothing is said there that was not asked for.
+        // This protocol permits no message without a request.
         Protocol::MongoDb => Vec::new(),
     }
 }

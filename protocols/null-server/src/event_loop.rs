@@ -1,4 +1,4 @@
-//! One thread's loop over its connections.
+//! One thread's event loop over its connections.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,19 +17,19 @@ use crate::dialogue::Answers;
 use crate::held::Held;
 use crate::listener::{Acceptor, Arrival};
 
-/// The events that are not a connection's.
+/// Events that do not belong to a connection.
 const MAIL: u64 = u64::MAX;
 const LISTENER: u64 = u64::MAX - 1;
-/// Events taken at once, and bytes received at once.
+/// The most events taken at once, and the most bytes received at once.
 const EVENTS: usize = 256;
 const BUFFER: usize = 64 << 10;
-/// Answers that are sent at most before the loop looks again for what has arrived.
+/// The most answers sent before the loop checks for new input.
 const RELEASED: usize = 8;
-/// How long nobody is let in when the host has no descriptor even to turn them away: the kernel would say that
-/// somebody waits as often as it is asked.
+/// The pause in accepting when the host has no descriptor even to refuse clients. Otherwise epoll would report the
+/// waiting clients continuously.
 const NOT_NOW: Duration = Duration::from_millis(100);
 
-/// Sockets and the word to stop, for a loop of another thread.
+/// New sockets and the stop request for a loop of another thread.
 pub struct Mailbox {
     sockets: Mutex<Vec<(OwnedFd, u32)>>,
     stop: AtomicBool,
@@ -40,26 +40,26 @@ impl Mailbox {
     /// An empty mailbox.
     ///
     /// # Errors
-    /// When the host gives no descriptor.
+    /// The host has no free descriptor.
     pub fn new() -> io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self { sockets: Mutex::default(), stop: AtomicBool::new(false), wake })
     }
 
-    /// Gives a connection to the loop.
+    /// Passes a connection to the loop.
     pub fn give(&self, socket: OwnedFd, id: u32) {
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner).push((socket, id));
         self.ring();
     }
 
-    /// Asks the loop to end.
+    /// Requests the loop to end.
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
         self.ring();
     }
 
     fn ring(&self) {
-        // It can only fail when it is full, and then the loop is awake anyway.
+        // A write fails only if the counter is full, and then the loop is awake anyway.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 }
@@ -77,13 +77,13 @@ pub struct EventLoop {
     epoll: OwnedFd,
     mail: Arc<Mailbox>,
     acceptor: Option<Acceptor>,
-    /// When it lets clients in again, while it lets in nobody.
+    /// When it resumes accepting clients, if it is paused.
     lets_in: Option<Instant>,
     answers: Arc<Answers>,
     delay: Option<Duration>,
     connections: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
-    /// In the order of time, because every answer is as late as every other.
+    /// Ordered by time, because the delay is constant.
     due: VecDeque<Due>,
     held: Option<Held>,
     buffer: Box<[u8]>,
@@ -91,10 +91,10 @@ pub struct EventLoop {
 }
 
 impl EventLoop {
-    /// A loop; the one with the acceptor gives every loop its share of connections.
+    /// A loop; the one with the acceptor distributes connections among all loops.
     ///
     /// # Errors
-    /// When the host gives no descriptor.
+    /// The host has no free descriptor.
     pub fn new(
         mail: Arc<Mailbox>,
         acceptor: Option<Acceptor>,
@@ -122,10 +122,10 @@ impl EventLoop {
         })
     }
 
-    /// Runs until it is asked to end.
+    /// Runs until it is stopped.
     ///
     /// # Errors
-    /// When the kernel refuses to wait, which it never does.
+    /// The kernel refuses to wait, which never happens.
     pub fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS);
         while !self.is_stopped() {
@@ -144,18 +144,18 @@ impl EventLoop {
         Ok(())
     }
 
-    /// For how long it has held its answers, where it had to hold any.
+    /// How long answers were held, if there is a delay.
     pub fn held(self) -> Option<Held> {
         self.held
     }
 
-    /// Looked at wherever a client could hold the loop for as long as it likes.
+    /// Checked in every loop that a client could keep running forever.
     #[inline]
     fn is_stopped(&self) -> bool {
         self.mail.stop.load(Relaxed)
     }
 
-    /// How long nothing is due.
+    /// The time until the next answer is due.
     fn patience(&self) -> Option<Timespec> {
         let answer = self.due.front().map(|due| due.at);
         let next = [answer, self.lets_in].into_iter().flatten().min()?;
@@ -183,7 +183,7 @@ impl EventLoop {
         }
     }
 
-    /// Takes a connection out of its slot, so that the loop and it can be used side by side.
+    /// Takes a connection out of its slot, so that both it and the loop can be borrowed.
     #[inline]
     fn lift(&mut self, slot: usize, id: u32) -> Option<Box<Connection>> {
         let place = self.connections.get_mut(slot)?;
@@ -196,12 +196,12 @@ impl EventLoop {
         if lives {
             self.connections[slot] = Some(connection);
         } else {
-            // Closing the socket takes it out of epoll; what it was due is forgotten by its id.
+            // Closing the socket removes it from epoll; its due answers are dropped because their id no longer matches.
             self.free.push(slot);
         }
     }
 
-    /// Has the loop told of room to send exactly while a client owes reading.
+    /// Watches for space to send exactly while a client has unread answers.
     #[inline]
     fn watch_room(&self, slot: usize, connection: &mut Connection) -> io::Result<()> {
         let blocked = connection.is_blocked();
@@ -213,8 +213,8 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Receives and answers; false at the connection's end. There is no further
-    /// event when that is known to come, so that everything is received up to it.
+    /// Receives and answers; false at the connection's end. If the end is known to come there is no further event, so
+    /// everything up to it is received.
     #[inline]
     fn read(&mut self, slot: usize, connection: &mut Connection, up_to_the_end: bool) -> bool {
         loop {
@@ -225,7 +225,8 @@ impl EventLoop {
                     if !self.answer(slot, connection, bytes) {
                         return false;
                     }
-                    // A short receive has emptied the socket; a client that does not read is not listened to.
+                    // A short receive has emptied the socket. Input of a client that does not read its answers is not
+                    // received.
                     if (bytes < self.buffer.len() && !up_to_the_end) || !connection.may_be_heard() {
                         return true;
                     }
@@ -254,7 +255,7 @@ impl EventLoop {
         }
     }
 
-    /// Goes on where a client's reluctance to read had made it stop.
+    /// Resumes a client that had not read its answers.
     fn resume(&mut self, slot: usize, connection: &mut Connection) -> bool {
         connection.pause(false);
         if connection.is_blocked() {
@@ -265,8 +266,8 @@ impl EventLoop {
 
     /// Sends the answers in `out`, or holds those of commands until their time; false at the connection's end.
     ///
-    /// Each delay counts from the moment at which its command was read. Counted from the moment at which the loop woke,
-    /// commands that arrived apart would be answered together, and their clients, who then ask together, for ever after.
+    /// Each delay counts from the time at which its command was read. If it counted from the loop's wakeup, commands
+    /// that arrived separately would be answered together. Their clients would then stay synchronized forever.
     #[inline]
     fn deliver(&mut self, slot: usize, connection: &mut Connection, commands: bool) -> bool {
         if self.out.is_empty() {
@@ -283,8 +284,8 @@ impl EventLoop {
         }
     }
 
-    /// Sends answers whose time has come: no more than a few, because commands arrive meanwhile, whose delay begins
-    /// when they are read.
+    /// Sends a few answers whose time has come. The number is limited because new commands arrive meanwhile, and their
+    /// delay begins when they are read.
     #[inline]
     fn release(&mut self) {
         for _ in 0..RELEASED {
@@ -313,7 +314,7 @@ impl EventLoop {
         }
     }
 
-    /// Lets clients in, as many as are taken at once: those who still wait are told of again.
+    /// Accepts clients, up to a limit; epoll reports the remaining ones again.
     fn accept(&mut self) {
         let own = Arc::clone(&self.mail);
         for _ in 0..EVENTS {
@@ -329,7 +330,7 @@ impl EventLoop {
     }
 
     fn let_nobody_in(&mut self) {
-        // If it is refused, the loop is merely told more often.
+        // If this fails, the loop is only woken more often.
         let _ = self.listen_for(EventFlags::empty());
         self.lets_in = Some(Instant::now() + NOT_NOW);
     }
@@ -354,16 +355,16 @@ impl EventLoop {
             self.connections.len() - 1
         });
         let added = epoll::add(&self.epoll, connection.socket(), data(slot, id), INTEREST);
-        // Where it is the client's to speak first, there is nothing to send.
+        // If the client speaks first, there is no greeting to send.
         let lives = added.is_ok() && (self.out.is_empty() || connection.send(&self.out).is_ok());
         self.put_back(slot, connection, lives);
     }
 }
 
-/// Told once when something arrives: every receive empties the socket.
+/// Edge-triggered: one event for each arrival is enough, because every receive empties the socket.
 const INTEREST: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
 
-/// The client has said its last.
+/// The client sends no more data.
 const GOODBYE: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
 
 fn data(slot: usize, id: u32) -> EventData {

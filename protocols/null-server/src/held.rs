@@ -1,20 +1,20 @@
-//! For how long answers were held.
+//! How long answers were held.
 
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// The longest time that is told exactly; what is longer counts as this.
+/// The longest time that is recorded exactly; longer ones are recorded as this.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// For how long the answers of a server with a delay were held: from the reading of a command until its answer was sent.
-/// It is the delay and what the host's scheduler has added to it, and so what a client that measures truly has to report,
-/// less only what the socket and the wait of the command in it take.
+/// How long a server with a delay held its answers, from reading a command until sending its answer. That is the delay
+/// plus what the host's scheduler added to it. An accurate client must report this time, plus the time that the socket
+/// and the waiting command take.
 pub struct Held(Histogram<u64>);
 
 impl Held {
     pub(crate) fn new() -> Self {
-        // Bounds and digits that the histogram accepts, whatever happens.
+        // The histogram always accepts these bounds and digits.
         #[allow(clippy::expect_used)]
         Self(Histogram::new_with_bounds(1_000, LONGEST.as_nanos() as u64, 3).expect("bounds of a histogram"))
     }
@@ -29,7 +29,7 @@ impl Held {
         let _ = self.0.add(&other.0);
     }
 
-    /// How many answers; those of commands that came together count as one.
+    /// The number of answers; commands that arrived together count as one.
     pub fn answers(&self) -> u64 {
         self.0.len()
     }

@@ -1,12 +1,10 @@
-//! The null server: it speaks MySQL's protocol, PostgreSQL's or MongoDB's, and gives fixed answers.
+//! The null server: a server with fixed answers for the protocol of MySQL, PostgreSQL or MongoDB.
 //!
-//! Against it a client has nobody but itself to wait for, so it shows what the
-//! client costs; with a delay, every answer comes a known time after its
-//! question, so it shows whether a client measures latency truly.
+//! A client that runs against it waits only for itself, so the run measures the client's own cost. With a delay, every
+//! answer comes a known time after its request, so the run checks the client's latency measurement.
 //!
-//! A thread is an epoll loop with the connections that it was given; answers
-//! are made when the server starts, so that a question costs a `recv`, a copy
-//! and a `send`, and several questions of one connection cost them once.
+//! Each thread runs an epoll loop with its share of the connections. Answers are made when the server starts, so a
+//! request costs a `recv`, a copy and a `send`. Several requests of one connection share these costs.
 #![deny(missing_docs)]
 
 mod config;

@@ -1,4 +1,4 @@
-//! Where clients come in, and which loop they are given to.
+//! Accepts clients and assigns them to loops.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -15,10 +15,10 @@ use crate::config::Listen;
 use crate::event_loop::Mailbox;
 use crate::server::ServerError;
 
-/// Clients that may wait to be let in; hundreds connect at once.
+/// The listen backlog; hundreds of clients connect at once.
 const BACKLOG: i32 = 4096;
 
-/// Starts to listen; also gives the place in words.
+/// Starts to listen; also returns the address as text.
 pub fn listen(at: &Listen) -> Result<(OwnedFd, String), ServerError> {
     let (socket, place): (OwnedFd, String) = match at {
         Listen::Socket(path) => {
@@ -48,9 +48,9 @@ fn socket_at(path: &Path) -> Result<UnixListener, ServerError> {
         Err(error) => return Err(failed(error)),
         Ok(found) if !found.file_type().is_socket() => return Err(ServerError::NotASocket(path.to_owned())),
         Ok(_) => match knock(path) {
-            // Whoever made it is gone.
+            // The server that created the socket is gone.
             Err(Errno::CONNREFUSED) => std::fs::remove_file(path).map_err(failed)?,
-            // It takes nobody in for now, and would be waited for.
+            // It does not accept clients now, and a client would have to wait.
             Ok(()) | Err(Errno::AGAIN) => return Err(ServerError::Occupied(path.to_owned())),
             Err(error) => return Err(failed(error.into())),
         },
@@ -58,51 +58,51 @@ fn socket_at(path: &Path) -> Result<UnixListener, ServerError> {
     UnixListener::bind(path).map_err(failed)
 }
 
-/// Whether somebody answers at a socket, without waiting for it.
+/// Checks without blocking whether a server listens on a socket.
 fn knock(path: &Path) -> rustix::io::Result<()> {
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, INHERITED_BY_NONE, None)?;
     rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)
 }
 
-/// What a look at who waits came to.
+/// The result of one accept.
 pub enum Arrival {
-    /// A client, its number, and the loop that it belongs to.
+    /// A client, its number, and its loop.
     Client(OwnedFd, u32, Arc<Mailbox>),
-    /// Somebody who is gone again, or was turned away: there may be others.
+    /// A client that disconnected or was refused; others may be waiting.
     Gone,
-    /// Nobody waits.
+    /// No client is waiting.
     Nobody,
-    /// The host has no descriptor or no memory for whoever waits.
+    /// The host has no descriptor or no memory for the waiting client.
     NotNow,
 }
 
-/// Lets clients in and gives them to the loops in turn.
+/// Accepts clients and assigns them to the loops in turn.
 pub struct Acceptor {
     listener: OwnedFd,
     is_tcp: bool,
     mailboxes: Vec<Arc<Mailbox>>,
     accepted: u32,
-    /// Given up to turn a client away when there are no descriptors left.
+    /// A spare descriptor, used to refuse a client when no descriptors are left.
     reserve: Option<OwnedFd>,
-    /// What a client that is turned away is told.
+    /// The message to a refused client.
     refusal: Vec<u8>,
 }
 
 impl Acceptor {
-    /// An acceptor for these loops; `refusal` is what who is turned away is told.
+    /// An acceptor for these loops; `refusal` is the message to refused clients.
     pub fn new(listener: OwnedFd, is_tcp: bool, mailboxes: Vec<Arc<Mailbox>>, refusal: Vec<u8>) -> Self {
         let mut acceptor = Self { listener, is_tcp, mailboxes, accepted: 0, reserve: None, refusal };
         acceptor.keep_reserve();
         acceptor
     }
 
-    /// Looks at who waits, once: whoever calls again and again can stop in between.
+    /// Accepts once; repeated calls allow the caller to stop in between.
     pub fn accept(&mut self) -> Arrival {
         match rustix::net::accept_with(&self.listener, INHERITED_BY_NONE) {
             Ok(socket) => self.admit(socket),
             Err(Errno::AGAIN) => Arrival::Nobody,
             Err(Errno::INTR | Errno::CONNABORTED) => Arrival::Gone,
-            // The kernel says so before it has looked whether anybody waits.
+            // The kernel returns this error even if no client is waiting.
             Err(Errno::MFILE | Errno::NFILE) => self.turn_away(),
             Err(_) => Arrival::NotNow,
         }
@@ -110,21 +110,21 @@ impl Acceptor {
 
     fn admit(&mut self, socket: OwnedFd) -> Arrival {
         if self.is_tcp {
-            // Without it an answer can wait for the acknowledgement of the one before.
+            // Otherwise an answer can wait for the acknowledgement of the one before.
             let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
         }
         let mailbox = self.mailboxes[self.accepted as usize % self.mailboxes.len()].clone();
-        // Numbers that mean something else in the loop's events are left out.
+        // Skip numbers with a special meaning in the loop's events.
         self.accepted = (self.accepted + 1) % 0xFFFF_FFF0;
         Arrival::Client(socket, self.accepted, mailbox)
     }
 
-    /// Lets the first of those who wait in by the descriptor that is kept for it, and shuts it out with the reason.
+    /// Accepts the first waiting client with the spare descriptor, sends it the reason, and closes.
     fn turn_away(&mut self) -> Arrival {
         self.reserve = None;
         let arrival = match rustix::net::accept_with(&self.listener, INHERITED_BY_NONE) {
             Ok(socket) => {
-                // Nobody else is to be told if it does not listen.
+                // If the client does not read, the message is lost.
                 let _ = rustix::net::send(&socket, &self.refusal, SendFlags::NOSIGNAL);
                 Arrival::Gone
             }

@@ -1,4 +1,4 @@
-//! The server: its threads, and its end.
+//! The server: its start, its threads, and its end.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,51 +15,51 @@ use crate::listener::{Acceptor, listen};
 use crate::mongodb;
 use crate::mysql::LONGEST;
 
-/// The memory that answers may take.
+/// The most memory that answers may take.
 const MOST_ANSWERS: u64 = 256 << 20;
 
-/// What keeps the server from starting.
+/// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// Another server answers there.
+    /// Another server uses the socket.
     #[error("{0}: a server answers on this socket")]
     Occupied(PathBuf),
-    /// Something else is there.
+    /// The path is not a socket.
     #[error("{0}: something that is no socket has this name")]
     NotASocket(PathBuf),
-    /// The system refuses the place.
+    /// The system refuses the address.
     #[error("cannot listen on {place}: {cause}")]
     Listen {
         /// Path, or address and port.
         place: String,
-        /// The system's words.
+        /// The system's error.
         cause: io::Error,
     },
-    /// The result set asked for cannot be.
+    /// The requested result set is impossible.
     #[error("{0}")]
     Answer(String),
-    /// The host gives no threads or descriptors.
+    /// The host provides no threads or descriptors.
     #[error("the host gives no {what}: {cause}")]
     Host {
-        /// What it does not give.
+        /// The missing resource.
         what: &'static str,
-        /// The system's words.
+        /// The system's error.
         cause: io::Error,
     },
 }
 
-/// A server that is running; dropped, it ends.
+/// A running server, which ends when it is dropped.
 pub struct NullServer {
     place: String,
     socket: Option<PathBuf>,
     mailboxes: Vec<Arc<Mailbox>>,
     threads: Vec<JoinHandle<io::Result<Option<Held>>>>,
-    /// Of the threads that have ended.
+    /// How long the ended threads held their answers.
     held: Option<Held>,
 }
 
 impl NullServer {
-    /// Starts it.
+    /// Starts the server.
     ///
     /// # Errors
     /// See [`ServerError`].
@@ -77,7 +77,7 @@ impl NullServer {
             Listen::Port(_) => None,
         };
         let mut acceptor = Some(Acceptor::new(listener, socket.is_none(), mailboxes.clone(), refusal(config.protocol)));
-        // From here on its end is that of a server that runs: what was started is stopped and removed.
+        // From here on, dropping the server stops its threads and removes its socket.
         let mut server = Self { place, socket, mailboxes: mailboxes.clone(), threads: Vec::new(), held: None };
         for (number, mail) in mailboxes.into_iter().enumerate() {
             let mut event_loop =
@@ -92,15 +92,16 @@ impl NullServer {
         Ok(server)
     }
 
-    /// Where it listens: a path, or an address with its port.
+    /// The address it listens on: a path, or an address with its port.
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// Ends it: connections are closed, its socket is removed. Tells for how long it has held its answers, if it had to.
+    /// Stops the server: closes connections and removes its socket. Returns how long it held its answers, if it has a
+    /// delay.
     ///
     /// # Errors
-    /// The words of the system that made a thread end before.
+    /// The system error that ended a thread earlier.
     pub fn stop(mut self) -> io::Result<Option<Held>> {
         self.end()?;
         Ok(self.held.take())
@@ -127,20 +128,20 @@ impl NullServer {
 
 impl Drop for NullServer {
     fn drop(&mut self) {
-        // Nobody is left to be told.
+        // `drop` cannot return an error.
         let _ = self.end();
     }
 }
 
-/// Lets this process have as many descriptors, and so connections, as the host allows it to allow itself.
+/// Raises this process's limit of descriptors, and so of connections, to the hard limit.
 pub fn allow_many_connections() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Refused, there are fewer connections, and a client that is turned away says so.
+    // If this fails there are fewer connections, and the message to a refused client explains it.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// Refuses answers that no packet and no memory can hold.
+/// Refuses answers that exceed a packet or the available memory.
 fn check(config: &Config) -> Result<(), ServerError> {
     if config.columns.is_empty() || config.columns.len() > 4096 {
         return Err(ServerError::Answer(format!("{} columns; a result set has 1 to 4096", config.columns.len())));
@@ -165,16 +166,16 @@ fn check(config: &Config) -> Result<(), ServerError> {
 }
 
 fn width(column: &Column, row_bytes: u32) -> u64 {
-    // With the packet's header and the value's length, generously.
+    // A generous estimate that includes the packet's header and the value's length.
     24 + match column.kind {
         crate::config::ColumnKind::Int => 20,
         crate::config::ColumnKind::Text => u64::from(row_bytes),
     }
 }
 
-/// Has the kernel wake this thread when a delay is over, and not up to 50 µs later.
+/// Makes the kernel wake this thread at the end of a delay, instead of up to 50 µs later.
 fn wake_on_time() {
-    // SAFETY: it sets a number of the calling thread. Refused, answers are later, and never too early.
+    // SAFETY: it sets a number of the calling thread. If it fails, answers are later, and never too early.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1);
     }

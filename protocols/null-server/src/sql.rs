@@ -1,30 +1,30 @@
-//! As much of SQL as a server without data needs: what kind of statement a text
-//! is, where one statement ends, and how many placeholders it has.
+//! The part of SQL that a server without data needs: the kind of a statement, the end of a statement, and its number of
+//! placeholders.
 
-/// A kind of statement, by what its answer is.
+/// A kind of statement, by its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statement {
     /// The fixed result set.
     Rows,
-    /// A row was changed.
+    /// One changed row.
     Changed,
-    /// Nothing to tell.
+    /// Success without rows.
     Done,
     /// A transaction begins.
     Begin,
     /// A transaction ends.
     End,
-    /// Statements are transactions of their own from now on, or not any more.
+    /// Statements commit automatically from now on, or no longer.
     Autocommit(bool),
-    /// Another schema becomes the usual one.
+    /// Another schema becomes the default one.
     Use,
-    /// LOAD DATA LOCAL: the client is asked for the file.
+    /// LOAD DATA LOCAL, for which the client must send the file.
     LoadLocal,
-    /// Something that asks about the server: SHOW, SELECT without FROM.
+    /// A query about the server: SHOW, SELECT without FROM.
     Asking,
 }
 
-/// The kind of a statement.
+/// Returns the kind of a statement.
 #[inline]
 pub fn statement(text: &[u8]) -> Statement {
     let text = skip_blank(text);
@@ -60,7 +60,7 @@ fn rarer(word: &[u8], rest: &[u8], text: &[u8]) -> Statement {
     }
 }
 
-/// The statements of a text, without the semicolons and without empty ones.
+/// The statements of a text, without semicolons and empty statements.
 pub fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -76,12 +76,12 @@ pub fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// How many values a statement leaves open.
+/// The number of placeholders in a statement.
 pub fn placeholders(text: &[u8]) -> usize {
     Bare::of(text).filter(|&(_, byte)| byte == b'?').count()
 }
 
-/// What follows blanks and comments.
+/// Skips blanks and comments.
 pub fn skip_blank(mut text: &[u8]) -> &[u8] {
     loop {
         text = text.trim_ascii_start();
@@ -92,18 +92,18 @@ pub fn skip_blank(mut text: &[u8]) -> &[u8] {
     }
 }
 
-/// The name that a statement begins with, and what follows it.
+/// The word at the start of a statement, and the rest.
 pub fn first_word(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(text.iter().position(|&byte| !is_name(byte)).unwrap_or(text.len()))
 }
 
-/// Whether a word of small letters stands in a text by itself, in any case of letters.
+/// Whether a text contains a separate word; `word` is in lower case, and case is ignored.
 #[inline]
 pub fn has_word(text: &[u8], word: &[u8]) -> bool {
     find_word(text, word).is_some()
 }
 
-/// What follows a word of small letters that stands by itself.
+/// The text after a separate word; `word` is in lower case.
 #[inline]
 pub fn find_word<'a>(text: &'a [u8], word: &[u8]) -> Option<&'a [u8]> {
     let first = word.first()?;
@@ -117,7 +117,7 @@ pub fn find_word<'a>(text: &'a [u8], word: &[u8]) -> Option<&'a [u8]> {
     (0..text.len()).find(found).map(|at| &text[at + word.len()..])
 }
 
-/// The contents of every string of a text, as they are written.
+/// The contents of all strings in a text, without unescaping.
 pub fn strings(text: &[u8]) -> Vec<&[u8]> {
     let (mut found, mut at) = (Vec::new(), 0);
     while at < text.len() {
@@ -135,7 +135,7 @@ pub fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
 
-/// The value that a SET gives to `autocommit`, if it does.
+/// The value that a SET assigns to `autocommit`, if any.
 fn autocommit(text: &[u8]) -> Option<bool> {
     let value = find_word(text, b"autocommit")?.trim_ascii_start();
     let value = value.strip_prefix(b":").unwrap_or(value).strip_prefix(b"=")?.trim_ascii_start();
@@ -143,7 +143,7 @@ fn autocommit(text: &[u8]) -> Option<bool> {
     Some(word == b"1" || word.eq_ignore_ascii_case(b"on") || word.eq_ignore_ascii_case(b"true"))
 }
 
-/// The length of the comment that a text begins with.
+/// The length of the comment at the start of a text.
 fn comment(text: &[u8]) -> Option<usize> {
     let line = || text.iter().position(|&byte| byte == b'\n').map_or(text.len(), |at| at + 1);
     match text {
@@ -155,7 +155,7 @@ fn comment(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The length of the string or quoted name that a text begins with, quotes included.
+/// The length of the string or quoted name at the start of a text, including quotes.
 fn quoted(text: &[u8]) -> Option<usize> {
     let quote = *text.first().filter(|byte| matches!(byte, b'\'' | b'"' | b'`'))?;
     let mut at = 1;
@@ -170,7 +170,7 @@ fn quoted(text: &[u8]) -> Option<usize> {
     Some(text.len())
 }
 
-/// The bytes of a text that stand outside of strings, quoted names and comments.
+/// Iterates over the bytes outside of strings, quoted names and comments.
 struct Bare<'a> {
     text: &'a [u8],
     at: usize,

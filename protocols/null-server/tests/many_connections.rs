@@ -1,4 +1,4 @@
-//! As many clients as a large test has.
+//! Tests with as many clients as a large benchmark has.
 
 mod common;
 
@@ -8,12 +8,12 @@ use rumba_null_server::allow_many_connections;
 const CLIENTS: usize = 1000;
 const CHANGED: [u8; 7] = [0, 1, 0, 2, 0, 0, 0];
 
-/// Threads of this process, its test's and its servers'.
+/// The number of this process's threads, including its servers'.
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").expect("Linux lists the threads of a process").count()
 }
 
-/// Every client asks before any looks at its answer.
+/// Every client sends a request before any reads its answer.
 fn ask_all(clients: &mut [Client]) {
     for client in &mut *clients {
         client.query("UPDATE t SET a=1");
@@ -33,12 +33,12 @@ fn two_threads_serve_a_thousand_changing_clients() {
     for _ in 0..3 {
         ask_all(&mut clients);
     }
-    // The half that stays is served while the other half goes, and new ones take its places.
+    // The remaining half is served while the other half disconnects, and new clients take their places.
     clients.truncate(CLIENTS / 2);
     ask_all(&mut clients);
     clients.extend((0..CLIENTS / 2).map(|_| place.client(0)));
     ask_all(&mut clients);
-    // Numbers of connections are told in the greeting and never used twice while both live.
+    // The greeting contains the connection's number, which must be unique among live connections.
     let numbers: std::collections::HashSet<&[u8]> = clients.iter().map(Client::number).collect();
     assert_eq!(numbers.len(), clients.len());
     place.server.stop().unwrap();

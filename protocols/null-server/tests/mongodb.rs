@@ -1,4 +1,4 @@
-//! What a client of MongoDB's protocol is answered.
+//! Answers to a client of MongoDB's protocol.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
@@ -94,7 +94,7 @@ fn an_answer_with_a_delay_never_comes_early() {
         assert!(before.elapsed() >= DELAY);
     }
     assert!(admin.server_version().unwrap().contains("null"));
-    // Documents within the command, as other clients send them.
+    // Documents within the command, as some other clients send them.
     let insert = DocumentBuf::of(|of| {
         of.text("insert", "t");
         of.array("documents", |of| (0..3).for_each(|_| of.embed(Document::EMPTY)));
@@ -130,7 +130,7 @@ fn nonsense_ends_a_connection_and_nobody_else_notices() {
     ] {
         assert_eq!(says(&nonsense), b"", "{nonsense:?}");
     }
-    // Older drivers say hello in this way.
+    // Older drivers send this greeting.
     let old = says(&message(2004, b"\0\0\0\0admin.$cmd\0\0\0\0\0\xff\xff\xff\xff\x05\0\0\0\0"));
     assert_eq!((old[8], old[12]), (7, 1));
     assert!(Document::new(&old[36..]).unwrap().int("maxWireVersion").is_ok());

@@ -1,5 +1,5 @@
-//! The host has no descriptor left, not even one to turn a client away with. The descriptors of the whole process
-//! are taken away, so this test has a process of its own.
+//! The host has no descriptor left, not even one to refuse a client. The test takes the descriptors of the whole
+//! process away, so it runs in a separate process.
 
 mod common;
 
@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// CPU time that this process has used, its server's threads among it.
+/// CPU time of this process, including its server's threads.
 fn cpu() -> Duration {
     clock_gettime(ClockId::ProcessCPUTime).try_into().expect("a time that was used is not negative")
 }
@@ -28,7 +28,7 @@ fn client_waits_without_cpu_until_descriptors_are_free() {
     std::thread::sleep(FOR);
     let spent = cpu() - start;
     setrlimit(Resource::Nofile, before).unwrap();
-    // The kernel told it over and over that somebody waits: one core was busy with it.
+    // epoll reported the waiting client continuously, which kept one core busy.
     assert!(spent < FOR / 2, "{spent:?} of CPU in {FOR:?}");
     let mut client = Client::over(UnixStream::from(socket));
     client.log_in(0, b"");

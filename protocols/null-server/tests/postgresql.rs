@@ -1,4 +1,4 @@
-//! What a client of PostgreSQL's protocol is answered.
+//! Answers to a client of PostgreSQL's protocol.
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
@@ -15,7 +15,7 @@ use rumba_core::worker::block_on;
 use rumba_null_server::{Column, Config, Listen, NullServer, Protocol};
 use rumba_protocol_postgresql::{Address, Admin, PgSession, SessionOptions, Target, Tls};
 
-/// A server on a socket of its own, with a name that other clients look for.
+/// A server on a private socket, with the name that other clients expect.
 struct TestServer {
     dir: tempfile::TempDir,
     _server: NullServer,
@@ -93,7 +93,7 @@ fn changes_transactions_and_loads_are_counted_and_told() {
         }
         session.run("SELECT 1; SET a = 1; INSERT INTO t VALUES (1)").unwrap();
         session.run("").unwrap();
-        // As others do it: prepared.
+        // As other clients do it: prepared.
         session.run("SELECT 1").unwrap();
     }
 }
@@ -129,7 +129,7 @@ fn malformed_input_affects_only_its_own_connection() {
     assert_eq!(says(&[0, 0, 0, 8, 4, 210, 22, 47]), b"N", "no encryption");
     assert_eq!(says(&[0, 0, 0, 8, 4, 210, 22, 46]), b"", "nothing to cancel");
     let entered = [0, 0, 0, 9, 0, 3, 0, 0, 0];
-    // A statement that was never prepared, and one that is asked for after it.
+    // An unknown prepared statement, followed by a query.
     let bind = b"B\0\0\0\x10\0lost\0\0\0\0\0\0\0E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04Q\0\0\0\x0dselect 1\0";
     let said = says(&[&entered[..], bind].concat());
     let text = String::from_utf8_lossy(&said);

@@ -1,4 +1,4 @@
-//! What a client reads, packet by packet.
+//! A client's answers, packet by packet.
 
 mod common;
 
@@ -98,13 +98,13 @@ fn fragmented_pipelined_commands_are_answered_in_order() {
     let batch: Vec<u8> = (0..500)
         .flat_map(|number| packet(0, &command(0x03, if number % 2 == 0 { b"SET a=1" } else { b"DELETE FROM t" })))
         .collect();
-    // Sent by another thread: the kernel holds less than all of these pieces and their answers, and a client that
-    // reads nothing until it has sent everything would wait for a server that waits for it.
+    // A separate thread sends, because the kernel cannot buffer all of these pieces and their answers. A client that
+    // only reads after sending everything would deadlock with the server.
     let mut sender = client.another_hand();
     let sending = std::thread::spawn(move || {
         for piece in batch.chunks(7) {
             sender.write_all(piece).unwrap();
-            // So that the server takes most of them one by one.
+            // Pause so that the server receives most pieces one by one.
             std::thread::sleep(Duration::from_micros(20));
         }
     });
@@ -118,7 +118,7 @@ fn fragmented_pipelined_commands_are_answered_in_order() {
 fn a_client_that_reads_late_gets_everything() {
     let place = TestServer::new(|config| config.rows = 20_000);
     let mut client = place.client(DEPRECATE_EOF);
-    // 100 answers of 2.5 MB: far more than the kernel keeps between the two.
+    // 100 answers of 2.5 MB: far more than the kernel buffers.
     client.send(&packet(0, &command(0x03, b"SELECT c FROM t")).repeat(100));
     for _ in 0..100 {
         let mut packets = 0;
@@ -196,7 +196,7 @@ fn malformed_input_affects_only_its_own_connection() {
     }
     client.write(0, &[0x01]);
     assert!(client.is_at_end());
-    // The end of a connection right behind its last command is seen as well.
+    // The end of a connection immediately after its last command must be noticed as well.
     for _ in 0..50 {
         let mut client = place.client(0);
         client.query("SET a=1");
@@ -230,7 +230,7 @@ fn delayed_answers_are_never_early_and_delays_overlap() {
     }
     waits.sort();
     assert!(waits[0] >= DELAY, "{:?}", waits[0]);
-    // Three one after another would take 60 ms. How late it is on a busy machine is for `make bench`.
+    // Three answers in sequence would take 60 ms. `make bench` measures the lateness on a busy machine.
     eprintln!("delay {DELAY:?}: median {:?}", waits[waits.len() / 2]);
     let held = place.server.stop().unwrap().unwrap();
     assert!((200..=600).contains(&held.answers()), "{} of 40 clients that ask five times", held.answers());
@@ -257,7 +257,7 @@ fn a_dead_servers_socket_is_replaced_and_a_live_ones_is_not() {
 
 #[test]
 fn a_server_that_takes_nobody_in_is_a_server_all_the_same() {
-    // The start used to wait until it would be taken in, and heard no signal meanwhile.
+    // The start waited until it was accepted, and ignored signals meanwhile.
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("socket");
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();

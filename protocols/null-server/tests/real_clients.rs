@@ -1,4 +1,4 @@
-//! Clients that people use.
+//! Tests with widely used clients.
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
@@ -48,7 +48,7 @@ fn the_mariadb_client_talks_to_it() {
     assert_eq!(text(&output), "5\n");
 }
 
-/// A second of sysbench, and what it did.
+/// Runs sysbench for a second, and returns its output.
 fn sysbench(at: &[&str], script: &str, ps_mode: &str) -> String {
     let mode = format!("--db-ps-mode={ps_mode}");
     let common = [script, &mode, "--threads=4", "--events=2000", "--time=0", "--mysql-user=x", "--mysql-password=y"];

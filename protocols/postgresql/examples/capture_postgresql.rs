@@ -1,6 +1,7 @@
-//! Captures what a server says, for the fuzz targets' seeds.
+//! Captures a server's messages as seeds for the fuzz targets.
 //!
-//! `capture_postgresql SOCKET USER CORPUS`: everybody must be let in there, and a database `postgres` be there.
+//! `capture_postgresql SOCKET USER CORPUS`: the server must accept connections without authentication, and have a
+//! database `postgres`.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -23,12 +24,12 @@ fn query(sql: &str) -> Vec<u8> {
     message(b'Q', &[sql.as_bytes(), &[0]].concat())
 }
 
-/// Parses and describes a statement.
+/// Messages to parse and describe a statement.
 fn prepare(sql: &str) -> Vec<u8> {
     [message(b'P', &[b"s\0", sql.as_bytes(), &[0, 0, 0]].concat()), message(b'D', b"Ss\0"), message(b'S', b"")].concat()
 }
 
-/// Runs it without parameters, with these formats of its columns.
+/// Messages to execute it without parameters, with these formats of its columns.
 fn execute(formats: &[u16]) -> Vec<u8> {
     let mut bind = b"\0s\0\0\0\0\0".to_vec();
     bind.extend_from_slice(&(formats.len() as u16).to_be_bytes());
@@ -36,7 +37,7 @@ fn execute(formats: &[u16]) -> Vec<u8> {
     [message(b'B', &bind), message(b'E', &[0; 5]), message(b'S', b"")].concat()
 }
 
-/// What the server says until it is ready.
+/// The server's messages until it is ready.
 fn answer(stream: &mut UnixStream) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut said = Vec::new();
     let mut at = 0;
@@ -67,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     std::fs::create_dir_all(corpus.join("answers"))?;
     std::fs::write(corpus.join("startup/trust"), answer(&mut stream)?)?;
     let request = |way: u32, rest: &[u8]| message(b'R', &[&way.to_be_bytes(), rest].concat());
-    // Proofs have random parts; what begins them is composed.
+    // Authentication messages have random parts, so their beginnings are composed here.
     std::fs::write(corpus.join("startup/md5"), request(5, b"salt"))?;
     std::fs::write(corpus.join("startup/clear"), request(3, b""))?;
     let scram = [

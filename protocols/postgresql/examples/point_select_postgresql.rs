@@ -1,5 +1,5 @@
-//! Point selects over one session, as a worker sends them: what
-//! `scripts/instructions` counts the client's instructions with.
+//! Point selects over one session, as a worker sends them, for `scripts/instructions` to count the client's
+//! instructions.
 //!
 //! ```text
 //! point_select_postgresql SOCKET|HOST:PORT SELECTS [STATEMENT]

@@ -1,5 +1,5 @@
-//! Where the fuzz targets, and the test that needs no fuzzer, go in: messages as a
-//! server might send them, one after the other.
+//! The entry points of the fuzz targets and of the test without a fuzzer. The input is a sequence of a server's
+//! messages.
 
 use rumba_core::sql::Row;
 use rumba_protocol_postgresql::PgError;
@@ -9,15 +9,15 @@ use rumba_protocol_postgresql::codec::types::Layout;
 use rumba_protocol_postgresql::codec::{Malformed, frame};
 use rumba_protocol_postgresql::startup::{Login, Step};
 
-/// Answers to statements, or to the preparing of one.
+/// Answers to statements, or to preparing one.
 pub fn answers(input: &[u8]) {
-    // What is malformed is refused, and that is all right.
+    // A malformed message must be refused with an error.
     for as_text in [false, true] {
         let _ = read(input, as_text);
     }
 }
 
-/// What follows the first message until one is let in.
+/// The messages after the first one until the login is complete.
 pub fn startup(input: &[u8]) {
     let _ = enter(input);
 }
@@ -53,7 +53,7 @@ fn read(input: &[u8], as_text: bool) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Looks at every column of a row, and at one that is not there.
+/// Reads every column of a row, and one that does not exist.
 fn show(body: &[u8], columns: &mut [Column]) -> Result<(), Malformed> {
     let mut body = body.to_vec();
     row::find(&body, columns)?;
@@ -67,7 +67,7 @@ fn show(body: &[u8], columns: &mut [Column]) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Messages, taken apart in both ways.
+/// Splits the input into messages with both functions.
 struct Messages<'a>(&'a [u8]);
 
 impl<'a> Iterator for Messages<'a> {

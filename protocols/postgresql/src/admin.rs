@@ -1,4 +1,4 @@
-//! A connection for administration: it blocks and allocates as it likes.
+//! A connection for administration, which may block and allocate memory.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Connects; `timeout` bounds connecting and each answer.
+    /// Connects; `timeout` limits connecting and each answer.
     ///
     /// # Errors
     /// See [`PgError`].
@@ -34,36 +34,36 @@ impl Admin {
         Ok(Self { connection, target: target.clone(), timeout: Some(timeout) })
     }
 
-    /// Connects anew after the connection was lost, trying for as long as a session that may reconnect does. What the
-    /// connection before held, such as locks and session variables, it does not hold.
+    /// Reconnects after the connection was lost, with the same retries as a session that may reconnect. Locks and
+    /// session variables of the earlier connection are lost.
     ///
     /// # Errors
-    /// What kept it from connecting until it gave up.
+    /// The error of the last attempt.
     pub fn reconnect(&mut self) -> Result<(), PgError> {
         self.connection = insist(|| Connection::open(&self.target, Instant::now() + CONNECT), PgError::may_pass)?;
         Ok(())
     }
 
-    /// Runs one statement and takes its rows. Of several statements, which are one transaction, the rows are those of
-    /// the first that has any.
+    /// Runs one statement and returns its rows. Several statements run in one transaction, and the rows are those of
+    /// the first that returns any.
     ///
     /// # Errors
-    /// See [`PgError`]. After any but [`PgError::Server`] the connection is of no more use.
+    /// See [`PgError`]. After any error except [`PgError::Server`] the connection is unusable.
     pub fn query(&mut self, sql: &str) -> Result<Rows, PgError> {
         query(&mut self.connection, sql, self.timeout.map(|timeout| Instant::now() + timeout))
     }
 
-    /// Where the server is.
+    /// The address of the server.
     pub fn address(&self) -> &Address {
         &self.target.address
     }
 
-    /// Changes the time that an answer may take; `None` waits for ever.
+    /// Changes the timeout of an answer; `None` waits forever.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
     }
 
-    /// The version that the server says it is: `15.18 (Debian 15.18-0+deb12u1)`.
+    /// The version that the server reports: `15.18 (Debian 15.18-0+deb12u1)`.
     pub fn server_version(&self) -> &str {
         &self.connection.version
     }

@@ -1,5 +1,5 @@
-//! A connection that has been let in, and waiting on it by blocking: for
-//! connecting, preparing and administration. The load path waits in its own way.
+//! An authenticated connection with blocking calls, for connecting, preparing and administration. The load path does
+//! not use the blocking calls.
 
 use std::io;
 use std::ops::Range;
@@ -12,27 +12,27 @@ use crate::codec::message::Transaction;
 use crate::startup::{self, Login, Step};
 use crate::{Address, PgError, Target};
 
-/// A connection that has been let in.
+/// An authenticated connection.
 pub(crate) struct Connection {
     pub(crate) stream: Stream,
     pub(crate) incoming: Incoming,
-    /// What is to be sent; the first [`Connection::sent`] bytes of it are.
+    /// The send buffer; its first [`Connection::sent`] bytes are sent.
     pub(crate) send: Vec<u8>,
     pub(crate) sent: usize,
-    /// The version that the server says it is.
+    /// The version that the server reports.
     pub(crate) version: String,
-    /// Whether the session was in a transaction when the server last told.
+    /// The transaction state that the server last reported.
     pub(crate) transaction: Transaction,
 }
 
-/// A message that was taken: its kind, and where its body lies.
+/// A received message: its type, and the position of its body.
 pub(crate) struct Message {
     pub(crate) kind: u8,
     pub(crate) body: Range<usize>,
 }
 
 impl Connection {
-    /// Connects and proves who one is, before `deadline`.
+    /// Connects and logs in, before `deadline`.
     pub(crate) fn open(target: &Target, deadline: Instant) -> Result<Self, PgError> {
         let mut connection = Self {
             stream: Stream::connect(&target.address, deadline)?,
@@ -64,7 +64,7 @@ impl Connection {
                 self.stream.encrypt(tls);
                 Ok(())
             }
-            // What came behind the answer before anything was encrypted is nobody's that can be trusted.
+            // Unencrypted bytes after this answer cannot be trusted, because an attacker may have inserted them.
             [b'S', ..] => Err(PgError::Protocol("bytes that are not encrypted follow the answer about TLS".into())),
             b"N" if !target.tls.is_required() => {
                 self.incoming.take(1);
@@ -97,7 +97,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends everything queued, blocking until it is sent.
+    /// Sends everything queued, and blocks until it is sent.
     pub(crate) fn write(&mut self, deadline: Option<Instant>) -> Result<(), PgError> {
         let lost = |cause| TransportError::io("sending to the server", cause);
         while self.sent < self.send.len() || self.stream.holds_back() {
@@ -106,7 +106,7 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.stream.block(Ready::ToWrite, deadline).map_err(lost)?;
                 }
-                // The server's last words may still be there to be read; if not, reading says what happened.
+                // The server's last message may still be readable; if not, the read reports the error.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
                 Err(error) => return Err(lost(error).into()),
             }
@@ -116,7 +116,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The next message, blocking until it is there.
+    /// The next message; blocks until it is complete.
     pub(crate) fn read(&mut self, deadline: Option<Instant>) -> Result<Message, PgError> {
         loop {
             if let Some(message) = self.message()? {
@@ -126,8 +126,8 @@ impl Connection {
         }
     }
 
-    /// The next message of an answer that has failed with `failure`, if it has: what the server said before it ended the
-    /// connection says more than its end.
+    /// The next message of an answer that has failed with `failure`, if it has. The server's error before it closed the
+    /// connection is more specific than the loss of the connection.
     pub(crate) fn read_after(
         &mut self,
         failure: &mut Option<PgError>,
@@ -136,7 +136,7 @@ impl Connection {
         self.read(deadline).map_err(|error| failure.take().unwrap_or(error))
     }
 
-    /// The next message, if all of it is there.
+    /// The next message, if it is complete.
     #[inline]
     pub(crate) fn message(&mut self) -> Result<Option<Message>, PgError> {
         Ok(match frame::framed(self.incoming.rest())? {
@@ -151,7 +151,7 @@ impl Connection {
         })
     }
 
-    /// Receives something, blocking until there is something.
+    /// Receives data; blocks until some arrives.
     fn receive(&mut self, deadline: Option<Instant>) -> Result<(), PgError> {
         loop {
             match self.incoming.fill(&mut self.stream) {
@@ -168,7 +168,7 @@ impl Connection {
 }
 
 impl Drop for Connection {
-    /// Says goodbye, so that the server does not log a connection cut off.
+    /// Sends Terminate, so that the server does not log an aborted connection.
     fn drop(&mut self) {
         const TERMINATE: [u8; 5] = [b'X', 0, 0, 0, 4];
         if self.send.is_empty() && !self.version.is_empty() {

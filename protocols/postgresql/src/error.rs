@@ -1,4 +1,4 @@
-//! What goes wrong between client and server.
+//! Errors between client and server.
 
 use rumba_core::error::{EngineError, ErrorCode, SqlState};
 use rumba_transport::TransportError;
@@ -6,35 +6,35 @@ use rumba_transport::TransportError;
 use crate::codec::Malformed;
 use crate::codec::message::Refusal;
 
-/// The SQLSTATE of a device that is full.
+/// The SQLSTATE of a full device.
 const DISK_FULL: [u8; 5] = *b"53100";
 
-/// What goes wrong between client and server.
+/// An error between client and server.
 #[derive(Debug, thiserror::Error)]
 pub enum PgError {
-    /// The server refused, in its own words.
+    /// The server reported an error.
     #[error("server error {sqlstate}: {message}")]
     Server {
         /// The SQLSTATE, such as 40P01.
         sqlstate: SqlState,
         /// The server's message, with its detail and hint.
         message: String,
-        /// Whether it ends the connection with it.
+        /// Whether the server closes the connection after it.
         fatal: bool,
     },
-    /// The connection could not be made, or was lost; or it cannot be encrypted as asked.
+    /// The connection failed or was lost, or cannot be encrypted as requested.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// What was asked for cannot be done; nothing was sent, and the connection is as it was.
+    /// The request is impossible; nothing was sent, and the connection is unchanged.
     #[error("{0}")]
     Unable(String),
-    /// The server said something that the protocol does not allow, or that this client does not know.
+    /// The server violated the protocol, or used a part that this client does not know.
     #[error("protocol: {0}")]
     Protocol(String),
 }
 
 impl PgError {
-    /// The server's refusal, with a remedy where there is a usual one.
+    /// The error for a server's refusal, with a remedy if there is a common one.
     pub(crate) fn refused(refusal: &Refusal<'_>) -> Self {
         let mut message = String::from_utf8_lossy(refusal.message).into_owned();
         for (before, more) in [("; ", refusal.detail), ("; hint: ", refusal.hint)] {
@@ -51,7 +51,7 @@ impl PgError {
         PgError::Server { sqlstate: SqlState(refusal.sqlstate), message, fatal }
     }
 
-    /// What it is to whoever drives the engine; `call` is what failed with it.
+    /// Converts to an engine error; `call` is the failed call.
     #[cold]
     pub fn during(&self, call: &'static str) -> EngineError {
         match self {
@@ -63,7 +63,7 @@ impl PgError {
         }
     }
 
-    /// Whether the connection is gone, and another one may do better.
+    /// Whether the connection is lost, so that a new one may help.
     pub fn is_lost(&self) -> bool {
         match self {
             PgError::Transport(TransportError::Io { .. }) => true,
@@ -72,15 +72,16 @@ impl PgError {
         }
     }
 
-    /// Whether the server is there and takes nobody yet.
+    /// Whether the server is running but does not accept clients yet.
     pub fn is_starting(&self) -> bool {
         matches!(self, PgError::Server { sqlstate, .. } if sqlstate.0 == *b"57P03")
     }
 
-    /// Whether what kept it from connecting may pass: a server that starts, or that has no room yet.
+    /// Whether the reason for a failed connection may be temporary: the server is starting, or has too many
+    /// connections.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
-            // Every refusal of a login is fatal, and few of them pass.
+            // Every refused login is fatal, and few of the reasons are temporary.
             PgError::Server { sqlstate, .. } => sqlstate.0 == *b"53300" || lost(&sqlstate.0),
             other => other.is_lost(),
         }
@@ -93,10 +94,10 @@ impl From<Malformed> for PgError {
     }
 }
 
-/// Whether the server ends the connection with this error: shutdown, a crash of another backend, an idle session;
-/// or does not take any yet, because it starts.
+/// Whether the server closes the connection with this error, because of shutdown, a crash of another backend, or an
+/// idle session. Also true if it is still starting.
 pub(crate) fn lost(sqlstate: &[u8]) -> bool {
-    // 08P01 is also said of a single malformed message.
+    // The server also reports 08P01 for a single malformed message.
     (sqlstate.starts_with(b"08") && sqlstate != b"08P01")
         || matches!(sqlstate, b"57P01" | b"57P02" | b"57P03" | b"57P04" | b"57P05" | b"25P03")
 }

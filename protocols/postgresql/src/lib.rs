@@ -1,4 +1,4 @@
-//! The client of PostgreSQL's protocol, version 3.0, which every release since 7.4 speaks.
+//! The client of PostgreSQL's protocol, version 3.0, which every release since 7.4 supports.
 //!
 //! Source: the chapter "Frontend/Backend Protocol" of PostgreSQL's documentation.
 #![deny(missing_docs)]

@@ -1,4 +1,4 @@
-//! A statement sent as text and answered at once, blocking: for administration and for setting a session up.
+//! Statements sent as text with blocking calls, for administration and for setting up a session.
 
 use std::time::Instant;
 
@@ -7,14 +7,14 @@ use crate::codec::{Reader, frame};
 use crate::connection::{Connection, Message};
 use crate::{PgError, Rows};
 
-/// Appends the message that carries statements as text.
+/// Appends the message with statements as text.
 pub(crate) fn put_query(out: &mut Vec<u8>, sql: &[u8]) {
     let at = frame::start(out, b'Q');
     frame::put_text(out, sql);
     frame::finish(out, at);
 }
 
-/// Runs statements; the rows are those of the first that has any.
+/// Runs statements; the rows are those of the first that returns any.
 pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Instant>) -> Result<Rows, PgError> {
     refuse_zero(sql.as_bytes())?;
     put_query(&mut connection.send, sql.as_bytes());
@@ -35,7 +35,7 @@ pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Ins
                 failure.get_or_insert(PgError::refused(&message::refusal(body)?));
             }
             b'G' => {
-                // There are no rows to load here.
+                // Refuse a COPY, because there are no rows to load here.
                 let at = frame::start(&mut connection.send, b'f');
                 frame::put_text(&mut connection.send, b"no rows are loaded by this statement");
                 frame::finish(&mut connection.send, at);
@@ -49,14 +49,14 @@ pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Ins
                     None => Ok(answers.into_iter().find(|rows| !rows.columns.is_empty()).unwrap_or_default()),
                 };
             }
-            // A statement that was closed before it is told with it.
+            // The confirmation that an earlier statement was closed arrives here too.
             b'3' | b'N' | b'S' | b'A' | b'H' | b'd' | b'c' => {}
             other => return Err(PgError::Protocol(format!("{:?} in answer to a statement", char::from(other)))),
         }
     }
 }
 
-/// A zero would end the statement and begin something else.
+/// A zero byte would end the statement and start another field.
 pub(crate) fn refuse_zero(sql: &[u8]) -> Result<(), PgError> {
     if sql.contains(&0) {
         return Err(PgError::Unable("a statement with a zero byte".into()));

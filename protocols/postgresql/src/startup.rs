@@ -1,4 +1,4 @@
-//! Proving who one is, message by message, without I/O.
+//! Login, message by message, without I/O.
 
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
@@ -9,17 +9,17 @@ use crate::codec::{Malformed, Reader, frame};
 
 /// The protocol's version 3.0.
 const VERSION: u32 = 3 << 16;
-/// What asks for an encrypted connection in the place of a version.
+/// The code for an encryption request, in place of a version.
 const ENCRYPT: u32 = 80_877_103;
 
-/// The message that asks for an encrypted connection; the server answers with a byte: `S`, or `N`.
+/// The encryption request; the server answers with one byte: `S` or `N`.
 pub fn ask_for_encryption() -> [u8; 8] {
     let mut message = [0, 0, 0, 8, 0, 0, 0, 0];
     message[4..].copy_from_slice(&ENCRYPT.to_be_bytes());
     message
 }
 
-/// The first message: who one is, and what the session is to be like.
+/// The first message: the user, the database, and the session's parameters.
 pub fn first(user: &str, database: Option<&str>) -> Vec<u8> {
     let mut message = vec![0; 4];
     message.extend_from_slice(&VERSION.to_be_bytes());
@@ -32,7 +32,7 @@ pub fn first(user: &str, database: Option<&str>) -> Vec<u8> {
         put("database", database);
     }
     put("application_name", "rumba");
-    // What this client reads where statements are sent as text.
+    // The formats that this client parses in answers to statements sent as text.
     put("bytea_output", "hex");
     put("DateStyle", "ISO");
     message.push(0);
@@ -41,35 +41,35 @@ pub fn first(user: &str, database: Option<&str>) -> Vec<u8> {
     message
 }
 
-/// What is to be done next.
+/// The next step of the login.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
     /// Send this.
     Send(Vec<u8>),
     /// Wait for the next message.
     Wait,
-    /// One is let in, and the session is ready.
+    /// The login is complete and the session is ready.
     In,
 }
 
-/// A login under way.
+/// A login in progress.
 pub struct Login<'a> {
     user: &'a str,
     password: &'a str,
     scram: Option<ScramSha256>,
-    /// What the server says of itself.
+    /// The server's version.
     version: String,
-    /// Whether the server has proven that it knows the password as well, or asked for no proof of ours.
+    /// Whether the server has proven that it knows the password, or required no authentication.
     stage: Stage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nothing is agreed.
+    /// No authentication method is agreed yet.
     Asked,
-    /// A proof is under way, and the server owes its own.
+    /// An authentication is in progress, and the server's own proof is pending.
     Proving,
-    /// Nobody owes anything.
+    /// The authentication is complete.
     Proven,
 }
 
@@ -79,15 +79,15 @@ impl<'a> Login<'a> {
         Self { user, password, scram: None, version: String::new(), stage: Stage::Asked }
     }
 
-    /// The server's version, once one is in.
+    /// The server's version, after the login.
     pub fn version(self) -> String {
         self.version
     }
 
-    /// Takes the server's next message.
+    /// Handles the server's next message.
     ///
     /// # Errors
-    /// The server refuses, or wants a proof that this client does not give.
+    /// The server refuses, or requires an authentication method that this client does not support.
     pub fn step(&mut self, kind: u8, body: &[u8]) -> Result<Step, PgError> {
         match kind {
             b'R' => self.authenticate(body),
@@ -100,7 +100,7 @@ impl<'a> Login<'a> {
                 Ok(Step::Wait)
             }
             b'Z' if self.stage == Stage::Proven => Ok(Step::In),
-            // The key for cancelling, which nobody does; notices; a minor version that the server does not have.
+            // The key for cancel requests, which this client never sends; notices; an unsupported minor version.
             b'K' | b'N' | b'v' => Ok(Step::Wait),
             other => Err(PgError::Protocol(format!("{:?} while logging in", char::from(other)))),
         }
@@ -110,7 +110,7 @@ impl<'a> Login<'a> {
         const WHAT: &str = "authentication request";
         let mut reader = Reader::new(body);
         match (reader.u32(WHAT)?, self.stage) {
-            // Somebody who pretends to be the server could skip its own proof.
+            // An impostor could skip the server's proof.
             (0, Stage::Proving) if self.scram.is_some() => {
                 Err(PgError::Protocol("the server lets one in without having proven that it knows the password".into()))
             }

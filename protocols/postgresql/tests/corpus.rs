@@ -1,5 +1,5 @@
-//! The fuzz targets' seeds and mutations of them, through the same entry
-//! functions: what the fuzzer does for long, every test run does a little.
+//! Runs the fuzz targets' seeds and mutations of them through the same entry functions, as a short version of fuzzing
+//! in every test run.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../fuzz/entry.rs"]
@@ -18,7 +18,7 @@ fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     corpus::seeds(env!("CARGO_MANIFEST_DIR"), target)
 }
 
-/// Changes a few bytes: what a length may be, what a bit may be, a cut, a piece doubled.
+/// Changes a few bytes: a possible length, a bit, a cut, or a doubled piece.
 fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
     const TELLING: [u8; 12] = [0, 1, 4, 0x7f, 0xff, 0x80, b'Z', b'D', b'E', b'C', b'T', b'2'];
     corpus::mutate(bytes, &TELLING, random);
@@ -57,7 +57,7 @@ fn no_server_makes_a_session_panic_or_hang() {
         for _ in 0..3 {
             bytes.extend_from_slice(&answers[random.below(answers.len())].1);
         }
-        // Who is let in sees more than who is not.
+        // A successful login tests more code than a failed one.
         let mut tail = bytes.split_off(if random.below(8) == 0 { 0 } else { entered });
         mutate(&mut tail, &mut random);
         bytes.extend_from_slice(&tail);

@@ -1,5 +1,5 @@
-//! What a session costs: memory, allocations, instructions. Against the null
-//! server, so that nothing but the client is measured.
+//! The cost of a session in memory, allocations and instructions, with the null server, so that only the client is
+//! measured.
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
@@ -53,7 +53,7 @@ fn a_point_select_allocates_nothing() {
         for id in 0..SELECTS {
             select(&mut session, statement, id as i64);
         }
-        // What runs a future makes one waker, which is not the session's.
+        // Running a future allocates one waker, which does not belong to the session.
         assert_eq!(allocations::count() - before - SELECTS, 0, "text: {text}");
     }
 }
@@ -75,12 +75,12 @@ fn a_session_at_rest_is_small() {
     assert!(each <= MOST, "{each} bytes");
 }
 
-/// In the build that tests are of; `scripts/instructions` counts in the release,
-/// which would be made for this test alone.
+/// Counts in the test build; `scripts/instructions` counts in a release build, which would be built for this test
+/// alone.
 #[test]
 #[needs(Valgrind)]
 fn a_point_select_takes_no_more_instructions_than_allowed() {
-    // 1318 are counted, in a build for debugging and with what counts allocations; a release takes 634.
+    // The count is 1318 in a debug build with the counting allocator. In a release build it is 634.
     const MOST: u64 = 1360;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
@@ -98,11 +98,11 @@ fn point_selects() {
     }
 }
 
-/// Rows as LinkBench's links are, with their `numeric` columns.
+/// Rows of LinkBench's links, with their `numeric` columns.
 #[test]
 #[needs(PostgreSql, Valgrind)]
 fn a_row_by_copy_takes_no_more_instructions_than_allowed() {
-    // 1098 are counted in a build for debugging, those that make the row among them; as text there were 1746.
+    // The count is 1098 in a debug build, including those to create the row. With the text format it was 1746.
     const MOST: u64 = 1150;
     let server = PostgreSql::start(&[], &[]);
     let rows = Work { test: "rows_by_copy", directory: &server.socket(), but_for: None };

@@ -11,7 +11,7 @@ use crate::cli::AbArgs;
 use crate::problem::Problem;
 use crate::progress::tell;
 
-/// Makes one experiment of two files, runs it, shows its results and what changed from the first to the second.
+/// Makes one experiment of two files, runs it, and shows its results and the changes from the first to the second.
 pub fn run(args: &AbArgs, registry: &Registry) -> super::Result {
     if args.options.check {
         return Err(Problem::mistake(
@@ -26,7 +26,7 @@ pub fn run(args: &AbArgs, registry: &Registry) -> super::Result {
 }
 
 fn say_claims_left_out(file: &Path) {
-    // A pipe can be read once, and waiting for more would be for ever.
+    // A pipe can be read only once, and waiting for more would never end.
     if !file.is_file() {
         return;
     }

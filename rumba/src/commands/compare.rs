@@ -27,26 +27,27 @@ pub fn run(args: &CompareArgs) -> super::Result {
     Ok(exit(&gated, args.fail_if_undecided))
 }
 
-/// Reads what `--fail-if` says; of runs that did not take turns it must hold beyond what the host may have done.
+/// Parses the `--fail-if` conditions. For runs that were not interleaved, a condition must hold beyond the host's
+/// drift.
 pub fn gates(texts: &[String], drift: Drift) -> Result<Vec<Gate>, Problem> {
     let gate = |text: &String| Gate::parse(text).map(|gate| gate.allowing(drift));
     texts.iter().map(gate).collect::<Result<_, _>>().map_err(mistake)
 }
 
-/// The exit code of gates: whether one closes, or is not decided where that is asked for.
+/// The exit code of gates: whether one fails, or with `--fail-if-undecided` is undecided.
 pub fn exit(gated: &[Gated], fail_if_undecided: bool) -> ExitCode {
     let is_open = |found: Found| matches!(found, Found::Undecided | Found::SeenOnce);
     let fails = |gated: &Gated| gated.verdict.closes() || (fail_if_undecided && is_open(gated.verdict));
     if gated.iter().any(fails) { ExitCode::from(REFUTED) } else { ExitCode::SUCCESS }
 }
 
-/// What comes of gates for each engine.
+/// Judges each gate for each engine.
 pub fn judge(gates: &[Gate], comparison: &Comparison) -> Result<Vec<Gated>, Problem> {
     let gated = gates.iter().map(|gate| gate.judge(comparison)).collect::<Result<Vec<_>, _>>().map_err(mistake)?;
     Ok(gated.into_iter().flatten().collect())
 }
 
-/// Of two runs, or of the two sides of one.
+/// Compares two runs, or the two sides of one.
 fn comparison(args: &CompareArgs) -> Result<Comparison, Problem> {
     let base = super::report::read(&args.base)?;
     match &args.directory {

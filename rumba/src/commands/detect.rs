@@ -15,7 +15,7 @@ pub fn detect(change: f64, args: &RunArgs, registry: &Registry) -> super::Result
     let options = &args.options;
     let is_set =
         |key: &str| options.set.iter().any(|set| set.split('=').next().is_some_and(|name| name.trim().ends_with(key)));
-    // What repeats of one load differ in says nothing about how far another load would lie from it.
+    // The spread between repeats of one load does not predict the spread between loads.
     let pilot =
         [("repeats", format!("repeats={LEAST_PILOT_REPEATS}")), ("repeats_from", "repeats_from=load".to_owned())];
     let set: Vec<String> = pilot.into_iter().filter(|(key, _)| !is_set(key)).map(|(_, set)| set).collect();

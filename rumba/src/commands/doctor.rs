@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::cli::DoctorArgs;
 use crate::problem::FAILURE;
 
-/// Shows the host, what spoils benchmarks on it, and leftovers of killed runs.
+/// Shows the host's conditions, settings that spoil benchmarks, and leftovers of killed runs.
 pub fn run(args: &DoctorArgs) -> super::Result {
     let facts = host::Facts::gather(&args.data_dir);
     let managed = Ledger::of_user()?;
@@ -20,7 +20,7 @@ pub fn run(args: &DoctorArgs) -> super::Result {
             Err(stays) => left.push(stays),
         }
     }
-    // What such an entry lists cannot be cleaned, so that it is left, too.
+    // An unreadable entry cannot be cleaned, so its leftovers remain too.
     left.extend(
         leftovers::unreadable(&managed)?
             .iter()
@@ -55,15 +55,15 @@ pub fn run(args: &DoctorArgs) -> super::Result {
     Ok(if args.clean && !left.is_empty() { ExitCode::from(FAILURE) } else { ExitCode::SUCCESS })
 }
 
-/// What is still there.
+/// A leftover that remains.
 struct RemainingLeftover {
-    /// What it is, and why it stays if that is known: those words say what to do.
+    /// The leftover, and the reason if known, which includes the remedy.
     what: String,
-    /// What to do otherwise.
+    /// The remedy if the reason is unknown.
     remedy: Option<&'static str>,
 }
 
-/// Undoes a leftover if it is to be; says otherwise what is still there.
+/// Removes a leftover on request; otherwise returns it as remaining.
 fn treat(leftover: &Leftover, managed: &Ledger, clean: bool) -> Result<(), RemainingLeftover> {
     match (&leftover.doubt, clean) {
         (Some(doubt), false) => Err(RemainingLeftover { what: format!("{leftover} ({doubt})"), remedy: None }),

@@ -1,4 +1,4 @@
-//! `--dry-run`: what would run, and what it would take.
+//! `--dry-run`: the trials that would run, and the resources they need.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn show(seconds: f64) -> String {
     show_duration(Duration::from_secs_f64(seconds))
 }
 
-/// What lies on the disk at once, and what is free there.
+/// The disk space needed at once, and the free space.
 fn on_disk(forecast: &Forecast) -> String {
     let Forecast { databases, volume_bytes, disk_bytes, .. } = *forecast;
     let databases = (databases > 0).then(|| counted(databases as usize, "database"));
@@ -28,7 +28,7 @@ fn on_disk(forecast: &Forecast) -> String {
     most + &free.unwrap_or_default()
 }
 
-/// Says what a run will take.
+/// Prints the resources that a run needs.
 pub fn show_forecast(forecast: &Forecast) {
     say!("data      {} rows, {} of keys and payloads", forecast.rows, show_bytes(forecast.data_bytes as f64));
     say!("disk      {}", on_disk(forecast));
@@ -55,7 +55,7 @@ pub fn show_forecast(forecast: &Forecast) {
     );
 }
 
-/// The same, and the trials, as programs read it.
+/// The trials and their forecast as JSON.
 pub fn json(experiment: &Experiment, trials: &[TrialPlan], forecast: &Forecast) -> serde_json::Value {
     let planned = trials.iter().map(|trial| json!({ "directory": plan::directory(trial), "plan": trial }));
     let pairs = experiment.pairs.iter().map(|pair| json!({ "base": pair.base, "other": pair.other }));
@@ -69,7 +69,7 @@ pub fn json(experiment: &Experiment, trials: &[TrialPlan], forecast: &Forecast) 
     })
 }
 
-/// Says which trials would run.
+/// Prints the trials that would run.
 pub fn show_plan(experiment: &Experiment, trials: &[TrialPlan]) {
     let most = if experiment.run.until_decided { " at most: it ends once every headline is decided" } else { "" };
     say!("{}: {}{most}", experiment.name, counted(trials.len(), "trial"));

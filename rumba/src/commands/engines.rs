@@ -55,7 +55,8 @@ fn has(server: &ServerInfo, engine: &dyn Engine) -> bool {
     server.engines.iter().any(|name| name == engine.info().name)
 }
 
-/// What there is of an engine: where it is a server, that of its releases; else what runs by default, and its releases.
+/// Prints an engine's releases: for a server engine, those of the server; otherwise the default library and its
+/// releases.
 fn show_releases(engine: &dyn Engine, servers: &[ServerInfo]) {
     let having = of(engine, servers);
     if having.is_empty() || !is_server(engine) {
@@ -172,8 +173,8 @@ fn install(name: &str, registry: &Registry) -> super::Result {
     }
 }
 
-/// Makes an interrupt end what the install has started instead of rumba itself,
-/// which then fails and so removes what is there of the server by then.
+/// Makes an interrupt end the processes that the install has started instead of rumba itself.
+/// The install then fails, and so removes its partial server.
 fn end_children_when_interrupted() -> Result<Arc<AtomicBool>, Problem> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();
@@ -183,7 +184,7 @@ fn end_children_when_interrupted() -> Result<Arc<AtomicBool>, Problem> {
         for _ in signals.forever() {
             flag.store(true, Relaxed);
             children().into_iter().filter_map(Pid::from_raw).for_each(|pid| {
-                // It may have ended by itself.
+                // The process may have ended already.
                 let _ = rustix::process::kill_process(pid, Signal::TERM);
             });
         }

@@ -10,7 +10,7 @@ use crate::cli::{Format, HistoryArgs, OrderBy};
 use crate::problem::Problem;
 use crate::progress::tell;
 
-/// Shows what became of each figure from run to run.
+/// Shows how each metric changed from run to run.
 pub fn run(args: &HistoryArgs) -> super::Result {
     let gates = super::compare::gates(&args.fail_if, args.allow_drift)?;
     let runs = read(&args.directories, !gates.is_empty())?;
@@ -22,7 +22,7 @@ pub fn run(args: &HistoryArgs) -> super::Result {
     let history = rumba_statistics::history(&runs, by);
     let gated = match rumba_statistics::last_step(&runs, by) {
         Some(last) => super::compare::judge(&gates, &last)?,
-        // Of a first run nothing can be worse than before.
+        // The first run has no earlier run to compare with.
         None => Vec::new(),
     };
     match args.format() {
@@ -38,8 +38,9 @@ pub fn run(args: &HistoryArgs) -> super::Result {
     Ok(super::compare::exit(&gated, args.fail_if_undecided))
 }
 
-/// Reads what is named, and of a directory without results of its own those right below it that have some. One of those
-/// that cannot be read is told and left out, unless a gate is to judge `all`: it could be the one that closes it.
+/// Reads the named directories. If a directory has no results itself, it reads the results directories right below it.
+/// An unreadable one of these is reported and skipped, unless a gate judges `all`, because the skipped run could fail
+/// the gate.
 fn read(named: &[PathBuf], all: bool) -> Result<Vec<Run>, Problem> {
     let run = |directory: &Path| {
         let results = super::report::read(directory)?;
@@ -49,7 +50,7 @@ fn read(named: &[PathBuf], all: bool) -> Result<Vec<Run>, Problem> {
     for directory in named {
         let below = if store::has_results(directory) { Vec::new() } else { below(directory) };
         if below.is_empty() {
-            // What has nothing below it is read for itself, which says what is wrong with it.
+            // Reading a directory without results below it gives the error to report.
             runs.push(run(directory)?);
         }
         let (read, left_out): (Vec<_>, Vec<_>) = below.iter().map(|directory| run(directory)).partition(Result::is_ok);

@@ -19,14 +19,14 @@ pub fn listen(args: &RunOptions) -> Result<Option<TcpListener>, Problem> {
     rumba_live::listen(args.port.unwrap_or(0)).map(Some).map_err(not_served)
 }
 
-/// A page that is served.
+/// A live page that is being served.
 pub struct LivePage {
     server: Server,
     live: Arc<Live>,
 }
 
 impl LivePage {
-    /// Serves the page of the run whose results go to this directory, with past results beside it.
+    /// Serves the page of the run that writes to this directory, along with past results.
     pub fn start(listener: TcpListener, results: &Path, planned: usize, forecast: Forecast) -> Result<Self, Problem> {
         let unreadable = |error: rumba_lab::store::ReadError| Problem::failure(error.to_string(), "see who removes it");
         let live = Arc::new(Live::new(results, planned, forecast).map_err(unreadable)?);
@@ -37,25 +37,25 @@ impl LivePage {
         Ok(Self { server, live })
     }
 
-    /// Hears what the run tells.
+    /// Receives the events of the run.
     pub fn watch(&self) -> impl Watch {
         &*self.live
     }
 
-    /// Sends open pages the result and how the run ended, and ends the server.
+    /// Sends open pages the result and the outcome of the run, and ends the server.
     pub fn end(self, outcome: Result<&Outcome, String>) {
         self.live.end(outcome);
         drop(self.server);
     }
 }
 
-/// What Ctrl-C does.
+/// Sends the process the signal of Ctrl-C.
 fn interrupt() {
-    // Nobody but the process itself could keep it from that.
+    // The process may always signal itself, so an error is ignored.
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
 }
 
-/// That nothing can be served.
+/// The error when the page cannot be served.
 pub fn not_served(error: StartError) -> Problem {
     match error {
         StartError::Port { .. } => Problem::mistake(error.to_string(), "choose another --port, or leave it out"),

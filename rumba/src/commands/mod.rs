@@ -1,6 +1,6 @@
 //! The commands, one file each.
 
-/// `println!` without the panic when nobody reads any more (`| head`), and without what a terminal would obey.
+/// Like `println!`, but without a panic when the reader has gone (`| head`), and without terminal control sequences.
 macro_rules! say {
     ($($text:tt)*) => {{
         let line = format!("{}\n", rumba_core::printable::printable(&format!($($text)*)));
@@ -37,7 +37,7 @@ use rumba_lab::registry::Registry;
 
 use crate::problem::Problem;
 
-/// What a command comes to.
+/// The result of a command.
 pub type Result = std::result::Result<ExitCode, Problem>;
 
 /// `rumba trial`: one trial in this process.
@@ -47,14 +47,14 @@ pub fn trial(registry: &Registry) -> Result {
     })
 }
 
-/// `rumba probe`: whether an engine can run a configuration, asked in this process.
+/// `rumba probe`: checks in this process whether an engine can run a configuration.
 pub fn probe(registry: &Registry) -> Result {
     rumba_lab::probe::serve(registry)
         .map(|()| ExitCode::SUCCESS)
         .map_err(|error| Problem::failure(format!("the probe: {error}"), "`rumba run` asks it; do not run it by hand"))
 }
 
-/// `rumba keep`: a managed server is kept until it is stopped.
+/// `rumba keep`: supervises a managed server until it is stopped.
 pub fn keep() -> Result {
     let told = |error: std::io::Error| {
         Problem::failure(format!("the server's keeper: {error}"), "`rumba server start` orders it; see `rumba doctor`")
@@ -63,29 +63,28 @@ pub fn keep() -> Result {
     rumba_lab::keeper::keep(&managed, &|| own("hold")).map(|()| ExitCode::SUCCESS).map_err(told)
 }
 
-/// `rumba hold`: an instance is held open within its limits.
+/// `rumba hold`: holds an instance open within its limits.
 pub fn hold(registry: &Registry) -> Result {
     rumba_lab::keeper::hold(registry)
         .map(|()| ExitCode::SUCCESS)
         .map_err(|error| Problem::failure(format!("the server's holder: {error}"), "`rumba keep` starts it"))
 }
 
-/// `rumba harness`: what rumba itself costs per operation, measured in this process.
+/// `rumba harness`: measures rumba's own cost per operation, in this process.
 pub fn harness(registry: &Registry) -> Result {
     rumba_lab::harness::serve(registry).map(|()| ExitCode::SUCCESS).map_err(|error| {
         Problem::failure(format!("the harness's own cost: {error}"), "`rumba run` asks for it; do not run it by hand")
     })
 }
 
-/// This binary again, as another process with one argument.
+/// This binary as another process with one argument.
 pub fn own(argument: &str) -> std::io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(argument);
     Ok(command)
 }
 
-/// Prints to standard output, without what a terminal would obey. A reader that has seen enough (`| head`) is no
-/// failure.
+/// Prints to standard output, without terminal control sequences. A closed pipe (`| head`) is not an error.
 fn print(text: impl std::fmt::Display) -> Result {
     match writeln!(std::io::stdout(), "{}", printable(&text.to_string())) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

@@ -40,7 +40,7 @@ Examples:
   host takes to wake it
   rumba null-server --port 3399 --delay 20ms")]
 pub struct NullServerArgs {
-    /// What it speaks: mysql, postgresql or mongodb
+    /// The protocol to serve: mysql, postgresql or mongodb
     #[arg(long, value_name = "NAME", default_value = "mysql")]
     pub protocol: Protocol,
     /// Listen on a Unix socket at this path (PostgreSQL's clients look for .s.PGSQL.PORT)
@@ -49,19 +49,19 @@ pub struct NullServerArgs {
     /// Listen on this port of 127.0.0.1; 0 chooses a free one
     #[arg(long, value_name = "N")]
     pub port: Option<u16>,
-    /// Answer every command exactly so long after its arrival [default: at once]
+    /// Answer every command exactly this long after its arrival [default: at once]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub delay: Option<Duration>,
-    /// Rows of a SELECT
+    /// Rows that a SELECT returns
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub rows: u32,
-    /// Characters of a column of text
+    /// Characters in each text column
     #[arg(long, value_name = "N", default_value_t = 119)]
     pub row_bytes: u32,
-    /// Columns of a SELECT, each NAME, NAME:text or NAME:int
+    /// Columns that a SELECT returns, each NAME, NAME:text or NAME:int
     #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "c")]
     pub columns: Vec<Column>,
-    /// Threads that share the connections [default: half of the cores]
+    /// Threads that serve the connections [default: half of the cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
 }
@@ -77,7 +77,7 @@ pub fn run(args: &NullServerArgs) -> super::Result {
     config.delay = args.delay.filter(|delay| !delay.is_zero());
     (config.rows, config.row_bytes, config.columns) = (args.rows, args.row_bytes, args.columns.clone());
     config.threads = args.threads.map_or(config.threads, usize::from);
-    // Caught before the socket exists, so that no signal leaves it behind.
+    // Installed before the socket exists, so that no signal leaves the socket behind.
     let mut signals = catch_signals()
         .map_err(|error| Problem::failure(format!("signals cannot be caught: {error}"), "report this"))?;
     allow_many_connections();
@@ -93,19 +93,19 @@ pub fn run(args: &NullServerArgs) -> super::Result {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The first signal ends the server in order; a second one ends the process, whatever it is at.
+/// The first signal stops the server cleanly; a second one ends the process at once.
 fn catch_signals() -> std::io::Result<Signals> {
     let asked = Arc::new(AtomicBool::new(false));
     let ending = stop_signals();
     for signal in ending.iter().copied() {
-        // In this order: the first one is not to find itself.
+        // The order matters: the first signal must not see its own flag.
         flag::register_conditional_default(signal, asked.clone())?;
         flag::register(signal, asked.clone())?;
     }
     Signals::new(ending)
 }
 
-/// What it does, for the line that says that it is ready.
+/// Describes the server, for the line that reports it is ready.
 fn told(config: &Config) -> String {
     let delay = config.delay.map_or_else(|| "at once".to_owned(), |delay| format!("after {}", show_duration(delay)));
     let threads = config.threads;

@@ -50,7 +50,7 @@ pub fn run(args: &ReportArgs) -> super::Result {
     Ok(verdict)
 }
 
-/// Claims of the command line, each its own sentence.
+/// Parses the claims of the command line, each its own sentence.
 fn claims_of(expressions: &[String], summary: &Summary) -> Result<Vec<Claim>, Problem> {
     let scope = rumba_statistics::claims::scope(&summary.rows);
     let claim = |text: &String| {
@@ -81,7 +81,7 @@ fn check(summary: &Summary, accept_seen_once: bool) -> super::Result {
     claims_exit(summary, accept_seen_once)
 }
 
-/// Whether a trial failed, or counts for nothing in part because it was suspended.
+/// Whether a trial failed, or is excluded in part because it was suspended.
 pub fn holds_failures(summary: &Summary) -> bool {
     let found_no_rate = summary.searches.iter().any(|search| search.highest.value().is_none());
     failed(summary) > 0 || found_no_rate || summary.rows.iter().any(|row| !row.suspended.is_empty())
@@ -137,7 +137,7 @@ pub fn read(directory: &Path) -> Result<Results, Problem> {
     })
 }
 
-/// What tells directories apart: their last names, or the whole paths where those repeat.
+/// Names that distinguish the directories: their last components, or the whole paths if those repeat.
 fn names(directories: &[PathBuf]) -> Vec<String> {
     let last = |path: &PathBuf| shown(path.file_name().map_or(path.as_path(), Path::new));
     let short: Vec<String> = directories.iter().map(last).collect();
@@ -153,7 +153,7 @@ fn merge(names: Vec<String>, directories: &[PathBuf]) -> Result<Results, Problem
         .ok_or_else(|| Problem::mistake("no directory is named", "name one"))
 }
 
-/// What was sampled in these runs.
+/// The CPU profiles of these runs.
 fn profiles(directories: &[PathBuf]) -> Vec<store::Profile> {
     let is_several = directories.len() > 1;
     let runs = names(directories).into_iter().zip(directories);
@@ -176,13 +176,13 @@ fn relative_to(options: TableOptions, baseline: Option<&str>, summary: &Summary)
     known.map_err(|error| Problem::mistake(error.to_string(), "name an engine of these results"))
 }
 
-/// Writes the page; one that was there stands until the new one is whole.
+/// Writes the page; an existing page stays until the new one is complete.
 fn write_page(results: &Results, summary: &Summary, profiles: &[store::Profile], page: &Path) -> Result<(), Problem> {
     let html = rumba_report::html_with(results, summary, profiles);
     store::replace_named(page, &html).map_err(|error| no_page(page, &error))
 }
 
-/// That the page could not be written.
+/// The error when the page cannot be written.
 pub fn no_page(page: &Path, error: &std::io::Error) -> Problem {
     let message = format!("the page {} cannot be written: {error}", shown(page));
     Problem::failure(message, "`rumba report DIR --html FILE` writes it elsewhere")

@@ -1,4 +1,4 @@
-//! `rumba reproduce`: the published experiments, kept in the binary.
+//! `rumba reproduce`: the published experiments, embedded in the binary.
 
 use rumba_lab::registry::Registry;
 use rumba_lab::spec;
@@ -47,7 +47,7 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "linkbench-documents",
 ];
 
-/// Experiments that reproduce nothing and answer a question: `rumba run NAME` runs them without their file.
+/// Experiments that answer a question and reproduce no publication: `rumba run NAME` runs them without their file.
 const RECIPES: &[(&str, &str)] = experiments!["quickstart", "innodb-or-myrocks"];
 
 /// The text of the recipe of this name.

@@ -1,4 +1,4 @@
-//! `rumba run --resume`: an interrupted run goes on.
+//! `rumba run --resume`: continues an interrupted run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::cli::RunArgs;
 use crate::problem::Problem;
 use crate::progress::tell;
 
-/// Reads what there is, runs what is left, shows all results.
+/// Reads the results so far, runs the remaining trials and shows all results.
 pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::Result {
     can_profile(&args.options)?;
     let listener = super::live::listen(&args.options)?;
@@ -38,11 +38,11 @@ pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::R
     let records = read.trials.iter().map(|trial| (trial.record.plan.number, &trial.record)).collect();
     let standing = Standing { records, retry_failed: args.retry_failed };
     let managed = provision::Ledger::of_user()?;
-    // Before leftovers are removed: what a killed run has kept is one, and of use. And before it is asked whether there is
-    // room, which they may take.
+    // Adopt kept loads before leftovers are removed, because what a killed run kept is itself a leftover. Adopt them
+    // before checking for room, because they may already take it.
     let kept_loads = adopt(&experiment.name, &resume, &standing, directory, &managed)?;
     clean_leftovers(&managed);
-    // The run that began has said what memory is tight, and was let through.
+    // The first start of this run has checked and reported tight memory.
     let allowed = Allowed { unlimited: resume.allow_unlimited || args.options.allow_unlimited, tight_memory: true };
     let prepared = what_is_left(experiment, &mut resume, allowed, &standing, &kept_loads, registry)?;
     if prepared.trials().is_empty() {
@@ -58,7 +58,7 @@ pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::R
     show(&args.options, &results, outcome)
 }
 
-/// The trials that are left, prepared: refused where the experiment, its engines or the host are not what they were.
+/// The remaining trials, prepared. It refuses if the experiment, its engines or the host have changed.
 fn what_is_left(
     experiment: Experiment,
     resume: &mut Resume,
@@ -69,7 +69,7 @@ fn what_is_left(
 ) -> Result<Prepared, Problem> {
     let admitted = Admitted::new(experiment, &resume.data_base, allowed)?;
     refuse_another_plan(&admitted, resume, registry)?;
-    // A search that has not ended begins anew with its first probe: the others follow from it.
+    // A search that has not ended starts again from its first probe, because each probe follows from the ones before.
     let has_ended = |plan: &TrialPlan| plan.probe.is_none_or(|probe| probe == 1 || standing.search_has_ended(plan));
     resume.plans.retain(has_ended);
     let trials = plan::rest(
@@ -83,31 +83,31 @@ fn what_is_left(
     Ok(prepared)
 }
 
-/// What has become of each trial.
+/// The state of each trial.
 struct Standing<'a> {
     records: BTreeMap<u32, &'a Record>,
     retry_failed: bool,
 }
 
 impl Standing<'_> {
-    /// Whether a trial stays as it is. A failed load does not where trials still wait for it, nor does a trial that
-    /// failed for want of room for its results.
+    /// Whether a trial's result is final. A failed load is not while trials still wait for it, nor is a trial that
+    /// failed because its results had no room.
     fn is_settled(&self, trial: &TrialPlan) -> bool {
         let Some(record) = self.records.get(&trial.number) else { return false };
-        // The probes of a search follow from each other: they stay together, or it begins anew.
+        // The probes of a search follow from each other: the search stays complete, or starts again.
         if trial.probe.is_some() {
             return self.search_has_ended(trial);
         }
         match record.status {
             Status::Done => true,
             Status::Failed { .. } => !self.retry_failed && trial.part != TrialPart::Load && !lacked_room(record),
-            // What a load has left is whole, however long it was suspended.
+            // The data that a load has written is complete, no matter how long the load was suspended.
             Status::Suspended { .. } => trial.part == TrialPart::Load,
             Status::Running | Status::Interrupted => false,
         }
     }
 
-    /// Whether the search that a trial is a probe of came to its end, and not to that of the room for its results.
+    /// Whether this trial's search came to its end, other than for lack of room for its results.
     fn search_has_ended(&self, trial: &TrialPlan) -> bool {
         let of_search = |record: &&&Record| rumba_statistics::is_same_search(&record.plan, trial);
         let own: Vec<&Record> = self.records.values().filter(of_search).copied().collect();
@@ -116,7 +116,7 @@ impl Standing<'_> {
         !own.iter().any(is_again) && rumba_statistics::searches(&own).first().is_some_and(|found| found.ended)
     }
 
-    /// Whether a trial that stays as it is has begun on what this load left. One that failed before did not.
+    /// Whether a trial with a final result started from this load's data. A trial that failed before that did not.
     fn was_started_from(&self, load: u32) -> bool {
         self.records.values().any(|record| {
             record.plan.loaded_by == Some(load) && !record.phases.is_empty() && self.is_settled(&record.plan)
@@ -135,7 +135,7 @@ fn refuse_other_rumba(read: &Results, resume: &Resume) -> Result<(), Problem> {
     Err(Problem::mistake(format!("these results were begun by {then}; this is {now}"), then.to_go_on_with(program)))
 }
 
-/// A rumba, by what results and it say of it.
+/// A rumba build, as results and the build itself describe it.
 struct Rumba<'a> {
     version: &'a str,
     build: Option<&'a Build>,
@@ -146,18 +146,18 @@ impl Rumba<'_> {
         self.build.and_then(Build::short)
     }
 
-    /// Two of a version whose commits are not known are told apart by their programs: [`refuse_other_builds`].
+    /// If two builds of a version have unknown commits, [`refuse_other_builds`] compares their program files.
     fn says_the_same_as(&self, other: &Self) -> bool {
         (self.version, self.commit()) == (other.version, other.commit())
     }
 
-    /// What to do with results that this one has begun and another may not go on with; they say `program` of its file.
+    /// The remedy if this build began the results and another must not continue them; `program` describes its file.
     fn to_go_on_with(&self, program: Option<&str>) -> String {
         let (why, with) = match self.commit() {
             Some(commit) => {
                 ("trials of two builds are no repeats of each other", format!("the build of commit {commit}"))
             }
-            // It may be of the same sources: that is not known.
+            // It may be built from the same sources, but rumba cannot know.
             None => ("nobody can tell whether both measure alike", "the program that began".to_owned()),
         };
         let program = program.map(|program| format!(" ({program})")).unwrap_or_default();
@@ -178,16 +178,16 @@ impl fmt::Display for Rumba<'_> {
     }
 }
 
-/// What to do about that which changed since the finished trials ran.
+/// The remedy if an input changed since the finished trials ran.
 const PUT_BACK: &str = "put it back as it was, or run the experiment anew into another directory";
-/// Where it is rumba itself that was built again: nothing says from what, so that nothing can be put back.
+/// The remedy if rumba itself was rebuilt. The sources are unknown, so the user cannot restore them.
 const THAT_PROGRAM: &str = "go on with the program that began, or run the experiment anew into another directory";
 
-/// Refuses to go on with another experiment than the one that the finished trials are of.
+/// Refuses to continue if the experiment is not the one of the finished trials.
 fn refuse_another_plan(admitted: &Admitted, resume: &Resume, registry: &Registry) -> Result<(), Problem> {
     let planned = admitted.plan(registry);
     let same = |(now, then): (&TrialPlan, &TrialPlan)| {
-        // A load that was made again has taken the place of the first.
+        // A load that ran again replaces the first.
         TrialPlan { loaded_by: then.loaded_by, ..now.clone() } == *then
     };
     if planned.len() != resume.planned || !planned.iter().zip(&resume.plans).all(same) {
@@ -196,7 +196,7 @@ fn refuse_another_plan(admitted: &Admitted, resume: &Resume, registry: &Registry
     Ok(())
 }
 
-/// Refuses to go on with other engines than those that the finished trials ran.
+/// Refuses to continue with engines other than those of the finished trials.
 fn refuse_other_builds(prepared: &Prepared, resume: &Resume) -> Result<(), Problem> {
     let now = versions(prepared);
     for (engine, then) in &resume.versions {
@@ -209,12 +209,12 @@ fn refuse_other_builds(prepared: &Prepared, resume: &Resume) -> Result<(), Probl
     Ok(())
 }
 
-/// Whether a load came to its end.
+/// Whether a load completed.
 fn left_data(status: &Status) -> bool {
     matches!(status, Status::Done | Status::Suspended { .. })
 }
 
-/// Takes over what a killed run has kept of loads that trials still wait for.
+/// Adopts the data that a killed run has kept of loads that trials still wait for.
 fn adopt(
     name: &str,
     resume: &Resume,
@@ -244,7 +244,7 @@ fn adopt(
     Ok(kept_loads)
 }
 
-/// Warns when the host is not what it was when the run began. Load comes and goes.
+/// Warns when the host differs from the host at the start of the run. Its load is not compared.
 fn changed_host(read: &Results, prepared: &Prepared) -> Option<Warning> {
     let now = prepared.conditions();
     let differs = |name: &&String| *name != "load_average_at_start" && read.conditions.get(*name) != now.get(*name);

@@ -32,7 +32,7 @@ use crate::cli::{RunArgs, RunOptions};
 use crate::problem::Problem;
 use crate::progress::{Progress, tell};
 
-/// The exit code of what was interrupted.
+/// The exit code of an interrupted run.
 pub const INTERRUPTED: u8 = 130;
 /// Reads the experiment, runs its trials, shows the results.
 pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
@@ -45,12 +45,12 @@ pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
     run_experiment(read(args, registry)?, &args.options, registry)
 }
 
-/// The names of engines in lists with commas; commas in a name's brackets are its own.
+/// Splits lists of engine names at commas, except for commas inside a name's brackets.
 fn names(lists: &[String]) -> Vec<String> {
     lists.iter().flat_map(|list| split_list(list)).collect()
 }
 
-/// What the command line adds to an experiment.
+/// The changes that the command line makes to an experiment.
 pub fn overrides(options: &RunOptions) -> Overrides {
     let verify = options.verify.iter().map(|what| format!("verify={what}"));
     let at_most = options.until_decided.then(|| format!("repeats={}", options.at_most));
@@ -94,14 +94,14 @@ pub fn measure(
     args: &RunOptions,
     registry: &Registry,
 ) -> Result<(ResultsDir, Outcome), Problem> {
-    // A port that cannot be had refuses the run before anything is made.
+    // Refuse the run for an unavailable port before anything is created.
     let listener = super::live::listen(args)?;
     let claim = match &args.out {
         Some(out) => Claim::new(out)?,
         None => Claim::named(Path::new("results"), &experiment.name)?,
     };
     let out = claim.path().to_owned();
-    // First: what a killed run has left may take the room that this one needs.
+    // Clean first: the leftovers of a killed run may take the room that this run needs.
     let managed = provision::Ledger::of_user()?;
     clean_leftovers(&managed);
     let admitted = admit(experiment, &out, args)?;
@@ -121,7 +121,7 @@ pub fn measure(
     Ok((results, outcome))
 }
 
-/// Refuses to sample where nothing can be.
+/// Refuses `--profile` where sampling is not possible.
 pub fn can_profile(args: &RunOptions) -> Result<(), Problem> {
     if !args.profile {
         return Ok(());
@@ -140,7 +140,7 @@ pub fn can_profile(args: &RunOptions) -> Result<(), Problem> {
     })
 }
 
-/// Admits an experiment whose results go to this directory; says what the user must know before the first trial.
+/// Checks an experiment whose results go to this directory, and reports what the user must know before the first trial.
 fn admit(experiment: Experiment, out: &Path, args: &RunOptions) -> Result<Admitted, Problem> {
     let data_base = experiment.run.data_dir.clone().unwrap_or_else(|| out.join("data"));
     let allowed = Allowed { unlimited: args.allow_unlimited, tight_memory: args.allow_tight_memory };
@@ -154,20 +154,20 @@ fn admit(experiment: Experiment, out: &Path, args: &RunOptions) -> Result<Admitt
     Ok(admitted)
 }
 
-/// What stands for rumba itself among the versions, where its commit does not say which build it is.
+/// The key of rumba itself among the versions, used if its commit does not identify the build.
 pub const OWN_PROGRAM: &str = "rumba";
 
-/// The versions of engines, and what else makes trials no repeats of each other that have another of it.
+/// The versions of engines, and the other inputs that repeats of a trial must have in common.
 pub fn versions(prepared: &Prepared) -> BTreeMap<String, String> {
-    // Not a version, and of as much weight: trials of two texts are no repeats of each other.
+    // Not a version, but as important: trials of two script texts are not repeats of each other.
     let script = prepared.experiment().bound.conditions().into_iter().find(|(name, _)| name == SCRIPT_TEXT);
     let script = script.map(|(_, text)| ("the script".to_owned(), text));
     let own = own_build().map(|own| (OWN_PROGRAM.to_owned(), own));
     prepared.builds().versions().clone().into_iter().chain(script).chain(own).collect()
 }
 
-/// What tells two builds apart that one commit does not: of sources that were changed since, or of no repository. It
-/// stands for the engines that are built in, too.
+/// A description that distinguishes two builds of one commit, or builds without a repository. It covers the built-in
+/// engines too.
 fn own_build() -> Option<String> {
     let build = crate::build::build();
     if build.commit.is_some() && !build.dirty {
@@ -182,11 +182,11 @@ fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {
     read_with(args, &[], registry)
 }
 
-/// Reads the experiment that the command line names, with these changes besides its own.
+/// Reads the experiment that the command line names, with these changes in addition to the command line's.
 pub fn read_with(args: &RunArgs, set: &[String], registry: &Registry) -> Result<Experiment, Problem> {
     let mut overrides = Overrides { against: names(&args.against), ..overrides(&args.options) };
     overrides.set.extend_from_slice(set);
-    // The command line asks for it where there is nothing to resume.
+    // The name is missing only with --resume, because the command line requires it otherwise.
     let name = args.experiment.as_deref().unwrap_or_default();
     let path = Path::new(name);
     let is_workload = registry.workload(name).is_some();
@@ -205,7 +205,7 @@ pub fn read_with(args: &RunArgs, set: &[String], registry: &Registry) -> Result<
     Ok(spec::read_file(path, &overrides, registry)?)
 }
 
-/// Removes what killed runs have left behind; their gigabytes may be needed now.
+/// Removes the leftovers of killed runs, because this run may need their space.
 pub fn clean_leftovers(managed: &provision::Ledger) {
     for leftover in leftovers::find(managed).unwrap_or_default() {
         match managed.clean(&leftover) {
@@ -215,8 +215,8 @@ pub fn clean_leftovers(managed: &provision::Ledger) {
     }
 }
 
-/// Runs prepared trials; `kept_loads` is the data of earlier loads that they start from, `listener` where the live page
-/// is asked for.
+/// Runs prepared trials. `kept_loads` is the data of earlier loads that trials start from; `listener` is set if the
+/// live page is requested.
 pub fn conduct(
     args: &RunOptions,
     prepared: &Prepared,
@@ -256,7 +256,7 @@ pub fn conduct(
     })
 }
 
-/// When the run will end, as far as its trials and those that have ended before say.
+/// The expected end of the run, estimated from its trials and those that have already ended.
 fn forecast(prepared: &Prepared, results: &ResultsDir) -> Forecast {
     let mut forecast = Forecast::new(prepared.trials());
     let before = store::read_records(results.path());
@@ -264,7 +264,7 @@ fn forecast(prepared: &Prepared, results: &ResultsDir) -> Forecast {
     forecast
 }
 
-/// Whoever watches a run: the terminal, and the live page if there is one.
+/// The observers of a run: the terminal, and the live page if there is one.
 struct Watching<'a> {
     progress: Progress,
     live: Option<&'a LivePage>,
@@ -292,7 +292,7 @@ impl Watch for Watching<'_> {
     }
 }
 
-/// Counts interrupts: the first lets the trial save what it has, the second ends it. A quit (Ctrl-\) is two.
+/// Counts interrupts. The first lets the trial save its data; the second ends it. A quit (Ctrl-\) counts as two.
 fn count_stops() -> Result<Arc<AtomicUsize>, Problem> {
     let stops = Arc::new(AtomicUsize::new(0));
     let counted = stops.clone();
@@ -317,7 +317,7 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
     let out = results.path();
     let read = super::report::read(out)?;
     let summary = rumba_statistics::summarise(&read);
-    // Told last: a page that cannot be written keeps nobody from the tables.
+    // A page that cannot be written is reported last, after the tables.
     let page = rumba_report::html_with(&read, &summary, &store::profiles(out, None));
     let page = results.summarise("report.html", &page);
     let comparison = super::ab::comparison(&read);
@@ -343,14 +343,14 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
     tell_end(results, outcome);
     Ok(match exit_code(outcome) {
         Some(code) => code,
-        // Of a run that was gone on with, trials that ran before count as well.
+        // After a resume, the trials of earlier starts count as well.
         None if super::report::holds_failures(&summary) => ExitCode::from(crate::problem::FAILURE),
         None if args.check => super::report::claims_exit(&summary, args.accept_seen_once)?,
         None => ExitCode::SUCCESS,
     })
 }
 
-/// Says what of a run is missing, and how to go on with it.
+/// Reports which part of a run is missing, and how to continue it.
 pub fn tell_end(results: &ResultsDir, outcome: Outcome) {
     let out = results.path();
     if let Some(Warning { message, remedy, .. }) = results.trouble() {
@@ -370,7 +370,7 @@ pub fn tell_end(results: &ResultsDir, outcome: Outcome) {
     }
 }
 
-/// The exit code of a run that did not go to its end.
+/// The exit code of a run that did not complete.
 pub fn exit_code(outcome: Outcome) -> Option<ExitCode> {
     match outcome {
         Outcome { interrupted: true, .. } => Some(ExitCode::from(INTERRUPTED)),
@@ -381,13 +381,13 @@ pub fn exit_code(outcome: Outcome) -> Option<ExitCode> {
     }
 }
 
-/// Shows what would run; and fails as the run would, where that is known before its first trial.
+/// Shows what would run. It fails as the run would, if the reason is known before the first trial.
 fn dry_run(experiment: Experiment, args: &RunOptions, registry: &Registry) -> super::Result {
     let trials = plan::plan(&experiment, registry);
     if !args.json {
         super::dry_run::show_plan(&experiment, &trials);
     }
-    // Whether the run would get it; it is given back with whatever was made for it.
+    // Check whether the run could claim the directory, then release the claim and all that it created.
     if let Some(out) = &args.out {
         drop(Claim::new(out)?);
     }

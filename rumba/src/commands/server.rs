@@ -1,4 +1,4 @@
-//! `rumba server`: managed servers to look into.
+//! `rumba server`: managed servers for your own use.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -34,7 +34,7 @@ pub fn run(args: &ServerArgs, registry: &Registry) -> super::Result {
     }
 }
 
-/// What is to be started.
+/// A request to start a server.
 struct ServerRequest {
     name: String,
     engine: EngineConfig,
@@ -67,7 +67,7 @@ fn start(args: &ServerStartArgs, registry: &Registry) -> super::Result {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A name becomes a directory's.
+/// The name is also used as a directory name.
 fn refuse_name(name: &str) -> Result<(), Problem> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(is_plain) && !name.starts_with(['.', '-']) {
@@ -77,13 +77,13 @@ fn refuse_name(name: &str) -> Result<(), Problem> {
     Err(Problem::mistake(format!("a server cannot be called `{name}`"), remedy))
 }
 
-/// A server with no data of anybody's yet: an engine of its usual server, or of the release that is named.
+/// A server without data yet: an engine of its usual server, or of the named release.
 fn fresh(args: &ServerStartArgs, registry: &Registry) -> Result<ServerRequest, Problem> {
     let (engine, server) = which(args, registry)?;
     let server = server.map(|release| format!("server={release}"));
     let set = server.into_iter().chain(args.set.iter().cloned()).collect();
     let overrides = Overrides { engines: vec![engine], set, ..Overrides::default() };
-    // An experiment is checked as a whole, and has a workload; this one is never run.
+    // An experiment is checked as a whole and needs a workload; this workload never runs.
     let workload = registry.workload_names().into_iter().next().unwrap_or_default();
     let experiment = spec::of_workload(workload, &overrides, registry)?;
     let one = <[EngineConfig; 1]>::try_from(experiment.engines)
@@ -126,8 +126,8 @@ fn refuse_unless_managed(config: &EngineConfig, registry: &Registry) -> Result<(
     Ok(())
 }
 
-/// Lets clients come over loopback, where the engine leaves the choice: a person's client may be anywhere on the host,
-/// and a socket's path may be longer than clients take.
+/// Lets clients connect over loopback if the engine leaves the choice. A user's client may be anywhere on the host, and
+/// a socket's path may be longer than clients accept.
 fn listen(config: &mut EngineConfig, registry: &Registry) {
     let settings = registry.engine(&config.engine).map(|engine| engine.info().settings).unwrap_or_default();
     if settings.iter().any(|info| info.name == "tcp") {
@@ -135,7 +135,7 @@ fn listen(config: &mut EngineConfig, registry: &Registry) {
     }
 }
 
-/// What a trial of a run with `keep_data` has left.
+/// The data of a trial from a run with `keep_data`.
 fn kept_data(directory: &Path, args: &ServerStartArgs, registry: &Registry) -> Result<ServerRequest, Problem> {
     let results = super::report::read(directory)?;
     let trials = results.trials.iter().filter(|trial| args.trial.as_ref().is_none_or(|name| *name == trial.directory));
@@ -165,10 +165,10 @@ fn kept_data(directory: &Path, args: &ServerStartArgs, registry: &Registry) -> R
     }
 }
 
-/// The instance's directory that a trial has left, if it was kept: in the results, or where the run made its data.
+/// The instance directory of a trial, if it was kept: in the results, or where the run put its data.
 fn left_by(directory: &Path, trial: &str) -> Result<Option<PathBuf>, Problem> {
     let bases = data_base(directory).ok().into_iter().chain([directory.join("data")]);
-    // A marker has the path without links; a base that is not there holds nothing.
+    // A marker holds the path without links. A missing base holds nothing.
     for base in bases.filter_map(|base| base.canonicalize().ok()) {
         if let Some(data) = DataDir::kept(&base.join(trial))? {
             return Ok(Some(data));
@@ -177,7 +177,7 @@ fn left_by(directory: &Path, trial: &str) -> Result<Option<PathBuf>, Problem> {
     Ok(None)
 }
 
-/// The engine with the limits that this host can enforce, all of them unless that is waived.
+/// The engine with its limits. It refuses limits that this host cannot enforce, unless the user allows that.
 fn within_limits(engine: EngineConfig, place: &Path, allow_unlimited: bool) -> Result<EngineConfig, Problem> {
     if !allow_unlimited {
         limits::check(&engine.limits, place)?;
@@ -188,20 +188,21 @@ fn within_limits(engine: EngineConfig, place: &Path, allow_unlimited: bool) -> R
     Ok(EngineConfig { limits, ..engine })
 }
 
-/// Starts the keeper, and hears from it what came of the server.
+/// Starts the supervisor, and receives from it whether the server started.
 fn order(order: &Order) -> Result<Server, Problem> {
     let failed =
         |error: std::io::Error| Problem::failure(format!("the server's keeper: {error}"), "see `rumba doctor`");
     let mut command = super::own("keep").map_err(failed)?;
     command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    // SAFETY: between fork and exec there is one system call. What ends this terminal does not end the server.
+    // SAFETY: between fork and exec there is one system call. It makes a new session, so that the end of this terminal
+    // does not end the server.
     unsafe {
         command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?));
     }
     let mut keeper = command.spawn().map_err(failed)?;
     let json = serde_json::to_vec(order).map_err(|error| failed(error.into()))?;
     if let Some(mut stdin) = keeper.stdin.take() {
-        // One that died before reading says so by its silence.
+        // A supervisor that died before it read the order sends nothing.
         let _ = stdin.write_all(&json);
     }
     let mut line = String::new();
@@ -238,14 +239,14 @@ fn show(server: &Server) {
     say!("  end     rumba server stop {}", server.name);
 }
 
-/// Whether the client finds the password by itself.
+/// Whether the client finds the password without the password file being named.
 fn mentions_password_file(access: &Access) -> bool {
     let Some(file) = access.password_file.as_ref().map(|file| file.display().to_string()) else { return true };
     let values = access.environment.iter().map(|(_, value)| value);
     values.chain(&access.command).any(|word| word.contains(&file))
 }
 
-/// As it is pasted into a shell.
+/// The text quoted for a shell.
 fn command_line(access: &Access) -> String {
     let variables = access.environment.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
     variables.chain(access.command.iter().map(|word| quoted(word))).collect::<Vec<_>>().join(" ")

@@ -1,5 +1,5 @@
-//! `rumba completions` and `rumba man`: what shells and `man` want to know, made from the declaration of the command
-//! line itself.
+//! `rumba completions` and `rumba man`: shell completions and man pages, generated from the declaration of the command
+//! line.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,14 +11,14 @@ use rumba_core::printable::shown;
 use crate::cli::Cli;
 use crate::problem::Problem;
 
-/// Prints what a shell completes `rumba` by.
+/// Prints the completions of `rumba` for a shell.
 pub fn completions(shell: Shell) -> super::Result {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "rumba", &mut script);
     super::print(String::from_utf8_lossy(&script).trim_end())
 }
 
-/// Writes a man page of every command into a directory, which is made if it is not there.
+/// Writes a man page of every command into a directory, which it creates if necessary.
 pub fn man(directory: &Path) -> super::Result {
     let written = std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(Cli::command(), directory));
     match written {

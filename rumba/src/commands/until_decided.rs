@@ -8,10 +8,10 @@ use rumba_core::units::counted;
 
 use crate::progress::tell;
 
-/// So many open headlines are named; the rest are counted.
+/// At most this many open headlines are named; the rest are counted.
 const NAMED: usize = 3;
 
-/// Whether the results decide every headline and have no trial of this repeat. Says what is open.
+/// Whether the results decide every headline and have no trial of this repeat. Prints the open headlines.
 pub fn is_decided(results: &Path, repeat: u32) -> bool {
     let Ok(read) = super::report::read(results) else { return false };
     if read.trials.iter().any(|trial| trial.record.plan.repeat >= repeat) {
@@ -28,7 +28,7 @@ pub fn is_decided(results: &Path, repeat: u32) -> bool {
     open.is_empty()
 }
 
-/// The headlines that are undecided: of the sides that are compared, or of all engines over the first.
+/// The undecided headlines: of the compared sides, or of all engines over the first.
 fn open(results: &Results) -> Vec<String> {
     if let Some(comparison) = super::ab::comparison(results) {
         let rows = comparison.rows.iter();

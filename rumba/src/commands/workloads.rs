@@ -34,7 +34,7 @@ fn one(name: &str, json: bool, registry: &Registry) -> super::Result {
     let workload = registry.workload(name).ok_or_else(|| {
         Problem::mistake(format!("there is no workload `{name}`"), Registry::suggest(name, &registry.workload_names()))
     })?;
-    // Without its usual script there is none to tell of.
+    // A workload without its usual script has no settings to declare.
     let declared = workload.declared(&rumba_core::setting::Settings::default()).unwrap_or_default();
     if json {
         let settings: Vec<_> = workload.settings().iter().map(super::setting_json).collect();

@@ -1,4 +1,4 @@
-//! Whether an engine answers the workloads' operations as oracles in memory do.
+//! Whether an engine answers the workloads' operations like in-memory oracles.
 
 use rumba_core::engine::{Engine, EngineConfig, Family, Form, Schema, Session};
 use rumba_core::workload::Workload;
@@ -8,11 +8,12 @@ use rumba_workload_ycsb as ycsb;
 
 /// Operations of an embedded engine for each seed; one of TPC-C's transactions is four of them.
 const STEPS: usize = 4_000;
-/// And of a server, which takes far longer for each, and is one of many of its family: each of these has a seed of its own.
+/// The number of operations on a server, which takes far longer for each, and is one of many in its family. Each server
+/// has its own seed.
 const STEPS_OF_SERVERS: usize = 1_200;
-/// Tests a workload: with sessions, a seed, and so many operations.
+/// Tests a workload, with sessions, a seed, and this many operations.
 type Conformance = fn(&mut dyn FnMut() -> Session, u64, usize) -> Result<(), String>;
-/// Of each workload: itself, its schema, and its test.
+/// Each workload, with its schema and its test.
 type Tested = (&'static dyn Workload, fn(Family) -> Schema<'static>, Conformance);
 const WORKLOADS: [Tested; 3] = [
     (&linkbench::LinkBench, linkbench::schema, |open, seed, steps| linkbench::conformance(open, seed, steps)),
@@ -20,11 +21,11 @@ const WORKLOADS: [Tested; 3] = [
     (&ycsb::Ycsb, ycsb::schema, |open, seed, steps| ycsb::conformance(open, seed, steps)),
 ];
 
-/// An engine with all as it is by itself; of a server, this one of the catalogue.
+/// An engine with default settings; for a server engine, with this server of the catalogue.
 pub fn config(engine: &dyn Engine, server: Option<&str>) -> EngineConfig {
     let name = engine.info().name;
     EngineConfig {
-        // The least that every server takes, and small enough that data goes to disk and comes back.
+        // The minimum that every server accepts, and small enough that data goes to disk and back.
         cache: 8 << 20,
         compression: Some("none".to_owned()),
         server: server.map(str::to_owned),
@@ -32,8 +33,9 @@ pub fn config(engine: &dyn Engine, server: Option<&str>) -> EngineConfig {
     }
 }
 
-/// With these seeds, each workload that can serve the engine. A server is started once for each seed, and workloads have
-/// tables of their own in it; over any other engine each has an instance of its own, with its own key spaces.
+/// Tests each workload that can run on the engine, with these seeds. A server is started once for each seed, and
+/// workloads have their own tables in it. For any other engine, each workload has its own instance, with its own key
+/// spaces.
 pub fn conforms(engine: &dyn Engine, config: &EngineConfig, seeds: &[u64]) {
     let info = engine.info();
     let has_what_it_needs =

@@ -1,5 +1,5 @@
-//! The engines that keep their data and run in the process, as the registry has them: a new one is tested without being
-//! named in any list. Those that are servers are in `servers`.
+//! The embedded engines of the registry that store data: a new one is tested without being added to any list. Server
+//! engines are in `servers`.
 #![allow(dead_code)] // Each test file uses its part.
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, EngineInfo, Form};
@@ -8,13 +8,13 @@ use rumba_testkit::{Each, Need};
 #[path = "../../src/registry.rs"]
 mod registry;
 
-/// Those that are there wherever tests run.
+/// Engines that are available wherever tests run.
 pub fn here() -> Vec<Box<dyn Engine>> {
     engines(|info| info.brought.is_none())
 }
 
-/// Those whose library somebody has to bring, for `#[each(embedded::brought)]`: each has a test of its own, which shows
-/// as ignored where that is missing.
+/// Engines whose library the user must provide, for `#[each(embedded::brought)]`. Each has a separate test, which shows
+/// as ignored if the library is missing.
 pub fn brought() -> Vec<Each> {
     let each = |info: &EngineInfo| Some(Each { name: info.name, need: Need::Brought(info.brought?) });
     engines(|_| true).iter().filter_map(|engine| each(engine.info())).collect()
@@ -47,24 +47,24 @@ pub fn names(engines: &[Box<dyn Engine>], which: impl Fn(&dyn Engine) -> bool) -
     engines.iter().filter(|engine| which(engine.as_ref())).map(|engine| engine.info().name).collect()
 }
 
-/// The names of those that are there wherever tests run and that LinkBench, whose operations are of several keys, runs over.
+/// The names of the available engines that LinkBench runs on; its operations use several keys.
 pub fn of_linkbench() -> Vec<&'static str> {
     let names = names(&here(), |engine| engine.info().has_transactions);
     assert!(!names.is_empty(), "nothing is tested");
     names
 }
 
-/// Whether all of these have transactions of several keys. A name that is not among the engines in the process counts
-/// as one that has: it is a server's, and those that tests name serve LinkBench.
+/// Whether all of these have transactions of several keys. A name that is not an embedded engine counts as having them:
+/// it is a server's, and those named in tests support LinkBench.
 pub fn have_transactions(names: &[&str]) -> bool {
     engines(|info| names.contains(&info.name)).iter().all(|engine| engine.info().has_transactions)
 }
 
-/// Whether its commits can be synced. An engine that never syncs refuses to promise it, and promises what is less.
+/// Whether its commits can be synced. An engine that never syncs refuses that durability, and offers a weaker one.
 pub fn syncs(engine: &dyn Engine) -> bool {
     let name = engine.info().name;
     let check = |durability| engine.check(&EngineConfig { cache: 8 << 20, durability, ..EngineConfig::new(name) });
-    // One that refuses everything is not to be left out for that.
+    // A refusal of everything must not hide the engine.
     check(Durability::NoSync).unwrap_or_else(|error| panic!("{name}: {error}"));
     check(Durability::Sync).is_ok()
 }

@@ -1,4 +1,4 @@
-//! An existing server: a MariaDB of the test's own, run as a user would run it.
+//! An existing server: a MariaDB for one test, run as a user would run it.
 #![allow(dead_code)] // Each test file uses its part.
 
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ impl Existing {
         Self { socket: server.socket(), server }
     }
 
-    /// Ends it as an administrator would, and starts it once more where it was.
+    /// Stops it as an administrator would, and starts it again in its place.
     pub fn restart(&mut self) {
         self.server.end();
         self.server.start_again();

@@ -1,4 +1,4 @@
-//! What the tests of the binary share.
+//! Shared code of the binary's tests.
 #![allow(dead_code)] // Each test file uses its part.
 
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// A rate at which clients mostly sleep, and a second has hundreds of operations.
 pub const CALM: &str = "rate=1000";
 
-/// A place of its own for a test: results, data and the list of managed things.
+/// A directory for a test's results, data and list of managed objects.
 pub struct TestDir {
     dir: tempfile::TempDir,
     /// The workload of its runs, and its size.
@@ -24,7 +24,7 @@ impl TestDir {
         Self::for_engines(true)
     }
 
-    /// For runs of LinkBench, or of YCSB over what has no transactions of several keys.
+    /// For runs of LinkBench, or of YCSB over engines without transactions of several keys.
     pub fn for_engines(have_transactions: bool) -> Self {
         let small = if have_transactions { ("linkbench", "maxid1=2000") } else { ("ycsb", "recordcount=2000") };
         Self { dir: tempfile::tempdir().unwrap(), small }
@@ -34,20 +34,20 @@ impl TestDir {
         self.dir.path().join(name)
     }
 
-    /// `rumba` with these arguments, its list of managed things kept here.
+    /// `rumba` with these arguments; its list of managed objects is in this directory.
     pub fn rumba(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rumba"));
         command.args(args).env("XDG_STATE_HOME", self.path("state")).env("NO_COLOR", "1").current_dir(self.dir.path());
         command
     }
 
-    /// A short run into `out`, with more arguments, at a rate that any engine can serve: clients that are as fast as they can
-    /// be take the processors from all tests beside them.
+    /// A short run into `out`, with more arguments, at a rate that any engine can serve. Clients at full speed would
+    /// take the processors from all parallel tests.
     pub fn short_run(&self, engines: &str, more: &[&str]) -> Command {
         self.run_of(engines, &[CALM], more)
     }
 
-    /// The same in a closed loop, as fast as it goes: for what is said of speed.
+    /// The same in a closed loop at full speed, for tests about speed.
     pub fn fast_run(&self, engines: &str, more: &[&str]) -> Command {
         self.run_of(engines, &[], more)
     }
@@ -69,8 +69,8 @@ impl TestDir {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// Makes the results say that nobody else used the host: verdicts about rates are withheld otherwise, and other tests run
-    /// at the same time.
+    /// Makes the results report an otherwise idle host. Verdicts about rates are withheld otherwise, and other tests
+    /// run at the same time.
     pub fn undisturbed(&self, results: &str) {
         for trial in std::fs::read_dir(self.path(results).join("trials")).unwrap() {
             let file = trial.unwrap().path().join("record.json");
@@ -82,7 +82,7 @@ impl TestDir {
         }
     }
 
-    /// Whether nothing managed is left: no entry in the list, no data directory.
+    /// Whether no managed object is left: no entry in the list, no data directory.
     pub fn is_clean(&self) -> bool {
         let output = self.rumba(&["doctor", "--json"]).output().unwrap();
         let doctor: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -95,7 +95,7 @@ pub fn start_long_run(place: &TestDir, engine: &str, out: &Path, more: &[&str]) 
     start_and_await(place, engine, out, more, "loop 1")
 }
 
-/// Starts a run of minutes with results in `out`, and waits until a second of this phase has been told.
+/// Starts a run of minutes with results in `out`, and waits until a second of this phase has been reported.
 pub fn start_and_await(place: &TestDir, engine: &str, out: &Path, more: &[&str], phase: &str) -> Child {
     let (workload, size) = place.small;
     let mut command = place.rumba(&["run", workload, "--engine", engine, "--out"]);
@@ -105,7 +105,7 @@ pub fn start_and_await(place: &TestDir, engine: &str, out: &Path, more: &[&str],
     }
     let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let stderr = BufReader::new(child.stderr.take().unwrap());
-    // Whoever writes to a closed pipe dies of it, so it is read to its end.
+    // A process that writes to a closed pipe dies, so the pipe is read to its end.
     let said = std::thread::spawn(move || stderr.lines().map_while(Result::ok).collect::<Vec<_>>().join("\n"));
     let intervals = out.join(format!("trials/001-{engine}-c2-r1/intervals.ndjson"));
     // Events decide when that is, not a clock.
@@ -116,7 +116,7 @@ pub fn start_and_await(place: &TestDir, engine: &str, out: &Path, more: &[&str],
     child
 }
 
-/// Does the same with each of these, all at once: most of it waits.
+/// Runs this for each value, all at once, because most of the time is waiting.
 pub fn at_once<T: Copy + Send>(with: impl IntoIterator<Item = T>, run: impl Fn(T) + Sync) {
     std::thread::scope(|scope| {
         for one in with {
@@ -126,7 +126,7 @@ pub fn at_once<T: Copy + Send>(with: impl IntoIterator<Item = T>, run: impl Fn(T
     });
 }
 
-/// Does the same with each of these, two at a time: what a machine of two cores has room for beside other tests.
+/// Runs this for each value, two at a time, because a machine with two cores has no room for more.
 pub fn two_at_a_time<T: Copy + Sync>(with: &[T], run: impl Fn(T) + Sync) {
     assert!(!with.is_empty(), "nothing is tested");
     let left = Mutex::new(with.iter());
@@ -142,7 +142,7 @@ pub fn two_at_a_time<T: Copy + Sync>(with: &[T], run: impl Fn(T) + Sync) {
     });
 }
 
-/// Stops a process for so long. How many seconds it was stopped: at least, and at most.
+/// Stops a process for this time. Returns the minimum and the maximum time for which it was stopped, in seconds.
 pub fn stop_for(pid: u32, time: Duration) -> (f64, f64) {
     let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
     let before = Instant::now();
@@ -178,7 +178,7 @@ pub fn phase<'a>(trial: &'a Value, name: &str) -> Option<&'a Value> {
     trial["phases"].as_array().unwrap().iter().find(|phase| phase["phase"] == name)
 }
 
-/// Compiles a module of Lua's in C, `twice`: a function that doubles a whole number.
+/// Compiles `twice`, a C module for Lua with a function that doubles an integer.
 pub fn compile_lua_module(place: &TestDir) {
     let module = "typedef struct lua_State lua_State;
         long luaL_checkinteger(lua_State *, int);

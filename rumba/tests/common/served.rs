@@ -1,4 +1,4 @@
-//! A process of rumba that serves, and whoever asks it.
+//! A rumba process that serves, and its clients.
 #![allow(dead_code)] // Each test file uses its part.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::common::{CALM, TestDir, kill};
 
-/// No answer takes longer, whatever the machine is at.
+/// The maximum time for an answer, on any machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A process that serves, and where.
@@ -20,12 +20,12 @@ pub struct Served {
     pub host: String,
     /// The secret below which everything is.
     pub secret: String,
-    /// What else it says on standard error.
+    /// The rest of its standard error.
     said: Option<std::thread::JoinHandle<String>>,
 }
 
 impl Served {
-    /// Waits for the line with the address; a run tells it on standard error, `serve` on standard output.
+    /// Waits for the line with the address; a run prints it on standard error, `serve` on standard output.
     pub fn start(mut command: std::process::Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -96,12 +96,12 @@ impl Served {
         serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
     }
 
-    /// What happens from now on.
+    /// The events from now on.
     pub fn events(&self, headers: &[(&str, &str)]) -> Events {
         Events(BufReader::new(self.send("GET", &format!("/{}/live/events", self.secret), headers, "")))
     }
 
-    /// Waits until a second of a loop has been told.
+    /// Waits until a second of a loop has been reported.
     pub fn await_loop(&self) {
         let mut events = self.events(&[]);
         events.find(|(_, kind, what)| kind == "interval" && what["phase"] == "loop 1").unwrap();
@@ -114,7 +114,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // Of a test that failed; whoever has ended is not there any more.
+        // Ends the process after a failed test, unless it has ended already.
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
             kill("-INT", self.child.id());
             let _ = self.child.wait();

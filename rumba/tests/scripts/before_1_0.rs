@@ -1,10 +1,10 @@
-//! What scripts for sysbench before 1.0 call.
+//! The functions that scripts for sysbench before 1.0 call.
 
 use rumba_workload_sysbench::setup::OptionValue;
 
 use super::Run;
 
-/// What scripts for 0.5 call: each answers as 1.0 has it.
+/// The functions of scripts for 0.5: each answers as in 1.0.
 #[test]
 fn sysbench_0_5_functions_use_interpreter_connection() {
     let run = Run::new();

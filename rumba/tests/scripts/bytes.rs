@@ -1,4 +1,4 @@
-//! Statements of scripts are bytes: what character set they are of is between the script and the server.
+//! Statements of scripts are bytes: the script and the server agree on their character set.
 
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -11,16 +11,16 @@ use rumba_workload_sysbench::setup::Setup;
 
 use super::{Run, TABLE};
 
-/// What sessions are given, as it would go to a server.
+/// The data that sessions receive, as it would go to a server.
 pub type Given = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Sessions that note what they are given. As many as are open share it with their host.
+/// Sessions that record their statements. All open ones share the record with their host.
 pub struct Recorder {
     pub dialect: Dialect,
     pub given: Given,
-    /// What the host was told.
+    /// The messages to the host.
     pub told: Arc<Mutex<Vec<String>>>,
-    /// Answers come when they are asked for a second time.
+    /// Answers come only at the second poll.
     pub is_late: bool,
 }
 
@@ -132,7 +132,8 @@ impl SqlSession for Recording {
     }
 }
 
-/// `prepare` put the three bytes of a replacement character in the place of each that was not; `query` refused it.
+/// Guards against changed bytes: `prepare` once replaced each invalid byte with the three bytes of a replacement
+/// character, and `query` refused it.
 #[test]
 fn every_statement_and_parameter_byte_reaches_the_server() {
     let script = r"

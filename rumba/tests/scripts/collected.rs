@@ -1,4 +1,4 @@
-//! What a script has called when something of its is collected, which may be in the middle of any call.
+//! Finalisers of a script's objects, which may run in the middle of any call.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use super::{Count, Run};
 
 const TOLD: &str = "Alert: a function that is called at a collection failed: test.lua:";
 
-/// What was told of functions that failed at a collection, of a script that goes through.
+/// The messages about finalisers that failed, in a script that completes.
 fn alerts(run: &Run, script: &str) -> Vec<String> {
     run.load(script).unwrap();
     let log = run.host.log.lock().unwrap();
     log.iter().filter_map(|line| line.strip_prefix(TOLD)).map(str::to_owned).collect()
 }
 
-/// A statement of a `__gc` freed the row that was being fetched, and the process ended.
+/// Guards against a crash: a statement in a `__gc` once freed the row that was being fetched, and the process ended.
 #[test]
 fn gc_finalizer_inside_a_call_may_do_what_any_script_may() {
     let alerts = alerts(&Run::new(), &format!("{} prepare()", include_str!("collected.lua")));
@@ -26,7 +26,7 @@ fn gc_finalizer_inside_a_call_may_do_what_any_script_may() {
     assert!(alerts.iter().any(|line| line.contains(": SQL error, errno = 1, state = ")), "{alerts:?}");
 }
 
-/// Compiled code is left for a collection, and gone on with elsewhere.
+/// Compiled code is left for a collection, and continued elsewhere.
 #[test]
 fn gc_finalizer_inside_compiled_code_works_the_same() {
     let script = format!("is_compiled = true {} prepare()", include_str!("collected.lua"));
@@ -86,7 +86,8 @@ fn the_metatable_of_a_proxy_is_as_any_other_to_a_script() {
     assert_eq!(alerts(&Run::new(), script), Vec::<String>::new());
 }
 
-/// The transaction was rolled back by the error of a `__gc`, and what was left of the event went without one.
+/// Guards against a split event: the error of a `__gc` rolled the transaction back, and the rest of the event ran
+/// without one.
 #[test]
 fn event_restarts_after_a_conflict_in_a_gc_finalizer() {
     let script = "

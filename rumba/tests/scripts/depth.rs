@@ -1,4 +1,4 @@
-//! Functions that call themselves through a function of C, each time with 9 KB of the C stack.
+//! Functions that call themselves through a C function, each time with 9 KB of the C stack.
 
 use rumba_workload_sysbench::setup::OptionValue;
 
@@ -16,7 +16,7 @@ const NESTED: &str = "
     end
 ";
 
-/// On a fiber, 30 of them ended the program with SIGSEGV and without a word.
+/// Guards against a crash: on a fiber, 30 nested calls ended the program with SIGSEGV and without a message.
 #[test]
 fn what_calls_itself_too_often_fails_in_lua_s_words() {
     let run = Run::new();
@@ -27,7 +27,7 @@ fn what_calls_itself_too_often_fails_in_lua_s_words() {
     let (end, ..) = run.events(&format!("{NESTED} function event() nested(1000000) end"), 1);
     let words = end.unwrap_err().to_string();
     assert_eq!(words, "script: `thread_run' function failed: test.lua:4: stack overflow");
-    // Where it is loaded and prepares, it is on the stack of the thread.
+    // While it is loaded and in `prepare`, the script runs on the thread's stack.
     run.load(&format!("{NESTED} goes_to(100) ends() goes_to(100)")).unwrap();
 }
 
@@ -37,7 +37,7 @@ fn a_client_has_the_stack_that_is_asked_for() {
     run.options.push(("thread_stack_size".to_owned(), OptionValue::Number(f64::from(32 << 20))));
     let (end, ..) = run.events(&format!("{NESTED} function event() goes_to(2000) ends() end"), 1);
     end.unwrap();
-    // It is what it was in all else.
+    // In all other respects it is unchanged.
     let words = |script: &str| run.load(script).map(drop).unwrap_err().to_string();
     assert_eq!(words("string.gsub('a')"), "test.lua:1: bad argument #2 to 'gsub' (string expected, got no value)");
     run.load("assert(('abc'):gsub('%w', { a = 'b' }) == 'bbc' and select(2, ('aaa'):gsub('a', 'b', 2)) == 2)").unwrap();

@@ -1,4 +1,4 @@
-//! Every function with which a script draws, under all the names that it has, follows the law that it has in sysbench.
+//! Every drawing function of scripts, under all of its names, follows its law in sysbench.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::Run;
 use super::laws::{self, Fit, Law, Level, Verdict};
 
 const DRAWS: u32 = 400_000;
-/// A range that does not begin where it is easiest, told as its first number is 1.
+/// A range that does not begin at 1, shifted so that its first number is 1.
 const RANGE: &str = "(7, 106) - 6";
 const NUMBERS: usize = 100;
 
-/// What a script leaves in its global `counts`.
+/// The counts that a script leaves in its global `counts`.
 fn counted(script: &str, shapes: Shapes) -> Vec<f64> {
     let run = Run::new();
     let setup = Setup { shapes, ..Arc::into_inner(run.setup(script)).unwrap() };
@@ -22,7 +22,7 @@ fn counted(script: &str, shapes: Shapes) -> Vec<f64> {
     interpreter.unwrap_or_else(|error| panic!("{script}: {error}")).lua().globals().get("counts").unwrap()
 }
 
-/// How often each class came, which an expression of Lua draws, the first of them 1.
+/// The counts of the classes that a Lua expression draws, the first of them 1.
 fn counts(draw: &str, classes: usize, shapes: Shapes) -> Vec<f64> {
     let script = format!(
         "local byte, turn = ffi.new('char[1]'), 0
@@ -47,7 +47,7 @@ fn fits(draw: &str, law: &[f64], shapes: Shapes) {
     all_fit(&[draw], law, shapes);
 }
 
-/// The first follows the law. The others are other names of its: with one seed all of them draw the same.
+/// The first follows the law. The others are its other names: with one seed all of them draw the same.
 fn all_fit(draws: &[&str], law: &[f64], shapes: Shapes) {
     let first = counts(draws[0], law.len(), shapes);
     let fit = laws::fit(&first, law, Level::Thousandth);
@@ -57,7 +57,7 @@ fn all_fit(draws: &[&str], law: &[f64], shapes: Shapes) {
     }
 }
 
-/// The law of a distribution as options leave it.
+/// The law of a distribution with default options.
 fn law_of(distribution: Distribution) -> Law {
     match distribution {
         Distribution::Uniform => laws::uniform(NUMBERS),
@@ -98,7 +98,7 @@ fn options_shape_the_laws_as_they_do_in_sysbench() {
         let zipfian = Shapes { zipfian_exponent: exponent, ..shapes };
         fits(&draw("zipfian"), &laws::zipfian(NUMBERS, exponent), zipfian);
     }
-    // Of a range of a few numbers the last has hardly any draw of the bell, and a special one has none.
+    // In a range of few numbers, the last has hardly any draw of the bell, and with `special` none.
     fits("sysbench.rand.special(7, 11) - 6", &laws::special(5, 12, 1.0, 75.0), shapes);
     fits("sysbench.rand.gaussian(7, 11) - 6", &laws::gaussian(5, 12), shapes);
 }
@@ -148,7 +148,7 @@ fn what_is_drawn_without_a_range_and_texts_are_all_alike() {
     }
 }
 
-/// They are drawn into the rows, and no script sees them before the database has.
+/// They are drawn directly into the rows, so no script sees them before the database has them.
 #[test]
 fn texts_of_rows_that_are_loaded_are_drawn_as_all_others() {
     const ROWS: u32 = 80_000;
@@ -171,7 +171,7 @@ fn texts_of_rows_that_are_loaded_are_drawn_as_all_others() {
     assert_eq!(drawn, into("con:load_rows_text(sysbench.rand.string('@'))"));
 }
 
-/// Each differs by as little from a law that is held above as somebody's slip would make it.
+/// Each differs only slightly from a law above, as an implementation mistake would make it.
 #[test]
 fn draws_of_another_law_are_told_from_it() {
     let shapes = Shapes::default();
@@ -192,12 +192,12 @@ fn draws_of_another_law_are_told_from_it() {
         let fit = fit(&draw, &law, shapes);
         assert_eq!(fit.verdict, Verdict::TooFar, "{draw}, {shapes:?}: {fit:?}");
     }
-    // One after the other they are all alike, and not drawn.
+    // They are taken in turn: all equally often, and not drawn.
     let fit = fit("in_turns(100)", &uniform(), shapes);
     assert_eq!(fit.verdict, Verdict::TooNear, "{fit:?}");
 }
 
-/// As tables have it.
+/// As in published tables.
 #[test]
 fn chi_square_is_as_seldom_as_it_is_said_to_be() {
     for (freedom, lowest, highest, expected) in [

@@ -1,5 +1,5 @@
-//! What scripts have of connections, statements and parameters is good for as long as they have it, and in memory no
-//! longer.
+//! A script's connections, statements and parameters are valid for as long as it holds them, and use memory no longer
+//! than that.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -55,8 +55,8 @@ fn closed_statement_stays_closed_after_later_prepares() {
     Run::new().load(&script).unwrap();
 }
 
-/// Over PostgreSQL a statement goes to the server when it is bound: one that had been closed before was prepared then, with
-/// no text, and could be run.
+/// Guards against a closed statement that could be run. With PostgreSQL a statement goes to the server when it is
+/// bound, and a closed one was then prepared without a text.
 #[test]
 fn a_statement_that_is_closed_before_it_is_bound_stays_closed() {
     let given = Given::default();
@@ -73,8 +73,8 @@ fn a_statement_that_is_closed_before_it_is_bound_stays_closed() {
     assert_eq!(*given.lock().unwrap(), Vec::<Vec<u8>>::new());
 }
 
-/// The failure of a `__gc`, with which the next call fails, left the statement without types and without a server that knew
-/// of it.
+/// Guards against a half-bound statement: the failure of a `__gc`, which makes the next call fail, left it without
+/// types and unknown to the server.
 #[test]
 fn restarted_event_binds_a_statement_whose_binding_failed() {
     let given = Given::default();
@@ -104,7 +104,7 @@ fn restarted_event_binds_a_statement_whose_binding_failed() {
     assert_eq!(*given.lock().unwrap(), [b"SELECT $1".as_slice(), b"word"]);
 }
 
-/// They are addresses, which a script may have in other places than the handle that it was given.
+/// They are addresses, which a script may keep outside of their handles.
 #[test]
 fn objects_stay_valid_when_reached_without_their_handle() {
     let script = format!(
@@ -170,7 +170,8 @@ fn connection_stays_open_while_script_references_it() {
         kept:execute()
         kept.connection:query('SELECT 3')";
     let interpreter = Recorder { given: given.clone(), ..Recorder::of(Dialect::MySql) }.load(script);
-    // The test's, the host's and that of what is kept; what the interpreter has still in its registers may be one more.
+    // The references are the test's, the host's and that of the stored statements; the interpreter's registers may hold
+    // one more.
     let open = Arc::strong_count(&given);
     assert!((3..=4).contains(&open), "{open}");
     assert_eq!(given.lock().unwrap().last().unwrap(), b"SELECT 3");
@@ -178,7 +179,8 @@ fn connection_stays_open_while_script_references_it() {
     assert_eq!(Arc::strong_count(&given), 1);
 }
 
-/// A statement that was closed kept its parameters, 4 KB each, and a connection its statements: 80 MB here, and 20 MB.
+/// Guards against memory growth: closed statements kept their parameters, 4 KB each, and connections their statements.
+/// Here this took 80 MB and 20 MB.
 #[test]
 fn scripts_that_prepare_and_connect_again_and_again_do_not_grow() {
     let script = "

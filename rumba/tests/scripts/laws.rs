@@ -1,24 +1,24 @@
-//! The laws of sysbench's random numbers, and whether draws follow one.
+//! The laws of sysbench's random numbers, and a test of whether draws follow one.
 //!
-//! They are derived from what is said of each distribution in sysbench 1.0.20, of the zipfian one in 1.1, and not from
-//! anything that draws. `sysbench_runs.rs` holds the sysbench that is installed to the same laws.
+//! They are derived from the documentation of each distribution in sysbench 1.0.20, and of the zipfian one in 1.1, and
+//! not from code that draws. `sysbench_runs.rs` checks the installed sysbench against the same laws.
 
-/// How likely each number of a range is, the lowest first.
+/// The probability of each number of a range, the lowest first.
 pub type Law = Vec<f64>;
 
-/// All alike.
+/// All numbers are equally likely.
 pub fn uniform(numbers: usize) -> Law {
     vec![1.0 / numbers as f64; numbers]
 }
 
-/// The mean of so many uniform shares is the place in the range.
+/// The mean of this many uniform shares gives the place in the range.
 pub fn gaussian(numbers: usize, iterations: u32) -> Law {
     bell(numbers, numbers as f64, iterations)
 }
 
-/// A uniform share chooses. So many percent of the results are special: the share itself is then the place in a part of
-/// the range around its middle, so many percent of the range and a number more. The others are a bell. The range is
-/// taken for one number less.
+/// A uniform share decides. This percentage of the results is special: the share itself then gives the place in a part
+/// of the range around its middle. The part has this percentage of the range, plus one number. The other results are a
+/// bell. The range is taken as one number shorter.
 pub fn special(numbers: usize, iterations: u32, percent: f64, results_percent: f64) -> Law {
     let span = (numbers - 1) as f64;
     let (others, part) = (1.0 - results_percent / 100.0, span * percent / 100.0);
@@ -29,14 +29,14 @@ pub fn special(numbers: usize, iterations: u32, percent: f64, results_percent: f
     bell.iter().enumerate().map(|(number, share)| others * share + met(number as f64)).collect()
 }
 
-/// A share `h` of the numbers has a share `1 - h` of the draws, and so has that share of those, and so on.
+/// A share `h` of the numbers has a share `1 - h` of the draws, and within that share recursively.
 pub fn pareto(numbers: usize, h: f64) -> Law {
     let power = (1.0 - h).ln() / h.ln();
     let below = |number: usize| (number as f64 / numbers as f64).powf(power);
     (0..numbers).map(|number| below(number + 1) - below(number)).collect()
 }
 
-/// The number of a rank in proportion to a power of it.
+/// Each number is drawn in proportion to a power of its rank.
 pub fn zipfian(numbers: usize, exponent: f64) -> Law {
     let weights: Vec<f64> = (1..=numbers).map(|rank| (rank as f64).powf(-exponent)).collect();
     let all: f64 = weights.iter().sum();
@@ -48,10 +48,10 @@ fn bell(numbers: usize, span: f64, iterations: u32) -> Law {
     (0..numbers).map(|number| below(number + 1) - below(number)).collect()
 }
 
-/// How likely the sum of so many uniform shares is below another: the distribution of Irwin and Hall.
+/// The probability that the sum of this many uniform shares is below a value: the Irwin–Hall distribution.
 fn sum_is_below(sum: f64, shares: u32) -> f64 {
     let all = f64::from(shares);
-    // The terms grow with the sum, and take each other away: of the two halves only the lower is computed.
+    // The terms grow with the sum and cancel each other, so only the lower half is computed.
     if sum > all / 2.0 {
         return 1.0 - sum_is_below(all - sum, shares);
     }
@@ -63,12 +63,12 @@ fn sum_is_below(sum: f64, shares: u32) -> f64 {
     total / (1..=shares).map(f64::from).product::<f64>()
 }
 
-/// How seldom draws of a law are taken for another's, at either end of what they may be.
+/// How rarely draws that follow a law are rejected, at both ends of the range.
 #[derive(Clone, Copy, Debug)]
 pub enum Level {
-    /// Once in a thousand times: of draws with a seed, which are the same each time.
+    /// Once in a thousand times, for draws with a seed, which are the same each time.
     Thousandth,
-    /// Once in a million times: of those that nobody seeds.
+    /// Once in a million times, for draws without a seed.
     Millionth,
 }
 
@@ -80,24 +80,24 @@ impl Level {
         }
     }
 
-    /// Two samples of one distribution of so many draws each are as seldom farther apart, by Kolmogorov and Smirnov's
-    /// distance.
+    /// The distance that two samples of one distribution with this many draws exceed only that rarely
+    /// (Kolmogorov–Smirnov).
     pub fn most_apart(self, draws: usize) -> f64 {
         (-(self.share() / 2.0).ln() / draws as f64).sqrt()
     }
 }
 
-/// What draws are to a law.
+/// The relation of draws to a law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Fits,
     /// They are another's.
     TooFar,
-    /// They are as it says, and nearer to it than what is drawn by chance ever is.
+    /// They fit the law, but more closely than random draws ever do.
     TooNear,
 }
 
-/// The verdict, and what it comes from.
+/// The verdict, with its figures.
 #[derive(Clone, Copy, Debug)]
 pub struct Fit {
     pub verdict: Verdict,
@@ -105,7 +105,7 @@ pub struct Fit {
     pub freedom: usize,
 }
 
-/// Holds draws to a law, by how often each number came.
+/// Compares draws with a law, by the counts of each number.
 pub fn fit(counts: &[f64], law: &[f64], level: Level) -> Fit {
     assert_eq!(counts.len(), law.len());
     let of_all: f64 = law.iter().sum();
@@ -121,7 +121,7 @@ pub fn fit(counts: &[f64], law: &[f64], level: Level) -> Fit {
     Fit { verdict, chi_square, freedom }
 }
 
-/// How often what came and what was expected. Of neighbours that are seldom only all together are counted.
+/// The observed and the expected counts. Rare neighbours are counted together.
 fn classes(counts: &[f64], law: &[f64]) -> Vec<(f64, f64)> {
     const LEAST: f64 = 10.0;
     let draws: f64 = counts.iter().sum();
@@ -137,8 +137,9 @@ fn classes(counts: &[f64], law: &[f64]) -> Vec<(f64, f64)> {
     classes
 }
 
-/// How likely a chi-square of so many degrees of freedom is below this, and how likely above: the incomplete gamma
-/// functions of half of both, by the series where that is short, and elsewhere by Legendre's continued fraction.
+/// The probabilities that a chi-square with this many degrees of freedom is below and above this value. They are the
+/// incomplete gamma functions of half of both, by the series if it is short, and otherwise by Legendre's continued
+/// fraction.
 pub fn tails(freedom: usize, chi_square: f64) -> (f64, f64) {
     const ENOUGH: f64 = 1e-12;
     let (a, x) = (freedom as f64 / 2.0, chi_square / 2.0);
@@ -167,7 +168,7 @@ pub fn tails(freedom: usize, chi_square: f64) -> (f64, f64) {
     (1.0 - scale * fraction, scale * fraction)
 }
 
-/// The logarithm of the gamma function of half a whole number.
+/// The logarithm of the gamma function of half an integer.
 fn ln_gamma_of_half(number: usize) -> f64 {
     let of_least = if number.is_multiple_of(2) { 0.0 } else { std::f64::consts::PI.sqrt().ln() };
     // From 1 on, or from a half.

@@ -1,4 +1,4 @@
-//! What becomes of a client that is left in the middle of what it does.
+//! Clients that are dropped in the middle of an operation.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -12,7 +12,7 @@ use rumba_workload_sysbench::setup::Setup;
 use super::bytes::Recorder;
 use super::{Count, Run, TABLE};
 
-/// Has a client do what it does until it waits, and leaves it there.
+/// Runs a client until it waits, and drops it there.
 fn leave(setup: &Arc<Setup>, pace: &mut dyn Pace) {
     let mut client = ScriptClient::new(setup, 3, Arc::default()).unwrap();
     let mut running = client.run(pace);
@@ -41,10 +41,11 @@ fn client_dropped_inside_an_event_leaves_nothing() {
     std::fs::remove_file(run.dir.path().join("db")).unwrap();
 }
 
-/// It took the answer for its own that the event had not had, and waited for its own with the whole thread.
+/// Guards against a mixed-up answer: the finaliser once took the event's missing answer for its own, and waited for its
+/// own with the whole thread.
 #[test]
 fn gc_of_a_client_dropped_while_waiting_sends_no_statement() {
-    // Without a handle's own end the connection is still open when Lua's things are collected, which is after C's.
+    // The handle is not closed, so the connection is still open when Lua's objects are collected, after the C side.
     let script = "con = sysbench.sql.driver():connect()
         ffi.gc(con, nil)
         late = newproxy(true)
@@ -60,8 +61,8 @@ fn gc_of_a_client_dropped_while_waiting_sends_no_statement() {
     assert!(told.iter().any(|line| line.starts_with(alert) && line.ends_with("was closed")), "{told:?}");
 }
 
-/// The bytes that a client of a script leaves over late sessions, the least of several times: what is made once and for
-/// all is no client's.
+/// The bytes that a script's client leaves behind with slow sessions, the minimum of several attempts, because one-time
+/// allocations do not belong to a client.
 fn least_left<P: Pace>(script: &str, pace: impl Fn() -> P) -> i64 {
     let once = || {
         let before = allocations::bytes();
@@ -72,8 +73,8 @@ fn least_left<P: Pace>(script: &str, pace: impl Fn() -> P) -> i64 {
     (0..10).map(|_| once()).min().unwrap()
 }
 
-/// What is behind a script's globals may send a statement, and there a client may be left: with frames of mlua's between,
-/// what those had would stay.
+/// Guards against leaked memory: a metamethod of a script's globals may send a statement, and the client may be dropped
+/// there. With frames of mlua in between, their memory would stay.
 #[test]
 fn client_dropped_during_function_lookup_leaks_no_memory() {
     let script = "con = sysbench.sql.driver():connect()

@@ -1,9 +1,9 @@
-//! What a run goes by is said on the command line. What a script does where it is loaded, what it declares and how long its
-//! hooks take is the script's own.
+//! The command line configures a run. A script's actions at load time, its declarations and the time of its hooks do
+//! not change that.
 
 use super::{TestDir, figure, succeeds};
 
-/// It was refused any driver there, and drew the same numbers whatever the seed was.
+/// Guards against a refusal: at load time a script once got no driver, and drew the same numbers for every seed.
 #[test]
 fn a_script_may_connect_and_draw_where_it_is_loaded() {
     let place = TestDir::new();
@@ -22,7 +22,8 @@ fn a_script_may_connect_and_draw_where_it_is_loaded() {
     assert_eq!(drew("--rand-seed=1"), drew("--rand-seed=1"));
 }
 
-/// What a run goes by is read before its script is: three threads ran, and `off` as a text was on.
+/// The run's settings are read before its script is. Guards against a mix-up: three threads once ran, and the text
+/// `off` counted as on.
 #[test]
 fn script_option_named_like_a_sysbench_option_is_separate() {
     let place = TestDir::new();
@@ -37,7 +38,7 @@ fn script_option_named_like_a_sysbench_option_is_separate() {
     assert!(said.ends_with("3\t4\toff\n"), "{said}");
 }
 
-/// All of a client's went to the same one. Nobody listens here.
+/// Guards against using one server only: all connections of a client once went to the same one. No server listens here.
 #[test]
 fn connections_take_the_servers_in_turn() {
     let place = TestDir::new();
@@ -61,6 +62,6 @@ fn a_hook_that_takes_long_keeps_no_client_from_its_end() {
         function sysbench.hooks.report_intermediate() os.execute('sleep 4') end";
     std::fs::write(place.path("own.lua"), script).unwrap();
     let said = succeeds(&place, &["own.lua", "--threads=2", "--time=2", "--report-interval=1", "run"]);
-    // The hook is at it until the fifth second.
+    // The hook runs until the fifth second.
     assert!((2.0..4.0).contains(&figure(&said, "time elapsed:")), "{said}");
 }

@@ -1,4 +1,4 @@
-//! Prepared statements of scripts over servers: what they are told of a statement, and what comes back.
+//! Prepared statements of scripts over servers: the requests to the server, and the answers.
 
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 
@@ -6,8 +6,8 @@ use super::common::TestDir;
 use super::existing::{Existing, PASSWORD};
 use super::succeeds;
 
-/// Rows of prepared statements are those of the same statement as text, though they come in another form and are read
-/// when they are asked for.
+/// Rows of prepared statements must equal those of the same statement as text, although they have another format and
+/// are read on demand.
 const PREPARED_ROWS: &str = r"
     function prepare()
         local drv = sysbench.sql.driver()
@@ -52,7 +52,7 @@ fn rows_of_prepared_statements_are_those_of_mariadb() {
     assert!(said.contains("all the same"), "{said}");
 }
 
-/// Words that have a script prepare over a server.
+/// The arguments that make a script prepare over a server.
 fn words_of_postgresql(server: &PostgreSql) -> [String; 6] {
     [
         "--db-driver=pgsql".to_owned(),
@@ -73,8 +73,8 @@ fn rows_of_prepared_statements_are_those_of_postgresql() {
     assert!(said.contains("all the same"), "{said}");
 }
 
-/// Each parameter has the type of what it is bound to, as in sysbench, and not that of the place in which it stands: else
-/// the first has none, and the second is beyond the column's.
+/// As in sysbench, each parameter has the type of its bound value, and not that of its position. Otherwise the first
+/// would have none, and the second would exceed the column's range.
 const DECLARED: &str = r"
     function prepare()
         local types = sysbench.sql.type

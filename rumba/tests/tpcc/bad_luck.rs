@@ -1,4 +1,5 @@
-//! Bad input and bad luck: tables that somebody else has loaded, a load that was cut off, data of another scale than asked.
+//! Bad input and bad luck: tables loaded by another program, an interrupted load, and data of a different scale than
+//! requested.
 
 #[path = "../common/existing.rs"]
 mod existing;
@@ -25,7 +26,8 @@ fn run_on(place: &TestDir, server: &Existing, out: &str, warehouses: &str, more:
     command
 }
 
-/// Another program's tables, of which it had made the first when it was stopped: nothing of them is taken, or touched.
+/// Another program's tables, of which it had made the first when it was stopped: rumba must neither use nor change
+/// them.
 #[test]
 #[needs(MariaDb)]
 fn half_loaded_foreign_schema_is_refused_and_unchanged() {
@@ -44,7 +46,7 @@ fn half_loaded_foreign_schema_is_refused_and_unchanged() {
     assert!(!place.path("out").exists(), "nothing was made");
 }
 
-/// What was cut off in its load is not worked on: the next run, which asks for another scale, loads its own and proves it.
+/// An interrupted load is not used: the next run, which requests another scale, loads its own data and verifies it.
 #[test]
 #[needs(MariaDb)]
 fn killed_load_is_repeated_at_the_requested_scale() {
@@ -75,7 +77,7 @@ fn killed_load_is_repeated_at_the_requested_scale() {
     }
 }
 
-/// The checks of a database that do not hold for who asks for this scale, with what each found.
+/// The failed checks of a database for this requested scale, with their findings.
 fn wrong_for(worked: &Worked, numbers: &[(&str, i64)]) -> Vec<(String, Vec<String>)> {
     let asked = TpcC.bind(&settings(numbers)).unwrap();
     asked.restore(&worked.bound.state()).unwrap();
@@ -83,7 +85,7 @@ fn wrong_for(worked: &Worked, numbers: &[(&str, i64)]) -> Vec<(String, Vec<Strin
     checks.into_iter().filter(|check| check.wrong > 0).map(|check| (check.name, check.examples)).collect()
 }
 
-/// What whoever asks for another scale is told to do.
+/// The remedy for a request of another scale.
 const REMEDY: &str =
     "if it was loaded at another scale, load it anew, or set warehouses, customers and items as they were";
 
@@ -102,7 +104,7 @@ fn data_of_another_scale_is_reported_with_remedy() {
     }
 }
 
-/// What is no amount was taken for nothing: orders came to 0, and sums of it held.
+/// Guards against unreadable amounts: they were once read as 0, so orders cost 0, and sums of them held.
 #[test]
 fn unreadable_amount_is_reported_with_its_column_and_value() {
     for statements in ["plain", "batched"] {
@@ -120,7 +122,7 @@ fn unreadable_amount_is_reported_with_its_column_and_value() {
     }
 }
 
-/// So many turns, and the pauses before them, none of which is waited for.
+/// A pace of this many turns, which records the pauses before them without waiting.
 struct Pauses(usize, Vec<Duration>);
 
 impl Pace for Pauses {
@@ -141,7 +143,7 @@ impl Pace for Pauses {
     }
 }
 
-/// The pauses of a client before so many turns and the one that does not come.
+/// The pauses of a client before this many turns and the last one, which does not come.
 fn pauses(mut client: Box<dyn Client>, turns: usize) -> Vec<Duration> {
     let mut pace = Pauses(turns, Vec::new());
     block_on(client.run(&mut pace)).unwrap();
@@ -157,7 +159,7 @@ impl Journal for Silent {
     }
 }
 
-/// Of a terminal that keys for 18 s a crash after five finds hardly a new order that could be lost.
+/// With terminals that key for 18 s, a crash after five seconds would find hardly any new order to lose.
 #[test]
 fn terminals_before_a_crash_neither_key_nor_think() {
     let worked = Worked::loaded(&Sqlite, "plain", 1);
@@ -168,7 +170,7 @@ fn terminals_before_a_crash_neither_key_nor_think() {
     let session = || worked.instance.session().unwrap();
     let usual = bound.client(session(), ALONE, 1).unwrap();
     let hurried = bound.acid().unwrap().journaled(session(), ALONE, 1, Box::new(Silent)).unwrap();
-    // Its first transaction is met while it thinks or keys.
+    // The run starts while the terminal thinks or keys for its first transaction.
     let usual = pauses(usual, 30).split_off(1);
     assert!(usual.len() >= 30 && usual.iter().all(|pause| *pause >= Duration::from_secs(2)), "{usual:?}");
     assert!(pauses(hurried, 30).iter().all(|pause| pause.is_zero()));

@@ -1,9 +1,9 @@
-//! How many clients the data is for: more terminals than its warehouses have are refused, and fewer clients at work than it has
-//! sets, before anything is made.
+//! The number of clients that the data allows. More terminals than its warehouses have are refused, and so are fewer
+//! clients than it has sets, before anything is made.
 
 use super::{TestDir, text};
 
-/// A load of hours is not made for clients that its data is too small for.
+/// Guards against wasted hours: no load is made for more clients than its data allows.
 #[test]
 fn excess_terminals_are_refused_before_the_load() {
     let place = TestDir::new();
@@ -26,7 +26,7 @@ fn excess_terminals_are_refused_before_the_load() {
     assert!(run("clients=40", &["--dry-run"]).status.success(), "ten of each warehouse");
 }
 
-/// Six of ten sets lay idle, and the run was told as one of ten.
+/// Guards against idle data: six of ten sets were once idle, and the run was reported as one of ten.
 #[test]
 fn fewer_clients_than_data_sets_are_refused() {
     let place = TestDir::new();
@@ -62,6 +62,6 @@ fn fewer_clients_than_data_sets_are_refused() {
     };
     admitted(&[ten[0], ten[1], "clients=10,20"]);
     admitted(&["warehouses=10", "splits=\"1,10\"", "clients=10"]);
-    // What runs are the tests.
+    // Only the tests run.
     admitted(&[ten[0], ten[1], "splits=1", "clients=1"]);
 }

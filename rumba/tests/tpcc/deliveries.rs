@@ -1,5 +1,5 @@
-//! What a delivery finds over PostgreSQL, where it looks once for the oldest order of a district: if it waits for one that
-//! another takes, it is handed the next.
+//! Deliveries over PostgreSQL, which look once for the oldest order of a district. A delivery that waits for an order
+//! taken by another one gets the next order.
 
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use rumba_workload_tpcc::TpcC;
 
 use super::{ALONE, KINDS, Worked, on_server, registered, settings};
 
-/// As many turns as it takes to deliver once: the orders that were delivered, and the statements that it took.
+/// A pace that ends after one delivery: it records the delivered orders and the statements.
 #[derive(Default)]
 struct OneDelivery {
     delivered: Option<u64>,
@@ -45,7 +45,7 @@ impl Pace for OneDelivery {
     }
 }
 
-/// Lets a client of its own work until it has delivered once.
+/// Lets a new client work until it has delivered once.
 fn deliver(worked: &Worked, bound: &dyn Bound) -> OneDelivery {
     let mut pace = OneDelivery::default();
     let mut client = bound.client(worked.instance.session().unwrap(), ALONE, 1).unwrap();
@@ -53,7 +53,7 @@ fn deliver(worked: &Worked, bound: &dyn Bound) -> OneDelivery {
     pace
 }
 
-/// The whole number that a statement answers.
+/// The integer that a statement returns.
 fn number(worked: &Worked, sql: &str) -> i64 {
     let Session::Sql(mut session) = worked.instance.session().unwrap() else { panic!("it speaks SQL") };
     let statement = session.prepare(sql).unwrap();
@@ -62,7 +62,7 @@ fn number(worked: &Worked, sql: &str) -> i64 {
     found.unwrap()
 }
 
-/// The oldest order that waits in the first district.
+/// The oldest waiting order of the first district.
 fn oldest(worked: &Worked) -> i64 {
     number(worked, "SELECT MIN(no_o_id) FROM new_order WHERE no_w_id = 1 AND no_d_id = 1")
 }
@@ -76,11 +76,11 @@ fn await_meeting(worked: &Worked) {
     }
 }
 
-/// The district would be passed over, if PostgreSQL looked for no other.
+/// Guards against skipped districts, which would occur if PostgreSQL did not look for another order.
 fn waits_and_is_handed_the_next(worked: &Worked, bound: &dyn Bound) {
     let taken = oldest(worked);
     std::thread::scope(|scope| {
-        // Gone before the delivery is waited for, whatever becomes of the test.
+        // Dropped before the delivery is awaited, for any outcome of the test.
         let Session::Sql(mut other) = worked.instance.session().unwrap() else { panic!("it speaks SQL") };
         other.run("BEGIN").unwrap();
         other.run(&format!("DELETE FROM new_order WHERE no_w_id = 1 AND no_d_id = 1 AND no_o_id = {taken}")).unwrap();
@@ -101,7 +101,8 @@ fn delivery_takes_the_next_order_after_a_deleted_one() {
         asked.0.insert("statements".to_owned(), Value::Text(statements.to_owned()));
         TpcC.bind(&asked).unwrap()
     };
-    // By how many statements at most customers and amounts of the orders that are found are read: one for each, or for all.
+    // The maximum number of statements that read customers and amounts of the found orders: one for each, or one for
+    // all.
     let styles = [("plain", 10), ("grouped", 1)];
     for (statements, _) in styles {
         waits_and_is_handed_the_next(&worked, &*bound(statements));

@@ -1,4 +1,4 @@
-//! SQLite has one writer: of several loaders one makes its indexes.
+//! SQLite has one writer, so one of several loaders builds its indexes.
 
 use rumba_core::engine::{Engine, Instance, Session};
 use rumba_core::worker::{ClientAddress, block_on};
@@ -8,7 +8,7 @@ use rumba_workload_tpcc::TpcC;
 
 use super::{ALONE, Turns, config, run, settings};
 
-/// The indexes beside those of primary keys.
+/// The number of indexes in addition to those of primary keys.
 fn indexes(instance: &dyn Instance) -> i64 {
     let Session::Sql(mut session) = instance.session().unwrap() else { panic!("SQLite speaks SQL") };
     let sql = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL";
@@ -32,7 +32,8 @@ fn one_loader_builds_every_index_of_all_data_sets_once() {
         bound.loader(1, instance.session().unwrap(), at, 1).unwrap()
     });
     assert_eq!(indexes(&*instance), 0);
-    // After its turn the first has another before it, which nobody takes from it. Two tables of each data set have an index.
+    // After its turn the first loader has claimed another index, which no other loader takes. Two tables of each data
+    // set have an index.
     for (loader, turns, made) in [(1, usize::MAX, 0), (0, 1, 1), (2, usize::MAX, 1), (0, usize::MAX, 4)] {
         block_on(loaders[loader].run(&mut Turns(turns))).unwrap();
         assert_eq!(indexes(&*instance), made, "loader {loader}, {turns} turns");

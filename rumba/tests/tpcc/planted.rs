@@ -1,5 +1,5 @@
-//! A fault of each kind is planted in data that is consistent, and found by its condition: over SQL by statements, over
-//! keys and values, whose rows are read in another way, by putting and deleting.
+//! Plants a fault of each kind in consistent data, and checks that its condition finds it. For SQL the faults are
+//! statements; for keys and values, whose rows are read in another way, they are puts and deletes.
 
 #[path = "planted_customers.rs"]
 mod customers;
@@ -27,7 +27,7 @@ use rumba_workload_tpcc::TpcC;
 
 use super::{CHECKS, Worked, config, settings};
 
-/// A fault, by statements and by keys and values, and the conditions that it breaks.
+/// A fault, as statements and as puts and deletes, and the conditions that it violates.
 struct Fault {
     sql: String,
     keys: fn(&mut Keys),
@@ -49,7 +49,7 @@ const ITEM: SpaceId = 7;
 /// Orders by customer, an index that the adapter writes itself.
 const BY_CUSTOMER: SpaceId = 10;
 
-/// Where a table's numbers stand in its values, keys and texts not counted.
+/// The positions of numbers in the values of tables, without keys and texts.
 const W_YTD: usize = 1;
 const D_NEXT_O_ID: usize = 2;
 const C_BALANCE: usize = 3;
@@ -62,7 +62,7 @@ const O_OL_CNT: usize = 3;
 const OL_DELIVERY_D: usize = 2;
 const OL_AMOUNT: usize = 4;
 
-/// A number that is none.
+/// NULL.
 const NONE: i64 = i64::MIN;
 
 /// The rows of a database of keys and values.
@@ -121,7 +121,7 @@ impl Keys {
         self.of(space, &[1, district]).iter().map(|key| part(key, 2)).collect()
     }
 
-    /// Takes away the last order of a district; what it took from stock is taken all the same.
+    /// Removes the last order of a district; the stock stays taken.
     fn forget(&mut self, district: u32) {
         let last = *self.orders(ORDERS, district).last().unwrap();
         for line in self.of(ORDER_LINE, &[1, district, last]) {
@@ -134,7 +134,7 @@ impl Keys {
         self.add(DISTRICT, &key(&[1, district]), D_NEXT_O_ID, -1);
     }
 
-    /// Sets whether an order is delivered, in every row that says so.
+    /// Sets whether an order is delivered, in every row that has this fact.
     fn set_delivered(&mut self, district: u32, order: u32, is_delivered: bool) {
         let place = key(&[1, district, order]);
         let (carrier, time) = if is_delivered { (1, 1) } else { (NONE, NONE) };
@@ -161,8 +161,8 @@ impl Worked {
     }
 }
 
-/// The same over SQL, for the order that `which` selects from the new orders of a district; it may depend on those that
-/// wait, which change last.
+/// The same over SQL, for the order that `which` selects from the new orders of a district. It may depend on the
+/// waiting ones, which change last.
 fn sql_set_delivered(district: u32, which: &str, is_delivered: bool) -> String {
     let (carrier, time, sign) = if is_delivered { ("1", "'2030-01-01'", '+') } else { ("NULL", "NULL", '-') };
     let order = format!("(SELECT {which} FROM new_order WHERE no_d_id = {district})");
@@ -182,7 +182,7 @@ fn sql_set_delivered(district: u32, which: &str, is_delivered: bool) -> String {
     )
 }
 
-/// Takes away the last order of a district; what it took from stock is taken all the same.
+/// Removes the last order of a district; the stock stays taken.
 fn sql_forget(district: u32) -> String {
     let last = format!("(SELECT MAX(o_id) FROM orders WHERE o_d_id = {district})");
     format!(
@@ -193,7 +193,7 @@ fn sql_forget(district: u32) -> String {
     )
 }
 
-/// Faults of what warehouses, districts and orders say.
+/// Faults in the rows of warehouses, districts and orders.
 fn of_orders() -> Vec<Fault> {
     vec![
         fault(
@@ -220,7 +220,7 @@ fn of_orders() -> Vec<Fault> {
             |keys| keys.put(NEW_ORDER, &key(&[1, 5, 1]), &[0]),
             &["3.3.2.3", "3.3.2.5", "3.3.2.11"],
         ),
-        // Two were delivered before their turn, and nothing else is wrong with them: the one before them waits again.
+        // Two were delivered before their turn, with no other fault: the one before them waits again.
         fault(
             format!(
                 "{}; {}",
@@ -234,7 +234,7 @@ fn of_orders() -> Vec<Fault> {
             },
             &["3.3.2.3"],
         ),
-        // One was delivered in its turn, and nobody was told of it.
+        // An order was delivered in its turn, but not acknowledged.
         fault(
             sql_set_delivered(8, "MIN(no_o_id)", true),
             |keys| {
@@ -265,7 +265,7 @@ fn of_orders() -> Vec<Fault> {
             },
             &["3.3.2.6"],
         ),
-        // An order without lines that says so: an order has five at least.
+        // An order that has no lines and says so, although the minimum is five.
         fault(
             "DELETE FROM order_line WHERE ol_d_id = 9 AND ol_o_id = 1; \
              UPDATE orders SET o_ol_cnt = 0 WHERE o_d_id = 9 AND o_id = 1",
@@ -282,7 +282,7 @@ fn of_orders() -> Vec<Fault> {
             |keys| keys.set(ORDER_LINE, &key(&[1, 1, 1, 1]), OL_DELIVERY_D, NONE),
             &["3.3.2.7"],
         ),
-        // A line of an order that is not there, which took nothing from stock.
+        // A line of a missing order, which took nothing from stock.
         fault(
             "INSERT INTO order_line SELECT ol_w_id, ol_d_id, 999, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, \
              ol_quantity, ol_amount, ol_dist_info FROM order_line WHERE ol_d_id = 1 AND ol_o_id = 1 AND ol_number = 1",
@@ -295,10 +295,10 @@ fn of_orders() -> Vec<Fault> {
     ]
 }
 
-/// Faults of money, of the scale, and of what was acknowledged.
+/// Faults of amounts, of the scale, and of acknowledged work.
 fn of_the_rest() -> Vec<Fault> {
     vec![
-        // Both of a district's and of the warehouse's payments.
+        // The sums of both the district's and the warehouse's payments.
         fault(
             "UPDATE history SET h_amount = h_amount + 1 WHERE rowid = 1",
             |keys| {
@@ -324,7 +324,7 @@ fn of_the_rest() -> Vec<Fault> {
             },
             &["3.3.2.10"],
         ),
-        // An order of somebody who is not there, and no amount that would show it.
+        // An order by a missing customer, without an amount that would show it.
         fault(
             "UPDATE orders SET o_c_id = 9999 WHERE o_d_id = 8 AND o_id = (SELECT MAX(o_id) FROM orders WHERE o_d_id = 8)",
             |keys| {
@@ -338,7 +338,7 @@ fn of_the_rest() -> Vec<Fault> {
             |keys| keys.add(CUSTOMER, &key(&[1, 1, 1]), C_YTD_PAYMENT, 1),
             &["3.3.2.12"],
         ),
-        // A whole order whose end was lost, as if it had never been.
+        // A complete order whose end was lost, as if it had never existed.
         fault(
             format!("{}; {}", stock::sql_put_back(6), sql_forget(6)),
             |keys| {
@@ -355,7 +355,7 @@ fn of_the_rest() -> Vec<Fault> {
     ]
 }
 
-/// All of them. Each condition is broken by one, and 3.3.2.3 and 11 by one that breaks nothing else.
+/// All faults. Each condition is violated by one; 3.3.2.3 and 11 by one that violates no other.
 fn faults() -> Vec<Fault> {
     let faults: Vec<Fault> = of_orders().into_iter().chain(of_the_rest()).chain(stock::of_stock()).collect();
     for clause in (1..=12).map(|number| format!("3.3.2.{number}")).chain(["tpcc_stock".to_owned()]) {
@@ -386,8 +386,8 @@ fn each_planted_fault_breaks_its_key_value_condition() {
     }
 }
 
-/// As a loader leaves them that miscounts: a district has an order more that does not wait, another has one less, and
-/// nothing else is wrong. In all there are as many as there are to be.
+/// The result of a loader that miscounts: one district has an extra order that does not wait, another has one less, and
+/// the rest is correct. The total is correct.
 #[test]
 fn order_surplus_and_shortage_in_two_districts_are_found() {
     const BROKEN: [&str; 1] = ["3.3.2.11"];
@@ -409,17 +409,17 @@ fn order_surplus_and_shortage_in_two_districts_are_found() {
     assert_eq!(worked.broken(), BROKEN);
 }
 
-/// TPC-C some of whose orders say that they have a line more than they have.
+/// A TPC-C in which some orders claim one line more than they have.
 #[derive(Clone, Copy)]
 enum Faulty {
     /// One of the load.
     Load,
-    /// All that clients enter: of a district, those after the twenty that were loaded.
+    /// All orders that clients enter: in a district, those after the twenty loaded ones.
     Run,
 }
 
 impl Faulty {
-    /// Whether a new row of orders goes wrong, in SQL.
+    /// Whether a new row of orders gets the fault, in SQL.
     fn condition(self) -> &'static str {
         match self {
             Self::Load => "NEW.o_d_id = 2 AND NEW.o_id = 3",
@@ -508,7 +508,7 @@ impl Bound for FaultyBound {
     }
 }
 
-/// What a trial of this part tells.
+/// The events of a trial of this part.
 fn told(faulty: Faulty, part: TrialPart) -> Vec<Event> {
     let dir = tempfile::tempdir().unwrap();
     let data_dir = dir.path().join("data");
@@ -539,7 +539,7 @@ fn told(faulty: Faulty, part: TrialPart) -> Vec<Event> {
     events
 }
 
-/// The conditions that a proof has found broken.
+/// The conditions that verification found violated.
 fn found(events: &[Event], proof: PhaseKind) -> Vec<&str> {
     let proven = events.iter().find_map(|event| match event {
         Event::PhaseEnded(record) if record.phase == proof => Some(record),
@@ -561,7 +561,7 @@ fn a_load_that_is_wrong_is_found_before_anybody_works_on_it() {
     }
 }
 
-/// The load is whole; what clients have then written is not, and no figure of such a trial may stand.
+/// The load is correct, but the clients' later writes are not, so no figure of the trial may count.
 #[test]
 fn what_goes_wrong_in_the_run_fails_the_trial_after_it() {
     let events = told(Faulty::Run, TrialPart::Whole);

@@ -1,19 +1,19 @@
-//! Faults of customers: there are as many as the scale has, one of them under another number, so that orders and payments are
-//! nobody's.
+//! Faults of customers: their number matches the scale, but one of them has another number, so that orders and payments
+//! have no customer.
 
 use rumba_engine_lmdb::Lmdb;
 use rumba_engine_sqlite::Sqlite;
 
 use super::{C_BALANCE, C_YTD_PAYMENT, CUSTOMER, Worked, key};
 
-/// What breaks a clause, and how often.
+/// The failed clauses, with the number of violations.
 fn broken(worked: &Worked) -> Vec<String> {
     let broken = worked.checks().into_iter().filter(|check| check.wrong > 0);
     broken.map(|check| format!("{} of {}", check.wrong, check.name.split(':').next().unwrap())).collect()
 }
 
-/// What holds no more over SQL and over keys and values when the first customer of a district has gone to a number beyond the
-/// scale: with what was paid and is owed, or as one of whom nothing is known yet.
+/// The violations over SQL and over keys and values, after the first customer of a district got a number beyond the
+/// scale. The customer keeps its payments and debts, or is new.
 fn broken_by_another_number(is_new: bool) -> [Vec<String>; 2] {
     let sql = Worked::loaded(&Sqlite, "plain", 1);
     sql.run("UPDATE customer SET c_id = 5000 WHERE c_d_id = 1 AND c_id = 1");
@@ -40,7 +40,8 @@ fn extra_customer_without_orders_or_payments_is_found() {
     assert_eq!(broken_by_another_number(false), [["2 of 3.3.2.10"]; 2]);
 }
 
-/// There are as many as before, and no row of a customer is wrong: nothing was found.
+/// Guards against a missed fault: the number of customers was right, and no customer's row was wrong, so it was not
+/// found.
 #[test]
 fn missing_customer_is_found_by_orders_and_payments() {
     assert_eq!(broken_by_another_number(true), [["1 of 3.3.2.10"]; 2]);

@@ -1,5 +1,5 @@
-//! Faults of the two indexes that the adapter over keys and values writes itself: an order status goes by the entry of an
-//! order, and a payment by that of a name. The rows of tables are as they were.
+//! Faults of the two indexes that the key-value adapter maintains itself. An order status uses the entry of an order,
+//! and a payment that of a name. The rows of tables are unchanged.
 
 use rumba_core::kv::SpaceId;
 use rumba_engine_lmdb::Lmdb;
@@ -21,7 +21,7 @@ fn an_entry_of_an_index_that_is_lost_or_left_is_found() {
             if is_lost {
                 rows.delete(index, &entry);
             } else {
-                // Of an order, or of a customer, that is not there.
+                // An entry for a missing order or customer.
                 *entry.last_mut().unwrap() ^= 0x80;
                 rows.put(index, &entry, &[0]);
             }

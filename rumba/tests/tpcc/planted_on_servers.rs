@@ -1,11 +1,10 @@
-//! A fault of each kind is found over servers too: decimals and what is none are each server's own, and so is how much one
-//! holds.
+//! A fault of each kind is found on servers too. Decimals, NULL and the range of numbers are each server's own.
 
 use super::planted::stock::sql_add;
 use super::{ALONE, Turns, Worked, block_on, on_server, registered};
 
-/// A fault in what was loaded (orders 1 to 20 of a district, of which 15 to 20 wait), what takes it back, and the
-/// conditions that it breaks.
+/// A fault in the loaded data, the statement that undoes it, and the conditions that it violates. A district has the
+/// orders 1 to 20, of which 15 to 20 wait.
 struct Fault<'a> {
     plant: &'a str,
     undo: &'a str,
@@ -44,7 +43,7 @@ const FAULTS: [Fault<'static>; 14] = [
         undo: "UPDATE orders SET o_ol_cnt = o_ol_cnt - CASE o_id WHEN 3 THEN 1 ELSE -1 END WHERE o_d_id = 2 AND o_id IN (3, 4)",
         broken: &["3.3.2.6"],
     },
-    // What waits costs something, and is not paid for before it is delivered.
+    // A waiting order has an amount, and is not paid before it is delivered.
     Fault {
         plant: "UPDATE order_line SET ol_delivery_d = '2030-01-01' WHERE ol_d_id = 1 AND ol_o_id = 20 AND ol_number = 1",
         undo: "UPDATE order_line SET ol_delivery_d = NULL WHERE ol_d_id = 1 AND ol_o_id = 20 AND ol_number = 1",
@@ -70,7 +69,7 @@ const FAULTS: [Fault<'static>; 14] = [
         undo: "UPDATE customer SET c_ytd_payment = c_ytd_payment - 1 WHERE c_d_id = 1 AND c_id = 1",
         broken: &["3.3.2.12"],
     },
-    // Nobody has ordered anything yet.
+    // No order has been entered yet.
     Fault {
         plant: "UPDATE stock SET s_ytd = s_ytd + 1 WHERE s_i_id = 17",
         undo: "UPDATE stock SET s_ytd = s_ytd - 1 WHERE s_i_id = 17",
@@ -104,7 +103,8 @@ fn found_over(engine: &str, server: &str) {
     a_full_sum_is_told(&worked, server);
 }
 
-/// One warehouse without think times takes in ten thousand million within hours, and its server's words alone name no remedy.
+/// One warehouse without think times takes in ten thousand million within hours. The server's message alone names no
+/// remedy.
 fn a_full_sum_is_told(worked: &Worked, server: &str) {
     worked.run("UPDATE warehouse SET w_ytd = 9999999999.99");
     let mut client = worked.bound.client(worked.instance.session().unwrap(), ALONE, 2).unwrap();

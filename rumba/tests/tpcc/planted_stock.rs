@@ -1,4 +1,4 @@
-//! Faults of the rows of stock: of one that was ordered from, and of one that never was.
+//! Faults of stock rows: one with orders, and one without.
 
 use rumba_core::kv::SpaceId;
 use rumba_engine_lmdb::Lmdb;
@@ -10,7 +10,7 @@ const BROKEN: &[&str] = &["tpcc_stock"];
 
 const STOCK: SpaceId = 8;
 
-/// Where a table's numbers stand in its values, keys and texts not counted.
+/// The positions of numbers in the values of tables, without keys and texts.
 const OL_I_ID: usize = 0;
 const OL_QUANTITY: usize = 3;
 const S_QUANTITY: usize = 0;
@@ -18,11 +18,11 @@ const S_YTD: usize = 1;
 const S_ORDER_CNT: usize = 2;
 const S_REMOTE_CNT: usize = 3;
 
-/// What the first line of a district's first new order took: of twenty customers twenty orders were loaded.
+/// The item in the first line of a district's first new order: for twenty customers, twenty orders were loaded.
 const ORDERED: &str = "(SELECT ol_i_id FROM order_line WHERE ol_d_id = 1 AND ol_o_id = 21 AND ol_number = 1)";
 
 impl Keys {
-    /// The key of the stock that this line took from.
+    /// The key of the stock row that this line took from.
     fn ordered(&mut self) -> Vec<u8> {
         let item = self.number(ORDER_LINE, &key(&[1, 1, 21, 1]), OL_I_ID);
         key(&[1, item as u32])
@@ -33,7 +33,7 @@ impl Keys {
         self.add(STOCK, &stock, nth, number);
     }
 
-    /// Puts back what the last order of a district took from stock.
+    /// Puts the items of a district's last order back into stock.
     pub(super) fn put_back(&mut self, district: u32) {
         let last = *self.orders(ORDERS, district).last().unwrap();
         for line in self.of(ORDER_LINE, &[1, district, last]) {
@@ -55,19 +55,19 @@ pub(super) fn sql_put_back(district: u32) -> String {
     )
 }
 
-/// Adds to a number of the stock that was ordered from.
+/// Adds to a number of the stock row with orders.
 pub fn sql_add(column: &str, number: i64) -> String {
     format!("UPDATE stock SET {column} = {column} + {number} WHERE s_i_id = {ORDERED}")
 }
 
-/// Faults of stock that was ordered from, each number by itself.
+/// Faults in stock rows with orders, each number separately.
 pub(super) fn of_stock() -> Vec<Fault> {
     vec![
         fault(sql_add("s_ytd", -1), |keys| keys.add_to_ordered(S_YTD, -1), BROKEN),
         fault(sql_add("s_order_cnt", -1), |keys| keys.add_to_ordered(S_ORDER_CNT, -1), BROKEN),
         // There is no other warehouse.
         fault(sql_add("s_remote_cnt", 1), |keys| keys.add_to_ordered(S_REMOTE_CNT, 1), BROKEN),
-        // What falls below ten is filled up by 91: here it was not.
+        // A quantity below ten is refilled by 91: here it was not.
         fault(sql_add("s_quantity", -91), |keys| keys.add_to_ordered(S_QUANTITY, -91), BROKEN),
         fault(
             format!("DELETE FROM stock WHERE s_i_id = {ORDERED}"),
@@ -77,7 +77,7 @@ pub(super) fn of_stock() -> Vec<Fault> {
             },
             &["tables have the rows of the scale", "tpcc_stock"],
         ),
-        // An order whose end was lost, but for what it took.
+        // An order whose end was lost, except for the stock it took.
         fault(sql_forget(6), |keys| keys.forget(6), &["every new order that was acknowledged is there", "tpcc_stock"]),
     ]
 }

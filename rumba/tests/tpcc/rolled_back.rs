@@ -1,6 +1,6 @@
-//! An order of an item that does not exist is rolled back, and leaves nothing (2.4.2.3), nor does one that is rolled back when
-//! all of its rows are written: each kind of what they could leave is planted behind their rollback in SQLite, and found by
-//! the tests of clause 3.4.2 that let another transaction meet them.
+//! An order of a missing item is rolled back and leaves no trace (2.4.2.3). Neither does an order that is rolled back
+//! after all of its rows are written. Each kind of trace is planted after their rollback in SQLite. The tests of clause
+//! 3.4.2 that let another transaction meet them must find it.
 
 use std::task::{Context, Poll};
 
@@ -12,12 +12,12 @@ use rumba_engine_sqlite::Sqlite;
 
 use super::Worked;
 
-/// Of 200 items there is none of this number.
+/// There is no item with this number among the 200.
 const UNUSED: i64 = 201;
 
-/// What is done behind the rollback of such an order, and the tests that it is found by: an order status meets one in
-/// district 2 (3.4.2.2), another order meets one in district 4 (3.4.2.4). Rows that the other order writes as well show in
-/// the first alone.
+/// The planted statement after the rollback of such an order, and the tests that find it. An order status meets an
+/// order in district 2 (3.4.2.2), and another order meets one in district 4 (3.4.2.4). Rows that the other order writes
+/// as well show only in the first test.
 const FAULTS: [(&str, &[&str]); 6] = [
     ("UPDATE item SET i_im_id = i_im_id", &[]),
     ("UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_id IN (2, 4)", &["i2", "i4"]),
@@ -34,8 +34,8 @@ const FAULTS: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// The same behind the rollback of an order that has written its lines. With batched statements no other has: that of an
-/// item that does not exist ends before.
+/// The same after the rollback of an order that has written its lines. With batched statements only this order has
+/// lines, because an order of a missing item ends earlier.
 const FAULTS_OF_WHOLE: [(&str, &[&str]); 2] = [
     ("UPDATE stock SET s_ytd = s_ytd + 3, s_order_cnt = s_order_cnt + 1 WHERE s_i_id = 11", &["i2", "i4"]),
     (
@@ -45,29 +45,29 @@ const FAULTS_OF_WHOLE: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// Behind whose rollback it is done.
+/// The order after whose rollback the fault is planted.
 #[derive(Clone, Copy)]
 enum Whose {
-    /// An order's that has looked for the item that does not exist.
+    /// An order that has looked up the missing item.
     Unused,
     /// An order's that has written lines.
     Whole,
 }
 
-/// A session of SQLite that does such a thing.
+/// A session of SQLite that plants the fault.
 struct Leaves {
     session: Box<dyn SqlSession>,
     whose: Whose,
     fault: &'static str,
-    /// What begins a transaction, looks for an item, and rolls back.
+    /// The statements that begin a transaction, look up an item, and roll back.
     begin: Option<Statement>,
     item: Option<Statement>,
     rollback: Option<Statement>,
-    /// What writes lines: of each number of them there is one.
+    /// The statements that insert lines, one for each number of lines.
     lines: Vec<Statement>,
     /// Whether the transaction is one of those.
     is_it: bool,
-    /// Whether the answer that is owed is that of its rollback.
+    /// Whether the pending answer is that of its rollback.
     is_rolled_back: bool,
 }
 
@@ -139,7 +139,7 @@ impl SqlSession for Leaves {
     }
 }
 
-/// The tests that find what is done behind the rollback of such an order, in a database of their own.
+/// The tests that find a fault planted after the rollback of such an order, in a separate database.
 fn broken(statements: &str, whose: Whose, fault: &'static str) -> Vec<String> {
     let worked = Worked::loaded(&Sqlite, statements, 1);
     let sessions = || -> Result<Session, EngineError> {
@@ -161,9 +161,9 @@ fn leftover_lines_of_batched_rolled_back_orders_are_found() {
     all_found("batched", Whose::Whole, &FAULTS_OF_WHOLE);
 }
 
-/// That each fault is found, by its tests and by no others.
+/// Checks that each fault is found by its tests and by no others.
 fn all_found(statements: &str, whose: Whose, faults: &[(&'static str, &[&str])]) {
-    // Most of the time the second of two waits for the first.
+    // The second of two mostly waits for the first.
     std::thread::scope(|scope| {
         let looks = faults.iter().map(|&(fault, found)| {
             let look = scope.spawn(move || broken(statements, whose, fault));

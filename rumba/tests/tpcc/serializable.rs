@@ -1,9 +1,9 @@
-//! At SERIALIZABLE a server refuses what it can put in no order, also where transactions only read what others write.
-//! That is tried again and counted by the server's code for it, and the data stays consistent.
+//! At SERIALIZABLE a server refuses transactions that it cannot serialise, even those that only read rows written by
+//! others. They are retried and counted by the server's error code, and the data stays consistent.
 
 use super::{CHECKS, TestDir, phase, text, total};
 
-/// Eight clients in one warehouse with little in it meet all the time; `refusal` is what the server says of that.
+/// Eight clients in one small warehouse conflict all the time; `refusal` is the server's message.
 fn is_refused_and_tried_again(engine: &str, server: &str, refusal: &str) {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", "tpcc", "--engine", engine, "--out", "out", "--quiet"]);
@@ -19,7 +19,7 @@ fn is_refused_and_tried_again(engine: &str, server: &str, refusal: &str) {
     assert_eq!(trial["status"], "done", "{}", trial["failure"]);
     let loops = phase(trial, "loops").unwrap();
     assert!(loops["conflicts"][refusal].as_u64().is_some_and(|times| times > 0), "{loops}");
-    // One that is refused a hundred times in a row is given up, most likely of the long ones: few are.
+    // A transaction refused a hundred times in a row fails, most likely a long one; these are few.
     let (done, errors) = (total(loops, "count"), total(loops, "errors"));
     assert!(done > 0 && errors * 20 < done + errors, "{errors} were given up, {done} were not: {loops}");
     for proof in ["verify load", "verify"] {
@@ -39,8 +39,8 @@ fn what_postgresql_cannot_serialize_is_tried_again() {
     is_refused_and_tried_again("postgresql", "postgresql@15", refusal);
 }
 
-/// Reads lock what they find, so that a stock level and an order can wait for each other's rows of stock. At the
-/// engine's own REPEATABLE READ nothing deadlocks here.
+/// Reads lock the rows they find, so a stock level and an order can wait for each other's rows of stock. At the
+/// engine's default REPEATABLE READ there are no deadlocks here.
 #[test]
 #[needs(Server("mariadb@10.11"))]
 fn what_deadlocks_in_innodb_is_tried_again() {

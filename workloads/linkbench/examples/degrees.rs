@@ -1,10 +1,9 @@
 //! Makes a degree table of `data/` from a published `Distribution.dat`:
 //! `cargo run --example degrees -- "where it is from" < Distribution.dat > data/degrees-2017.txt`
 //!
-//! Keeps every point up to 256 links per id as it is. Above that it merges
-//! neighbours within one percent of each other into their mean, so that the
-//! mean degree is kept and the table fits the first-level cache; the largest
-//! degree is kept as it is.
+//! It keeps every point up to 256 links per id. Above that it merges neighbours within one percent of each other into
+//! their mean, so that the mean degree stays and the table fits the first-level cache. The largest degree is not
+//! changed.
 
 use std::io::Read;
 

@@ -1,5 +1,5 @@
-//! What LinkBench itself costs: nanoseconds per operation over a session that
-//! answers at once with zeros, and rows per second of the load.
+//! LinkBench's own cost: nanoseconds per operation over a session that answers at once with zeros, and rows per second
+//! of the load.
 //! `cargo run --release -p rumba-workload-linkbench --example linkbench_cost`
 
 use std::pin::pin;
@@ -214,7 +214,7 @@ fn load(session: Session, index: &str) -> Result<(), Box<dyn std::error::Error>>
     Ok(())
 }
 
-/// `linkbench_cost sql 2017 100000` runs so many operations and nothing else, for callgrind.
+/// `linkbench_cost sql 2017 100000` runs this many operations and nothing else, for callgrind.
 fn only(mut args: std::env::Args) -> Result<bool, Box<dyn std::error::Error>> {
     let (Some(family), Some(profile), Some(ops)) = (args.next(), args.next(), args.next()) else { return Ok(false) };
     let session = if family == "sql" { sql() } else { kv() };

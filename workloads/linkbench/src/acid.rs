@@ -1,4 +1,4 @@
-//! What a kill of the database leaves of acknowledged operations.
+//! Checks which acknowledged operations survive a kill of the database.
 
 use rumba_core::acid::{Acid, Found, Journal, Journaled, Promise, Sessions};
 use rumba_core::engine::Session;
@@ -17,9 +17,9 @@ impl LinkBenchBound {
     }
 }
 
-/// An acknowledged operation stays, and is whole: the tables agree.
+/// An acknowledged operation survives as a whole: the tables agree.
 impl Acid for LinkBenchBound {
-    /// Nothing: what an operation decides by what it has read is a count, which the tables prove.
+    /// Reports no isolation results: only counts depend on earlier reads, and the check of the tables covers counts.
     fn isolation(&self, _: Sessions<'_>) -> Result<Vec<Promise>, EngineError> {
         Ok(Vec::new())
     }

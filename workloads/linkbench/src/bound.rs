@@ -43,13 +43,13 @@ const OPS: [OpInfo; 10] = [
     OpInfo::new("delete_node"),
 ];
 
-/// What the stage of rows does.
+/// The operations of the stage that loads rows.
 const ROWS: [OpInfo; 3] = [OpInfo::new("load_nodes"), OpInfo::new("load_links"), OpInfo::new("load_counts")];
 
-/// The name in [`State`] of the first node id that nobody has got.
+/// The name in [`State`] of the first unused node id.
 const NEXT_NODE: &str = "next_node";
 
-/// LinkBench with its settings taken, and what the clients of one instance share.
+/// LinkBench with its settings, and the state that the clients of one instance share.
 pub struct LinkBenchBound {
     config: Arc<Config>,
     graph: Arc<Graph>,
@@ -104,10 +104,10 @@ impl LinkBenchBound {
         Box::new(Requests::new(graph, &self.config, self.graph.clone(), self.tallies.open(), at, seed))
     }
 
-    /// Holds the tables against what is expected.
+    /// Compares the tables with the expected content.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error of the engine.
     pub fn prove(&self, session: Session, expected: &Expected) -> Result<Vec<Check>, EngineError> {
         match session {
             Session::Kv(session) => block_on(verify(&mut self.kv(session, 0), expected)),
@@ -125,7 +125,7 @@ impl LinkBenchBound {
         Work { config, loaded, progress: self.progress.clone(), tallies: self.tallies.clone(), at, seed }
     }
 
-    /// What was loaded, and what this process's clients have made of it.
+    /// The expected content: the loaded data plus the changes of this process's clients.
     pub fn expected(&self) -> Expected {
         let ((links, _), sums) = (self.graph.totals(), self.tallies.sums());
         Expected {

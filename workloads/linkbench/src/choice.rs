@@ -10,17 +10,17 @@ use crate::graph::{LINK_TYPE, MULTIGET_MAX};
 use crate::profile::{Id2Style, SplitStyle};
 use crate::settings::Config;
 
-/// The permutation that says who has many links.
+/// The permutation that decides which ids have many links.
 const BY_DEGREE: u64 = 1;
-/// The permutation of link accesses that have nothing to do with the degree.
+/// The permutation of link accesses that are independent of the degree.
 const UNCORRELATED: u64 = 2;
 /// The permutation of node accesses.
 const BY_NODE: u64 = 3;
 
-/// How often a multiget of 2011 looks for an id that it does not have yet.
+/// How often a 2011 multiget draws again to find an id that it does not have yet.
 const UNIQUE_TRIES: usize = 100;
 
-/// The graph as it is loaded: who has how many links.
+/// The loaded graph: the number of links of each id.
 #[derive(Debug)]
 pub struct Graph {
     degrees: Degrees,
@@ -42,13 +42,13 @@ impl Graph {
         }
     }
 
-    /// How many links of type number `nth` are loaded for a loaded id.
+    /// The number of links of type number `nth` that are loaded for a loaded id.
     #[inline]
     pub fn links(&self, id1: u64, nth: u64) -> u64 {
         self.split.links_of_type(self.degrees.of(self.shuffle.rank(id1 - self.first)), nth, self.link_types)
     }
 
-    /// All loaded links, and how many (id, type) have any.
+    /// The number of loaded links, and the number of (id, type) pairs with links.
     pub fn totals(&self) -> (u64, u64) {
         let of = |(ids, degree): (u64, u64)| {
             let each = (0..self.link_types).map(|nth| self.split.links_of_type(degree, nth, self.link_types));
@@ -57,7 +57,7 @@ impl Graph {
         self.degrees.steps().map(of).fold((0, 0), |sum, step| (sum.0 + step.0, sum.1 + step.1))
     }
 
-    /// The links of the longest loaded list of one id and type, and how many lists have `least` or more.
+    /// The length of the longest loaded list of one id and type, and the number of lists with `least` or more links.
     pub fn lists(&self, least: u64) -> (u64, u64) {
         let of = |(ids, degree): (u64, u64)| {
             (0..self.link_types).map(move |nth| (ids, self.split.links_of_type(degree, nth, self.link_types)))
@@ -117,7 +117,7 @@ impl Choice {
             writes: Blend::new(config, config.write_shape, config.write_uncorrelated),
             node_reads: node(config.node_read_shape),
             node_updates: node(config.node_update_shape),
-            // Uniform: the most read nodes are not deleted, and each only once.
+            // Uniform: the most read nodes are rarely deleted, and each node only once.
             node_deletes: node(0.0),
             multiget: Geometric::new(config.multiget_prob).ok(),
             multiget_min: config.multiget_min,
@@ -128,12 +128,12 @@ impl Choice {
         }
     }
 
-    /// The id whose links are read.
+    /// The id whose links to read.
     pub fn link_read(&self, random: &mut Random) -> u64 {
         self.reads.id(random)
     }
 
-    /// The id whose links are written.
+    /// The id whose links to write.
     pub fn link_write(&self, random: &mut Random) -> u64 {
         self.writes.id(random)
     }
@@ -153,7 +153,7 @@ impl Choice {
         self.node_deletes.id(random)
     }
 
-    /// A link type; all are alike.
+    /// A link type; all are equally likely.
     pub fn link_type(&self, random: &mut Random) -> u64 {
         LINK_TYPE + below(random, self.link_types)
     }
@@ -202,8 +202,8 @@ impl Choice {
         id2s.dedup();
     }
 
-    /// How many ids a multiget draws on average: the smallest number, and one
-    /// more for each that the geometric law goes on to, up to the largest.
+    /// The mean number of ids in a multiget: the minimum, and one more for each step that the geometric law continues,
+    /// up to the maximum.
     pub fn mean_multiget(config: &Config) -> f64 {
         let goes_on = 1.0 - config.multiget_prob;
         let more = (config.multiget_min..config.multiget_max).scan(1.0, |reached, _| {

@@ -1,4 +1,4 @@
-//! What a reader of the numbers must know about the graph and the mix.
+//! The facts about the graph and the mix that a reader of the numbers must know.
 
 use rumba_core::setting::{SettingError, Settings};
 
@@ -6,7 +6,7 @@ use crate::choice::{Choice, Graph};
 use crate::distribution::degree;
 use crate::settings::{Config, DegreeCap};
 
-/// Refuses lists that are asked to go on where none is ever full.
+/// Refuses a history of lists if no list is ever full.
 ///
 /// # Errors
 /// `getlinklist_history` is set above 0 and no loaded list has `list_limit` links.
@@ -48,7 +48,7 @@ pub fn conditions(config: &Config, graph: &Graph) -> Vec<(String, String)> {
     .into()
 }
 
-/// What the cap is and where it comes from.
+/// The cap and its source.
 fn cap(config: &Config, graph: &Graph) -> String {
     let largest = degree::largest(config.profile.degrees);
     let ids = config.ids;
@@ -130,7 +130,7 @@ mod tests {
         let error = refused(&[("getlinklist_history", 30)]).unwrap();
         assert!(error.problem.contains("2090") && error.problem.contains("10000"), "{error}");
         assert!(error.remedy.contains("list_limit to at most 2090") && error.remedy.contains("degree_cap"));
-        // What the remedies say is accepted, and so is not to ask.
+        // The settings that the remedies suggest are accepted, and so is a run without history.
         assert_eq!(refused(&[("getlinklist_history", 30), ("list_limit", 2090)]), None);
         assert_eq!(refused(&[("getlinklist_history", 30), ("degree_cap", 20_000)]), None);
         assert_eq!(refused(&[("getlinklist_history", 0)]), None);

@@ -1,6 +1,5 @@
-//! Whether an engine's sessions carry LinkBench: the same random operations
-//! run against an adapter and an in-memory oracle, and every answer and the
-//! final content are compared.
+//! Checks whether an engine's sessions support LinkBench. The same random operations run against an adapter and an
+//! in-memory oracle, and every answer and the final content are compared.
 
 use std::fmt::Debug;
 
@@ -24,19 +23,18 @@ use crate::sql_text::{self, Tables};
 use crate::verify::{Expected, Rows, verify};
 use rumba_core::worker::block_on;
 
-/// Loaded node ids are 1..IDS; few, so that operations meet.
+/// Loaded node ids are 1..IDS. They are few, so that operations collide.
 const IDS: u64 = 40;
 /// Link types in use.
 const TYPES: u64 = 3;
-/// Link times are below this; few, so that several links have the same.
+/// Link times are below this. They are few, so that several links share one.
 const TIMES: u64 = 30;
 
-/// Runs `steps` random operations of `seed` over sessions from `open`, which
-/// must all belong to one new, empty instance that was opened with
-/// [`crate::spaces`]; more than one session is asked for.
+/// Runs `steps` random operations of `seed` over sessions from `open`. The sessions must all belong to one new, empty
+/// instance that was opened with [`crate::spaces`]; `open` is called more than once.
 ///
 /// # Errors
-/// The first answer or row that differs from the oracle's, in words.
+/// A description of the first answer or row that differs from the oracle's.
 pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -> Result<(), String> {
     let wrong = |error: EngineError| format!("seed {seed}: {error}");
     match open() {
@@ -53,7 +51,7 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
         Session::Sql(mut session) => {
             let text = sql_text::text(session.dialect()).map_err(wrong)?;
             let options = session.table_options().to_owned();
-            // Every second seed divides the links, where there are partitions.
+            // Every second seed partitions the links, if the engine has partitions.
             let partitions = 4 * (seed % 2);
             for table in (text.schema)(Tables { table_options: &options, partitions, next_node: IDS }) {
                 session.run(&table).map_err(wrong)?;
@@ -125,7 +123,7 @@ fn build(graph: &mut impl GraphLoad) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Any bytes, none, and now and then more than a page.
+/// Any bytes, none, or sometimes more than a page.
 fn payload(random: &mut Random) -> Vec<u8> {
     payload_of(random, 5000)
 }
@@ -137,7 +135,7 @@ fn link_payload(random: &mut Random) -> Vec<u8> {
 
 fn payload_of(random: &mut Random, most: u64) -> Vec<u8> {
     let length = if below(random, 50) == 0 { most } else { below(random, 40) };
-    // Any byte but zero, which no LinkBench writes and PostgreSQL's text does not take.
+    // Any byte except zero, which LinkBench never writes and PostgreSQL's text does not accept.
     (0..length).map(|_| 1 + below(random, 255) as u8).collect()
 }
 
@@ -189,11 +187,11 @@ fn draw(random: &mut Random, newest_node: u64) -> Step {
     }
 }
 
-/// What an operation answered, with every row it visited.
+/// An operation's answer, with every row it visited.
 #[derive(Debug, Default, PartialEq)]
 struct StepOutcome {
     answer: String,
-    /// Of a write: by how many logical bytes the graph grew, where the store tells.
+    /// The logical bytes by which a write grew the graph, if the store reports them.
     growth: Option<i64>,
     nodes: Vec<(u64, OracleNode)>,
     links: Vec<(LinkKey, OracleLink)>,
@@ -266,7 +264,7 @@ fn run<G: GraphStore + GraphScan>(
             newest_node = newest_node.max(id);
         }
         let mut right = apply(&mut oracle, &step).map_err(|error| format!("{}: {error}", at()))?;
-        // A store need not tell the growth; what it tells must be right.
+        // A store may leave out the growth, but a reported growth must be right.
         right.growth = told.growth.and(right.growth);
         if told != right {
             return Err(format!("{}: answered {told:?}, right is {right:?}", at()));

@@ -99,7 +99,7 @@ pub fn link_key(key: LinkKey) -> [u8; 24] {
     bytes
 }
 
-/// What a link's key says.
+/// Decodes a link's key.
 #[inline]
 pub fn link_of_key(key: &[u8]) -> LinkKey {
     LinkKey { link_type: number(key, 0), id1: number(key, 8), id2: number(key, 16) }
@@ -134,8 +134,8 @@ pub fn link(key: LinkKey, value: &[u8]) -> Result<Link<'_>, EngineError> {
     })
 }
 
-/// The key of an index entry. Time and id2 are inverted, so that a forward scan
-/// meets the newest link first, and among those of one time the largest id2.
+/// The key of an index entry. Time and id2 are inverted, so that a forward scan meets the newest link first, and among
+/// links with the same time the largest id2.
 #[inline]
 pub fn entry_key(entry: &IndexKey) -> [u8; 33] {
     let mut bytes = [0; 33];
@@ -153,8 +153,8 @@ fn entry_prefix(id1: u64, link_type: u64, visible: bool) -> [u8; INDEX_PREFIX] {
     bytes
 }
 
-/// The bounds of a list: from the newest wanted time (inclusive) to the oldest
-/// (the end is longer than any key of that time, so it follows them all).
+/// The bounds of a list, from the newest wanted time (inclusive) to the oldest. The end is longer than any key of that
+/// time, so it follows them all.
 #[inline]
 pub fn list_bounds(id1: u64, link_type: u64, from_time: u64, to_time: u64) -> ([u8; 25], [u8; 34]) {
     let prefix = entry_prefix(id1, link_type, true);
@@ -214,7 +214,7 @@ pub fn count_value(count: &LinkCount) -> [u8; 24] {
     bytes
 }
 
-/// A change of a count that is not read: `change` has what is added, its time, and its version where there is none yet.
+/// A change of a count without a read. `change` has the amount to add, its time, and the version of a new count.
 #[inline]
 pub fn put_count_change(delta: &mut Delta, change: &LinkCount) {
     delta.begin(Some(&count_value(change)));

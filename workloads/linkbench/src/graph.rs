@@ -1,7 +1,6 @@
 //! The port: LinkBench's own operations on a graph of nodes and typed links.
 //!
-//! Every session family has an adapter; [`crate::oracle`] is a third one that
-//! says what is right.
+//! Every session family has an adapter. [`crate::oracle`] is the reference implementation for tests.
 
 use std::future::Future;
 
@@ -28,21 +27,21 @@ pub struct Node<'a> {
     pub data: &'a [u8],
 }
 
-/// What a link is found by, in the order of the primary key.
+/// The key of a link, in the order of the primary key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkKey {
     /// The type of the link.
     pub link_type: u64,
-    /// Where it comes from.
+    /// The source node.
     pub id1: u64,
-    /// Where it goes to.
+    /// The target node.
     pub id2: u64,
 }
 
 /// A link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link<'a> {
-    /// What it is found by.
+    /// The key.
     pub key: LinkKey,
     /// Whether lists show it and counts count it; deleting hides.
     pub visible: bool,
@@ -55,7 +54,7 @@ pub struct Link<'a> {
 }
 
 impl Link<'_> {
-    /// Where the secondary index has it.
+    /// The link's entry in the secondary index.
     pub fn entry(&self) -> IndexKey {
         let LinkKey { link_type, id1, id2 } = self.key;
         IndexKey { id1, link_type, visible: self.visible, time: self.time, id2 }
@@ -65,7 +64,7 @@ impl Link<'_> {
 /// An entry of the secondary index `id1_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct IndexKey {
-    /// Where the link comes from.
+    /// The source node.
     pub id1: u64,
     /// Its type.
     pub link_type: u64,
@@ -73,11 +72,11 @@ pub struct IndexKey {
     pub visible: bool,
     /// When it was written.
     pub time: u64,
-    /// Where it goes to.
+    /// The target node.
     pub id2: u64,
 }
 
-/// How many visible links of a type an id has, as the count table says.
+/// The number of visible links of a type that an id has, as stored in the count table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCount {
     /// The id.
@@ -92,10 +91,10 @@ pub struct LinkCount {
     pub version: u64,
 }
 
-/// Which links a list wants: newest first, at most `limit`, after `offset` are passed over.
+/// A request for a list of links: newest first, at most `limit`, after skipping `offset` of them.
 #[derive(Clone, Copy, Debug)]
 pub struct ListQuery {
-    /// Where the links come from.
+    /// The source node of the links.
     pub id1: u64,
     /// Their type.
     pub link_type: u64,
@@ -103,19 +102,19 @@ pub struct ListQuery {
     pub from_time: u64,
     /// The newest time wanted.
     pub to_time: u64,
-    /// How many of the newest are passed over.
+    /// The number of newest links to skip.
     pub offset: u64,
     /// How many are wanted.
     pub limit: u64,
 }
 
-/// What a write met and did.
+/// The effect of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Whether the row was there, visible or hidden.
     pub there: bool,
-    /// By how many logical bytes the graph grew, index entries and counts
-    /// included; `None` when the store does not learn it.
+    /// The logical bytes by which the graph grew, including index entries and counts; `None` if the store does not
+    /// know.
     pub growth: Option<i64>,
 }
 
@@ -129,11 +128,11 @@ impl Written {
     }
 }
 
-/// What is called with each node of an answer.
+/// The callback for each node of an answer.
 pub type VisitNode<'a> = &'a mut dyn FnMut(&Node<'_>);
-/// What is called with each link of an answer.
+/// The callback for each link of an answer.
 pub type VisitLink<'a> = &'a mut dyn FnMut(&Link<'_>);
-/// What is called with each count of an answer.
+/// The callback for each count of an answer.
 pub type VisitCount<'a> = &'a mut dyn FnMut(&LinkCount);
 
 /// An operation's future answer.
@@ -143,26 +142,25 @@ impl<T, F: Future<Output = Result<T, EngineError>>> Answer<T> for F {}
 /// LinkBench's operations. Each is one transaction and undoes itself when it
 /// fails; after [`EngineError::Conflict`] it may be tried again.
 pub trait GraphStore: Send {
-    /// Adds a node and returns the id that the store gave it (`node.id` is not looked at).
+    /// Adds a node and returns its id from the store (`node.id` is ignored).
     fn add_node(&mut self, node: &Node<'_>) -> impl Answer<u64>;
 
-    /// Visits the node of this id, if there is one; false when not.
+    /// Visits the node with this id; false if there is none.
     fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> impl Answer<bool>;
 
-    /// Replaces version, time and data of a node, if it is there.
+    /// Replaces version, time and data of an existing node.
     fn update_node(&mut self, node: &Node<'_>) -> impl Answer<Written>;
 
     /// Removes a node, if it is there.
     fn delete_node(&mut self, id: u64) -> impl Answer<Written>;
 
-    /// Inserts a link, or overwrites the one that is there, and keeps its count right.
+    /// Inserts or overwrites a link, and adjusts its count.
     fn add_link(&mut self, link: &Link<'_>) -> impl Answer<Written>;
 
-    /// Overwrites a link, or inserts it when it is not there, and keeps its count right.
+    /// Overwrites a link or inserts a missing one, and adjusts its count.
     fn update_link(&mut self, link: &Link<'_>) -> impl Answer<Written>;
 
-    /// Hides a link and keeps its count right; false when there is none. `time`
-    /// is written to the count.
+    /// Hides a link and adjusts its count; returns false if there is no such link. `time` is written to the count.
     fn delete_link(&mut self, key: LinkKey, time: u64) -> impl Answer<bool>;
 
     /// The number of visible links; 0 when there is no count.
@@ -203,13 +201,12 @@ pub trait GraphLoad: Send {
     /// Forgets the staged rows and keeps the memory.
     fn clear_staged(&mut self);
 
-    /// Builds index entries for links that come after `done` and before `end` in
-    /// the order of the primary key, about `rows` of them at once; returns the
-    /// last link that was done, `None` when the range has ended. A store that
+    /// Builds index entries for links that come after `done` and before `end` in the order of the primary key, about
+    /// `rows` of them at once. Returns the last link that was done, `None` when the range has ended. A store that
     /// builds its index with one statement does it all at once.
     fn build_index(&mut self, range: IndexRange, rows: usize) -> impl Answer<IndexStep>;
 
-    /// Whether [`GraphLoad::build_index`] does all links at once, whatever the range.
+    /// Whether [`GraphLoad::build_index`] indexes all links at once, for any range.
     fn builds_index_at_once(&self) -> bool;
 
     /// The statements since this was last called.
@@ -223,14 +220,14 @@ pub trait GraphLoad: Send {
 pub struct IndexRange {
     /// The first link that may be done.
     pub from: LinkKey,
-    /// The first link that may not be done any more.
+    /// The first link after the range.
     pub to: LinkKey,
 }
 
-/// What an index build step did.
+/// The result of one index build step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexStep {
-    /// Where the next step begins; `None` when the range is done.
+    /// The start of the next step; `None` when the range is done.
     pub next: Option<LinkKey>,
     /// Logical bytes written.
     pub bytes: u64,

@@ -1,4 +1,4 @@
-//! A graph that takes down what clients are told, outside of the database and of the process that is about to die.
+//! A graph that records acknowledged writes outside of the database and of the process that will be killed.
 
 use rumba_core::acid::Entry;
 use rumba_core::error::EngineError;
@@ -8,7 +8,7 @@ use rumba_workload_kit::journal::{End, Noted, Notes, entry_of, numbers_of};
 use crate::graph::{GraphStore, Link, LinkKey, ListQuery, Node, VisitLink, VisitNode, Written};
 use crate::hash::hash;
 
-/// What a client does to a row; its number is a note's kind.
+/// The kind of a client's write to a row; its number is the note's kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     PutLink,
@@ -39,23 +39,23 @@ pub enum RowKey {
     Node(u64),
 }
 
-/// What a row is found to be.
+/// The state of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// There, and shown, with a time and a payload of this hash.
     Shows(u64),
-    /// A link that was hidden, whatever else it says: who hides it knows no more.
+    /// A hidden link, with any content: a client that hides a link does not know the rest.
     Hidden,
     Absent,
 }
 
 impl Mark {
-    /// Of a link as it stands there. The store may number versions by itself.
+    /// The mark of a link as stored. Versions are left out because the store may number them itself.
     pub fn of_link(link: &Link<'_>) -> Self {
         if link.visible { Self::Shows(hash([link.time], link.data)) } else { Self::Hidden }
     }
 
-    /// Of a node.
+    /// The mark of a node.
     pub fn of_node(node: &Node<'_>) -> Self {
         Self::Shows(hash([node.version, node.time.into()], node.data))
     }
@@ -68,7 +68,7 @@ impl Mark {
     }
 }
 
-/// A write to a row: what it leaves there, whether it is a row that was not there before, and when it was under way.
+/// A write to a row: the content it leaves, whether the row is new, and when the write was under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entered {
     pub write: Write,
@@ -106,20 +106,20 @@ impl Entered {
     }
 }
 
-/// A graph of a client whose database will be killed.
+/// A graph for a client whose database will be killed.
 pub struct Journaling<G> {
     graph: G,
     notes: Notes,
 }
 
-/// What a write did to its row, whose place a store may choose.
+/// The effect of a write on its row; a store may choose the row's key.
 struct Did {
     place: RowKey,
     is_new: bool,
 }
 
 impl<G: GraphStore> Journaling<G> {
-    /// Over a graph.
+    /// Wraps a graph.
     pub fn new(graph: G, notes: Notes) -> Self {
         Self { graph, notes }
     }
@@ -131,7 +131,7 @@ impl<G: GraphStore> Journaling<G> {
         Ok(entered)
     }
 
-    /// `did` says what it did, if it found something to do.
+    /// `did` returns the effect of the write, if it found something to do.
     fn end<T>(
         &mut self,
         entered: Entered,
@@ -148,7 +148,7 @@ impl<G: GraphStore> Journaling<G> {
     }
 }
 
-/// A link is written whatever was there.
+/// A link is written whether it existed or not.
 fn put(place: RowKey) -> impl Fn(&Written) -> Option<Did> {
     move |written| Some(Did { place, is_new: !written.there })
 }

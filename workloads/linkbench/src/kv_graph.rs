@@ -25,12 +25,13 @@ pub struct KvGraph {
     ids: NodeIds,
     /// Whether loaded links get their index entry at once.
     index_during_load: bool,
-    /// What was read.
+    /// The value read last.
     value: Vec<u8>,
-    /// What is to be written.
+    /// The buffer for the value to write.
     out: Vec<u8>,
     batch: Batch,
-    /// What becomes of a count where the engine changes values unread, which it does until it says that it does not.
+    /// The change of a count for engines that change values without reading them. rumba tries this until the engine
+    /// refuses.
     delta: Delta,
     counts_unread: bool,
 }
@@ -39,11 +40,11 @@ pub struct KvGraph {
 enum End<T> {
     /// Something was written.
     Commit(T),
-    /// Nothing was.
+    /// No row was written.
     Nothing(T),
 }
 
-/// Remembers the first error that a visitor met; visitors cannot return one.
+/// Keeps the first error of a visitor, because visitors cannot return one.
 fn keep(first: &mut Option<EngineError>, result: Result<(), EngineError>) {
     if let Err(error) = result
         && first.is_none()
@@ -55,7 +56,7 @@ fn keep(first: &mut Option<EngineError>, result: Result<(), EngineError>) {
 impl KvGraph {
     /// A graph over `session`; new nodes get their ids from `ids`.
     pub fn new(session: Box<dyn KvSession>, ids: NodeIds, index_during_load: bool) -> Self {
-        // Room for every payload but one in a thousand million (six deviations), so that none grows it.
+        // Room for all payloads but one in a thousand million (six deviations), so that the buffer does not grow.
         let buffer = || Vec::with_capacity((64 << 10) + 64);
         let session = CountedKv::new(session);
         Self {
@@ -78,7 +79,7 @@ impl KvGraph {
             End::Nothing(answer) => self.session.rollback().map(|()| answer),
         });
         if ended.is_err() {
-            // The first error says more than a second one could.
+            // The first error is more useful than a second one.
             let _ = self.session.rollback();
         }
         ended
@@ -116,7 +117,8 @@ impl KvGraph {
         Ok(End::Commit(written))
     }
 
-    /// Adds to a count, which is inserted when it is missing: whether it was, unless the engine does not look.
+    /// Adds to a count, or inserts a missing one. Returns whether it inserted, unless the engine did not read the old
+    /// count.
     fn change_count(&mut self, link: LinkKey, change: i64, time: u64) -> Result<Option<bool>, EngineError> {
         let key = encoding::count_key(link.id1, link.link_type);
         let new = LinkCount { id1: link.id1, link_type: link.link_type, count: change, time, version: 0 };
@@ -186,7 +188,7 @@ fn link_row<'a>(key: &[u8], value: &'a [u8]) -> Result<Link<'a>, EngineError> {
 fn load(session: &mut dyn KvSession, batch: &Batch) -> Result<(), EngineError> {
     let loaded = session.load(batch);
     if loaded.is_err() {
-        // The first error says more than a second one could.
+        // The first error is more useful than a second one.
         let _ = session.rollback();
     }
     loaded
@@ -392,7 +394,7 @@ fn after(key: LinkKey) -> Option<LinkKey> {
 /// Sorts after every key of ours.
 const END: [u8; 40] = [0xFF; 40];
 
-/// Where a page begins that comes after `key`: the next longer byte string.
+/// The start of the page after `key`: the next longer byte string.
 fn page_start(start: &mut [u8; 34], key: Option<&[u8]>) -> usize {
     let Some(key) = key else { return 0 };
     start[..key.len()].copy_from_slice(key);

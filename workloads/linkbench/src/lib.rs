@@ -1,11 +1,11 @@
-//! LinkBench for rumba: Facebook's social graph of nodes and typed links, in the
-//! two published variants of 2011 and 2017.
+//! LinkBench for rumba: Facebook's social graph of nodes and typed links, in the published variants 2011 and 2017 of
+//! the benchmark.
 //!
-//! The port is the graph's own ten operations (`graph`), with one adapter per
-//! session family (`kv_graph`, `sql_graph`, `document_graph`) and an oracle. `load` writes the
-//! graph, `requests` is the operation mix, `tally` counts what was written, and
-//! `verify` proves that it is there and that the tables agree; of what clients were
-//! told before a kill there is a `journal`, which `recovered` looks for (`acid`).
+//! The port is the graph's own ten operations (`graph`), with one adapter per session family (`kv_graph`, `sql_graph`,
+//! `document_graph`) and an oracle.
+//! `load` writes the graph, `requests` is the operation mix, `tally` counts the writes, and `verify` checks the content
+//! and the agreement of the tables.
+//! For kill tests, a `journal` records the acknowledged operations and `recovered` looks for them afterwards (`acid`).
 #![warn(missing_docs)]
 
 mod acid;
@@ -52,7 +52,7 @@ const FAMILIES: &[Family] = &[
 /// The LinkBench workload.
 pub struct LinkBench;
 
-/// What LinkBench needs an instance of a family to hold, whatever its settings.
+/// The schema that LinkBench needs from an instance of a family, for any settings.
 pub fn schema(family: Family) -> Schema<'static> {
     match family {
         Family::KeyValue => Schema::KeyValue(&encoding::SPACES),
@@ -77,8 +77,8 @@ impl Workload for LinkBench {
         FAMILIES
     }
 
-    /// Over documents it does without where a server has none, as the published runs did: each document is whole, and a count
-    /// may be apart from the links that it counts, which the proof then finds.
+    /// For documents, LinkBench runs without transactions if the server has none, as the published runs did. Each
+    /// document is complete then, but a count may differ from its links, which verification reports.
     fn needs_transactions(&self, of: Family) -> bool {
         of != Family::Document
     }

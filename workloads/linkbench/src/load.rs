@@ -1,7 +1,7 @@
 //! The load: nodes, links and counts in chunks of ids, then the index.
 //!
-//! Every chunk draws from its own generator, so that the data depends on the
-//! seed and the number of ids alone and not on who loads what.
+//! Every chunk draws from its own generator. The data therefore depends only on the seed and the number of ids, and not
+//! on which loader loads which chunk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,12 +25,12 @@ use crate::tally::{Tallies, Tally};
 pub const CHUNK: u64 = 2048;
 /// Rows that are written together.
 pub const BATCH: usize = 1024;
-/// Bytes of nodes after which a batch takes no more of them: one transaction, or one message, has to hold it.
+/// The bytes of nodes at which a batch ends, because one transaction, or one message, has to hold it.
 const BATCH_BYTES: u64 = 1 << 20;
 /// Retries of one batch: some five minutes of waiting, as pauses grow to 5 ms on
 /// average. A load that leaves rows out would be worse than a slow one.
 const RETRIES: u32 = 60_000;
-/// The stream of the motifs, which no chunk has.
+/// The stream of the motifs, which no chunk uses.
 const MOTIFS: u64 = u64::MAX;
 
 /// The load's types of operations, in the order of [`crate::ROWS_OPS`].
@@ -38,19 +38,19 @@ pub const LOAD_NODES: OpKind = 0;
 pub const LOAD_LINKS: OpKind = 1;
 pub const LOAD_COUNTS: OpKind = 2;
 
-/// A counter with a cache line of its own.
+/// A counter on a separate cache line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Padded(AtomicU64);
 
-/// What the loaders of an instance share: each touches it once per chunk.
+/// The shared state of an instance's loaders: each touches it once per chunk.
 #[derive(Debug, Default)]
 pub struct Progress {
     rows_chunk: Padded,
     index_chunk: Padded,
 }
 
-/// What any loader is made of.
+/// The inputs of every loader.
 #[derive(Clone)]
 pub struct Work {
     pub config: Arc<Config>,
@@ -58,7 +58,7 @@ pub struct Work {
     /// Loaders of the same progress share the work.
     pub progress: Arc<Progress>,
     pub tallies: Arc<Tallies>,
-    /// The loader's address: those that conflict with each other must not wait in step.
+    /// The loader's address. Loaders in conflict must not wait in step, so their pauses differ.
     pub at: ClientAddress,
     pub seed: u64,
 }
@@ -69,12 +69,12 @@ impl Work {
     }
 }
 
-/// Where a loader is within its chunk.
+/// The position of a loader within its chunk.
 #[derive(Clone, Copy, Debug)]
 enum LoadPosition {
     /// The next node.
     Node { id: u64 },
-    /// The next link: its number among those of this type, of which there are `of`.
+    /// The next link: its number among the `of` links of this type.
     Link { id: u64, nth_type: u64, nth: u64, of: u64, newest: u64 },
     /// All links are out, counts may be left.
     End,
@@ -99,8 +99,7 @@ pub struct RowLoader<G> {
     rows: u64,
     bytes: u64,
     link_bytes: u64,
-    /// The batch that is drawn and not yet performed: a run that is stopped in
-    /// between and started again must not lose it.
+    /// The drawn batch that is not performed yet. A run that is stopped in between and continued must not lose it.
     drawn: Option<OpKind>,
     retry: Retry,
 }
@@ -166,7 +165,7 @@ impl<G: GraphLoad> RowLoader<G> {
         self.end - 1 - (self.end - 1 - self.config.first) % CHUNK
     }
 
-    /// The place before the links of this id and type, or of those that follow.
+    /// The position before the links of this id and type, or of the next.
     fn links_of(&self, id: u64, nth_type: u64) -> LoadPosition {
         match (nth_type < self.config.link_types, id + 1 < self.end) {
             (true, _) => LoadPosition::Link { id, nth_type, nth: 0, of: self.loaded.links(id, nth_type), newest: 0 },
@@ -200,7 +199,7 @@ impl<G: GraphLoad> RowLoader<G> {
         }
     }
 
-    /// Stages a link written some time in the last 2^32 ms, about 50 days; returns when.
+    /// Stages a link with a time in the last 2^32 ms, about 50 days; returns the time.
     fn stage_link(&mut self, key: LinkKey) -> u64 {
         let time = LOADED_AT_MS - u64::from(self.random.next_u32());
         self.link_payload.fill(&mut self.random, &mut self.data);
@@ -253,8 +252,8 @@ fn given_up(error: &EngineError, retries: u32) -> EngineError {
     EngineError::failed("load", format!("a batch of rows was given up after {retries} retries ({error}); {remedy}"))
 }
 
-/// A lost connection as the end of the load: whether the batch is in the
-/// database is not known, so it can be neither left out nor written again.
+/// Turns a lost connection into the end of the load. It is unknown whether the batch is in the database, so the loader
+/// can neither skip it nor write it again.
 fn explained(error: EngineError) -> EngineError {
     if !matches!(error, EngineError::CutOff(_)) {
         return error;
@@ -325,7 +324,7 @@ impl<G: GraphLoad> IndexLoader<G> {
         LinkKey { link_type: LINK_TYPE + self.nth_type, id1, id2: 0 }
     }
 
-    /// Goes on to the next type of the chunk, or to the next chunk; false when all is done.
+    /// Continues with the next type of the chunk, or the next chunk; false when all is done.
     fn advance(&mut self) -> bool {
         if self.nth_type + 1 < self.config.link_types {
             self.nth_type += 1;

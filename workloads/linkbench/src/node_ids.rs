@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Ids that a client takes at once. Few, so that clients keep appending near the
-/// same place, as an auto-increment column has it; enough that the shared
-/// counter is touched once in 64 insertions.
+/// Ids that a client takes at once. Few, so that clients keep appending near the same place, as with an auto-increment
+/// column. Enough that the shared counter is touched once in 64 insertions.
 const BLOCK: u64 = 64;
 
 /// The ids after the loaded ones, shared by all clients of an instance.
@@ -24,7 +23,7 @@ impl NextNodeId {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Goes on from an id, before any client has asked.
+    /// Continues from an id; called before any client takes one.
     pub fn set(&self, first: u64) {
         self.0.store(first, Ordering::Relaxed);
     }
@@ -36,7 +35,7 @@ pub struct NodeIds {
     shared: Arc<NextNodeId>,
     next: u64,
     end: u64,
-    /// Keeps hosts apart.
+    /// Separates the ids of different hosts.
     offset: u64,
 }
 
@@ -46,7 +45,7 @@ impl NodeIds {
         Self { shared, next: 0, end: 0, offset: u64::from(host) << 40 }
     }
 
-    /// An id that nobody else has got.
+    /// An unused id.
     #[inline]
     pub fn next(&mut self) -> u64 {
         if self.next == self.end {

@@ -1,4 +1,4 @@
-//! The graph in memory: says what is right.
+//! The graph in memory: the reference for tests.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub struct Oracle {
     pub nodes: BTreeMap<u64, OracleNode>,
     pub links: BTreeMap<LinkKey, OracleLink>,
     pub counts: BTreeMap<(u64, u64), LinkCount>,
-    /// The id that the next node gets: set it to the one that the other store gave.
+    /// The id of the next node; set it to the id that the other store returned.
     pub next_id: u64,
 }
 

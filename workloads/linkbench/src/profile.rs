@@ -38,12 +38,12 @@ impl Kind {
 pub enum WriteStyle {
     /// 2011: one upsert for both; an update is an add.
     Upsert,
-    /// 2017: an add inserts and falls back to an update when the link is there;
-    /// an update locks and overwrites, and falls back to an insert.
+    /// 2017: an add inserts, and updates if the link exists. An update locks and overwrites, and inserts if the link is
+    /// missing.
     InsertOrUpdate,
 }
 
-/// How an operation picks the link's other end.
+/// How an operation picks the other end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Id2Style {
     /// 2011: from a range after id1 that is wider than the loaded one.
@@ -52,7 +52,7 @@ pub enum Id2Style {
     Coin,
 }
 
-/// How an id's links are shared out among the link types.
+/// How an id's links are divided among the link types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SplitStyle {
     /// 2011: the published rule, which rounds up for more types than the remainder
@@ -106,12 +106,12 @@ pub const PROFILE_2017: Profile = Profile {
     split: SplitStyle::Even,
 };
 
-/// The probability that an operation asks for a link that was loaded.
+/// The probability that an operation requests a loaded link.
 #[derive(Clone, Copy, Debug)]
 pub struct Existing;
 
 impl Existing {
-    /// Multigets: new and loaded ones alike.
+    /// Multigets: new and loaded links equally often.
     pub const GET: f64 = 0.5;
     /// Updates: mostly loaded ones.
     pub const UPDATE: f64 = 0.9;

@@ -1,4 +1,4 @@
-//! What is left of acknowledged writes after the database was killed.
+//! Checks which acknowledged writes remain after the database was killed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::graph::{GraphStore, LinkKey};
 use crate::journal::{Entered, Mark, RowKey, Write};
 use crate::verify::Expected;
 
-/// What a journal says of the rows that its clients wrote.
+/// The rows that the journal's clients wrote.
 struct Rows {
     writes: BTreeMap<RowKey, Vec<Noted<Mark>>>,
     /// Rows that acknowledged writes inserted.
@@ -35,11 +35,11 @@ impl Rows {
         let Entered { write, place, is_new, noted } = *entered;
         let is_acknowledged = noted.ended_ns.is_some();
         if write == Write::AddNode && !is_acknowledged {
-            // Nobody was told which node it is.
+            // Its id was never reported, so the node cannot be looked up.
             return;
         }
         self.writes.entry(place).or_default().push(noted);
-        // One that was deleted before had its number from the load, and a store may use that again.
+        // A row deleted before had its key from the load, and a store may use that key again.
         if is_new && !self.deleted.contains(&place) {
             self.inserted.insert(place);
         }
@@ -49,7 +49,7 @@ impl Rows {
     }
 }
 
-/// What a row is found to be.
+/// The present state of a row.
 async fn mark(graph: &mut impl GraphStore, place: RowKey) -> Result<Mark, EngineError> {
     let mut mark = Mark::Absent;
     match place {
@@ -63,11 +63,11 @@ async fn mark(graph: &mut impl GraphStore, place: RowKey) -> Result<Mark, Engine
     Ok(mark)
 }
 
-/// Looks at every row that the journal's clients wrote. What is there, and what may be, is added to what is expected: the
-/// tables are then held against it.
+/// Looks up every row that the journal's clients wrote. It adds the rows found, and those that may be there, to
+/// `expected`; the tables are checked against it later.
 ///
 /// # Errors
-/// Whatever the engine said.
+/// Any error of the engine.
 pub async fn recovered(
     graph: &mut impl GraphStore,
     journaled: &Journaled,
@@ -98,7 +98,7 @@ pub async fn recovered(
     Ok(found)
 }
 
-/// What was to be there, and what is.
+/// Describes the lost write and the row found instead.
 fn words(place: RowKey, lost: Mark, found: Mark) -> String {
     let row = match place {
         RowKey::Link(LinkKey { link_type, id1, id2 }) => format!("link {id1} to {id2} of type {link_type}"),

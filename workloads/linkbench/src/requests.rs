@@ -18,19 +18,19 @@ use crate::tally::Tally;
 /// "Now" at the end of the load: 2017-12-01T00:00:00Z, in milliseconds since 1970.
 pub const LOADED_AT_MS: u64 = 1_512_086_400_000;
 
-/// Bytes kept for a payload from the beginning. One node in ten million is larger,
-/// for which the buffer grows; what no payload has touched takes no memory.
+/// Bytes reserved for a payload. One node in ten million is larger, and the buffer grows for it. Pages that no payload
+/// has touched take no memory.
 const PAYLOAD: usize = 32 << 10;
 
-/// What has been drawn and not yet performed.
+/// The drawn operation that is not yet performed.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
     kind: Kind,
-    /// A node's id, or where the links come from.
+    /// A node's id, or the source of the links.
     id1: u64,
     link_type: u64,
     id2: u64,
-    /// The list that is gone on with, and since when.
+    /// The list that this one continues, and since when.
     tail: Option<(usize, u64)>,
 }
 
@@ -64,7 +64,7 @@ fn mix_bounds(mix: &[f64; 10]) -> [u64; 10] {
         upto += percent / sum;
         (upto * u64::MAX as f64) as u64
     });
-    // The last type that occurs takes what rounding leaves.
+    // The last type that occurs takes the remainder of rounding.
     if let Some(last) = mix.iter().rposition(|percent| *percent > 0.0) {
         bounds[last..].fill(u64::MAX);
     }
@@ -72,8 +72,7 @@ fn mix_bounds(mix: &[f64; 10]) -> [u64; 10] {
 }
 
 impl<G: GraphStore> Requests<G> {
-    /// The client at this address, which counts what it writes in `tally`;
-    /// clients of one seed draw different streams.
+    /// The client at this address, which counts its writes in `tally`. Clients of one seed draw different streams.
     pub fn new(graph: G, config: &Config, loaded: Arc<Graph>, tally: Tally, at: ClientAddress, seed: u64) -> Self {
         let stream = client_seed(seed, at);
         let mut random = Random::seed_from_u64(stream);
@@ -103,7 +102,7 @@ impl<G: GraphStore> Requests<G> {
         Kind::ALL[place]
     }
 
-    /// Draws where the links come from, and their type.
+    /// Draws the source of the links, and their type.
     fn draw_links(&mut self, id1: u64) {
         self.drawn.id1 = id1;
         self.drawn.link_type = self.choice.link_type(&mut self.random);
@@ -119,7 +118,7 @@ impl<G: GraphStore> Requests<G> {
         self.choice.id2s(&self.loaded, id1, link_type, Existing::GET, &mut self.random, &mut self.id2s);
     }
 
-    /// Draws a list: sometimes one that goes on where a full one ended.
+    /// Draws a list: sometimes one that continues where a full one ended.
     fn draw_list(&mut self) {
         self.drawn.tail = None;
         if self.history.happens(&mut self.random)
@@ -133,7 +132,7 @@ impl<G: GraphStore> Requests<G> {
         self.draw_links(id1);
     }
 
-    /// Performs the drawn operation once and counts what it wrote; returns the rows it read or wrote.
+    /// Performs the drawn operation once and counts its writes; returns the rows it read or wrote.
     async fn attempt(&mut self) -> Result<u64, EngineError> {
         let Self { graph, data, now_ms, tally, .. } = self;
         let Drawn { kind, id1, link_type, id2, .. } = self.drawn;
@@ -178,7 +177,7 @@ impl<G: GraphStore> Requests<G> {
             link_type,
             from_time: 0,
             to_time: tail.map_or(i64::MAX as u64, |(_, time)| time),
-            // The list before has shown the oldest link already.
+            // The previous list has already shown the oldest link.
             offset: u64::from(tail.is_some()),
             limit: self.list_limit,
         };
@@ -244,7 +243,7 @@ impl<G: GraphStore> Worker for Requests<G> {
                     }
                     retries += 1;
                 }
-                // The session goes on; what became of the operation stays in doubt.
+                // The session continues; the outcome of the operation stays in doubt.
                 Err(EngineError::CutOff(_)) => return Ok(Op { rows: 0, retries, failed: true }),
                 Err(error) => return Err(error),
             }

@@ -128,7 +128,7 @@ pub struct Config {
     /// How many nodes are loaded.
     pub ids: u64,
     pub index_during_load: bool,
-    /// Of linktable, where there are partitions; 0 for none.
+    /// The partitions of linktable on servers that have them; 0 for none.
     pub partitions: u64,
     pub degree_cap: DegreeCap,
     pub link_types: u64,
@@ -151,9 +151,9 @@ pub struct Config {
     pub node: PayloadShape,
 }
 
-/// The number of ids at which the published degree tables are themselves.
+/// The number of ids for which the published degree tables are used unchanged.
 const PUBLISHED_IDS: u64 = 1_000_000_000;
-/// No automatic cap goes below this: so many links are no burden at any size.
+/// The minimum of an automatic cap: this many links are no burden at any size.
 const LEAST_AUTO_CAP: u64 = 100;
 
 /// The cap that gives the largest node the same share of the ids as at a billion.
@@ -198,12 +198,12 @@ fn mix(settings: &Settings, profile: &Profile) -> Result<[f64; 10], SettingError
 }
 
 impl Config {
-    /// Takes the settings.
+    /// Reads the settings.
     ///
     /// # Errors
-    /// The offending setting, and what would be accepted.
+    /// The offending setting, and the accepted values.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
-        // A number is a word here too for those who do not come through an experiment.
+        // Accept a number as text here too, for callers that do not read an experiment file.
         let given = settings.clone().as_described(SETTINGS);
         given.check("linkbench", SETTINGS)?;
         let settings = &given.with_defaults(SETTINGS);

@@ -9,7 +9,7 @@ pub enum Staged<'a> {
     Count(LinkCount),
 }
 
-/// A row whose payload ends at `end` in the flat buffer; it begins where the one before it ends.
+/// A row whose payload ends at `end` in the flat buffer; it begins at the end of the previous one.
 #[derive(Debug)]
 enum Entry {
     Node { node: Node<'static>, end: usize },

@@ -1,11 +1,11 @@
-//! Lists that had more links than a list returns: where a later one may go on.
+//! Lists with more links than one request returns: the positions where a later request may continue.
 
 use rumba_workload_kit::{Random, below};
 
 /// Lists remembered per client, as in the originals.
 const LIMIT: usize = 2048;
 
-/// Where a list ended.
+/// The end of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tail {
     pub id1: u64,
@@ -28,8 +28,8 @@ impl Tails {
         Some((place, self.0[place]))
     }
 
-    /// Remembers a list unless it is known; when there is no room, another one
-    /// is forgotten. Full lists are rare, so a linear search does.
+    /// Remembers a list unless it is known. Without room, it forgets another one. Full lists are rare, so a linear
+    /// search is enough.
     pub fn remember(&mut self, tail: Tail, random: &mut Random) {
         if self.0.iter().any(|known| (known.id1, known.link_type) == (tail.id1, tail.link_type)) {
             return;
@@ -42,7 +42,7 @@ impl Tails {
         }
     }
 
-    /// The list at `place` went on to `time`, or has ended.
+    /// The list at `place` continued to `time`, or has ended.
     pub fn went_on(&mut self, place: usize, time: Option<u64>) {
         match (time, self.0.get_mut(place)) {
             (Some(time), Some(tail)) => tail.time = time,

@@ -1,4 +1,4 @@
-//! What clients and loaders have put into the database and taken out of it.
+//! Counts the rows that clients and loaders have inserted and deleted.
 
 use rumba_core::workload::State;
 use rumba_workload_kit::tallies::{self, state_of, sums_of};
@@ -6,7 +6,7 @@ use rumba_workload_kit::tallies::{self, state_of, sums_of};
 use crate::graph::{Written, entry_bytes, link_bytes, node_bytes};
 use crate::profile::Kind;
 
-/// What is counted, each in its place.
+/// The counters, by position.
 #[derive(Clone, Copy, Debug)]
 enum Of {
     LinksAdded,
@@ -19,8 +19,8 @@ enum Of {
     LoadedLinkBytes,
 }
 
-/// The sums, in their places, by the names under which they go with a copy of the data. What was
-/// in doubt stays in doubt: whoever reads the copy knows no more.
+/// The names of the sums, in order, under which they are stored with a copy of the data.
+/// Counts in doubt stay in doubt, because a reader of the copy knows no more.
 const NAMES: [&str; 8] = [
     "links_added",
     "nodes_added",
@@ -35,7 +35,7 @@ const NAMES: [&str; 8] = [
 /// The sums over all tallies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Links that clients inserted; none is ever expunged.
+    /// Links that clients inserted; no link is ever expunged.
     pub links_added: u64,
     /// Nodes that clients added.
     pub nodes_added: u64,
@@ -49,7 +49,7 @@ pub struct Sums {
     pub node_deletes_in_doubt: u64,
     /// Logical bytes in the database.
     pub bytes: u64,
-    /// Those of the links that loaders wrote, without index entries.
+    /// The link bytes that loaders wrote, without index entries.
     pub loaded_link_bytes: u64,
 }
 
@@ -127,7 +127,7 @@ impl Tally {
         self.doubt(kind, 1);
     }
 
-    /// What the operation that began came to is known.
+    /// The outcome of the operation is known.
     #[inline]
     pub fn known(&mut self, kind: Kind) {
         self.doubt(kind, -1);
@@ -143,9 +143,8 @@ impl Tally {
         }
     }
 
-    /// A link with a payload of so many bytes was written. A store that does not
-    /// learn the growth is taken to have inserted link and index entry, or to
-    /// have replaced a payload by one of the same length.
+    /// A link with a payload of this many bytes was written. If the store does not report the growth, the tally assumes
+    /// one of two cases. A new link added its row and its index entry; an old one got a payload of the same length.
     #[inline]
     pub fn link_written(&mut self, written: Written, payload: usize) {
         let inserted = !written.there;
@@ -154,20 +153,20 @@ impl Tally {
         self.add(Of::Bytes, written.growth.unwrap_or(usual));
     }
 
-    /// A node with a payload of so many bytes was added.
+    /// A node with a payload of this many bytes was added.
     #[inline]
     pub fn node_added(&mut self, payload: usize) {
         self.add(Of::NodesAdded, 1);
         self.add(Of::Bytes, node_bytes(payload) as i64);
     }
 
-    /// A node's payload was replaced, by one of the same length if nothing better is known.
+    /// A node's payload was replaced, by one of the same length unless the growth is known.
     #[inline]
     pub fn node_updated(&mut self, written: Written) {
         self.add(Of::Bytes, written.growth.unwrap_or(0));
     }
 
-    /// A node was deleted, one of average payload if nothing better is known.
+    /// A node was deleted, with an average payload unless the growth is known.
     #[inline]
     pub fn node_deleted(&mut self, written: Written) {
         if written.there {

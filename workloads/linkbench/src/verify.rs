@@ -1,9 +1,7 @@
-//! The check after a run: the tables hold as many rows as were written, and
-//! counts, links and index entries agree.
+//! Verification after a run: the tables hold as many rows as were written, and counts, links and index entries agree.
 //!
-//! Streams are merged by id1 and link type, each of them read once, in pages, so that memory stays bounded: the counts
-//! and the entries of the index, which both stand in that order, and for each link type the links of the link table,
-//! which is sorted by type first.
+//! Streams are merged by id1 and link type. Each is read once, in pages, so that memory stays bounded. The counts and
+//! the index entries have that order. The link table is sorted by type first, so each link type is a separate stream.
 
 use std::ops::Range;
 
@@ -20,7 +18,7 @@ pub use rows::Rows;
 /// Rows read at once.
 const PAGE: u64 = 1024;
 
-/// What one table says about the links of one id and type.
+/// One table's sums for the links of one id and type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Group {
     id1: u64,
@@ -48,7 +46,7 @@ impl Group {
     }
 }
 
-/// Of everything in a link.
+/// The hash of all fields of a link.
 fn hash_of(link: &Link<'_>) -> u64 {
     let LinkKey { link_type, id1, id2 } = link.key;
     hash([link_type, id1, id2, u64::from(link.visible), link.version.into(), link.time], link.data)
@@ -78,7 +76,7 @@ impl<C> Groups<C> {
         !self.ended && self.place + 1 >= self.page.len()
     }
 
-    /// Makes room for a page; the last group may go on in it.
+    /// Makes room for a page; the last group may continue in it.
     fn turn(&mut self) {
         self.page.drain(..self.place.min(self.page.len()));
         self.place = 0;
@@ -98,7 +96,7 @@ fn push(page: &mut Vec<Group>, group: Group) {
     }
 }
 
-/// The streams of all types; rows of a type that was never written are noted and passed over.
+/// The streams of all types. Rows of a type that was never written are noted and skipped.
 struct Merge {
     known: Range<u64>,
     counts: Groups<(u64, u64)>,
@@ -120,7 +118,7 @@ impl Merge {
         }
     }
 
-    /// Reads on until the head of every stream is whole.
+    /// Reads until the head of every stream is complete.
     async fn fill(&mut self, graph: &mut impl GraphScan) -> Result<(), EngineError> {
         self.fill_links(graph).await?;
         self.fill_entries(graph).await?;
@@ -180,7 +178,7 @@ impl Merge {
                     *after = Some((id1, link_type));
                     types.examined += 1;
                     if known.contains(&link_type) {
-                        // A negative count becomes a huge one, which nothing equals.
+                        // A negative count becomes a huge one, which equals no sum.
                         push(page, Group { id1, link_type, visible: count.count as u64, ..Group::default() });
                     } else {
                         types.fail(|| format!("the count of id1 {id1} has link_type {link_type}"));
@@ -192,13 +190,13 @@ impl Merge {
         Ok(())
     }
 
-    /// The next id and type that any of the streams has.
+    /// The next id and type in any of the streams.
     fn next(&self) -> Option<(u64, u64)> {
         let heads = [self.counts.head(), self.entries.head()].into_iter().chain(self.links.iter().map(Groups::head));
         heads.flatten().map(Group::key).min()
     }
 
-    /// What the three tables say of this id and type: the count, the links and the entries of the index.
+    /// The groups of this id and type in the three tables: the count, the links and the index entries.
     fn take(&mut self, key: (u64, u64)) -> (Option<Group>, Group, Group) {
         let links = &mut self.links[(key.1 - self.known.start) as usize];
         let (count, links) = (self.counts.take(key), links.take(key));
@@ -206,7 +204,7 @@ impl Merge {
     }
 }
 
-/// A check that looked at nothing has proven nothing.
+/// A check without any examined rows proves nothing.
 fn not_empty(mut check: Check) -> Check {
     if check.examined == 0 && check.wrong == 0 {
         check.fail(|| "nothing was there to examine: the tables are empty".to_owned());
@@ -214,7 +212,7 @@ fn not_empty(mut check: Check) -> Check {
     check
 }
 
-/// What the database must hold.
+/// The content that the database must hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
     /// How many link types were loaded.
@@ -225,10 +223,10 @@ pub struct Expected {
     pub nodes: Rows,
 }
 
-/// Checks that the tables hold what was written, as far as that was counted, and that they agree.
+/// Checks that the tables hold the counted writes, and that they agree with each other.
 ///
 /// # Errors
-/// Whatever the engine said; a value too short to be decoded.
+/// Any error of the engine; a value too short to be decoded.
 pub async fn verify(graph: &mut impl GraphScan, expected: &Expected) -> Result<Vec<Check>, EngineError> {
     let [node_rows, node_content] = rows::nodes(graph, &expected.nodes).await?;
     let (found, [counts, entries, types]) = tables(graph, LINK_TYPE..LINK_TYPE + expected.link_types).await?;

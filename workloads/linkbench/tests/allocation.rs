@@ -1,5 +1,5 @@
-//! Nothing is allocated per operation once buffers have grown: an allocator's
-//! lock would be shared by all clients, and its time would be charged to the engine.
+//! Guards against allocations per operation once buffers have grown. All clients would share the allocator's lock, and
+//! its time would be charged to the engine.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -63,7 +63,7 @@ impl KvSession for Zeros {
     }
 }
 
-/// The allocations of a run, over those of a run without operations.
+/// The allocations of a run, less those of a run without operations.
 fn allocated(run: &mut dyn FnMut(u64)) -> u64 {
     let mut measure = |ops| {
         let before = allocations::count();
@@ -88,7 +88,7 @@ fn operations_allocate_nothing() {
 
 #[test]
 fn the_load_allocates_nothing() {
-    // A batch is one operation; buffers may still meet their largest batch now and then.
+    // A batch is one operation. Buffers may still meet their largest batch now and then.
     let bound = bind(&[("maxid1", "400000000")]);
     let mut loader = bound.loader(0, Session::Kv(Box::new(Zeros)), address(0, 1), 7).unwrap();
     let mut load = |batches| {
@@ -101,7 +101,7 @@ fn the_load_allocates_nothing() {
     assert!(grown < 20, "{grown} allocations in 1000 batches of 1024 rows");
 }
 
-/// A server that answers and writes nothing down.
+/// A server that answers without recording.
 fn quiet() -> Arc<Mutex<Server>> {
     Arc::new(Mutex::new(Server { has_link: true, is_quiet: true, ..Server::default() }))
 }
@@ -161,7 +161,7 @@ fn over_documents_too_operations_allocate_nothing() {
     };
     run(20_000);
     let empty = run(0);
-    // Buffers may still meet their longest payload now and then.
+    // Buffers may still grow for a longer payload now and then.
     let grown = run(10_000) - empty;
     assert!(grown < 5, "{grown} allocations in 10,000 operations");
 }
@@ -178,6 +178,6 @@ fn a_thousand_clients_fit_beside_their_connections() {
     }
     let each = (allocations::bytes() - before) / 64;
     println!("{each} bytes per client");
-    // Of these, 32 KiB are room for a payload, of which the first page is touched.
+    // This includes 32 KiB reserved for a payload, of which only the first page is touched.
     assert!(each < 44 << 10, "{each} bytes per client");
 }

@@ -1,4 +1,4 @@
-//! Every adapter answers as the oracle does, and conformance notices one that does not.
+//! Every adapter answers as the oracle does, and conformance detects an adapter that does not.
 #![allow(clippy::unwrap_used)]
 
 mod support;

@@ -1,5 +1,5 @@
-//! The adapter over documents, over a real server of MongoDB's protocol, answers as the oracle does: with transactions, and
-//! with a server that has none.
+//! The document adapter over a real server of MongoDB's protocol answers as the oracle does: with transactions, and on
+//! a server without them.
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]

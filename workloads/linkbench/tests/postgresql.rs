@@ -1,4 +1,5 @@
-//! The SQL adapter over a real PostgreSQL answers as the oracle does, and verification reads what it says it reads.
+//! The SQL adapter over a real PostgreSQL answers as the oracle does, and verification reads the index it claims to
+//! read.
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
@@ -41,8 +42,8 @@ fn prepared_statements_and_text_answer_as_the_oracle_does() {
     }
 }
 
-/// The scan that stood for the index named none: where the server took the table to be cheaper, the table was held against
-/// itself, and an index that had lost an entry passed.
+/// Guards against a false pass: the scan of the index once named no index. If the server found a table scan cheaper,
+/// verification compared the table with itself and missed a lost index entry.
 #[test]
 #[needs(PostgreSql)]
 fn missing_index_entry_is_found_despite_table_scan_plans() {
@@ -60,7 +61,7 @@ fn missing_index_entry_is_found_despite_table_scan_plans() {
         checks.into_iter().find(|check| check.name.starts_with("the index entries")).unwrap().wrong
     };
     assert_eq!(wrong(), 0);
-    // From here on the server leaves the index as it is, and takes it for whole.
+    // From here on the server does not maintain the index, and considers it complete.
     let mut admin = Admin::connect(&at, Duration::from_secs(30)).unwrap();
     admin.query("UPDATE pg_index SET indisready = false WHERE indexrelid = 'id1_type'::regclass").unwrap();
     admin.query("INSERT INTO linktable (id1, id2, link_type, visibility) VALUES (7, 5000, 123456789, 1)").unwrap();

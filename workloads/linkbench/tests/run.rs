@@ -1,4 +1,4 @@
-//! Loads, runs the mix and proves the data consistent, as a trial does.
+//! Loads, runs the mix and verifies the data, as a trial does.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -40,7 +40,7 @@ fn run_clients(bound: &dyn Bound, open: &(dyn Fn() -> Session + Sync), clients: 
 fn concurrent_clients_leave_correct_counts_and_indexes() {
     for profile in ["2011", "2017"] {
         for index in ["during", "after"] {
-            // Few ids, so that clients meet.
+            // Few ids, so that clients collide.
             let bound = bind(&[("profile", profile), ("maxid1", "300"), ("index", index)]);
             let memory = Memory::default();
             load(bound.as_ref(), &mut || memory.session(), 2);
@@ -144,7 +144,7 @@ fn logical_bytes_are_those_of_the_rows_and_were_foreseen() {
         let foreseen = bound.expected_logical_bytes() as f64;
         assert!((foreseen / stored as f64 - 1.0).abs() < 0.02, "{foreseen} {stored}");
     }
-    // Over SQL the index is one statement, but it has the same entries.
+    // SQL builds the index in one statement, but with the same entries.
     let bound = bind(&[("maxid1", "3000"), ("index", "after")]);
     let sqlite = Sqlite::new();
     load(bound.as_ref(), &mut || sqlite.session(), 2);
@@ -228,13 +228,13 @@ fn loaded_rows_look_as_published() {
     assert_eq!(table(COUNTS).count(), 2 * 4999, "in 2017 every id has links of both types");
 }
 
-/// The checks that fail, and for how many things.
+/// The failed checks, with their numbers of violations.
 fn wrong(checks: Vec<Check>) -> Vec<(String, u64)> {
     let wrong = checks.into_iter().filter(|check| check.wrong > 0);
     wrong.inspect(|check| assert!(!check.examples.is_empty())).map(|check| (check.name, check.wrong)).collect()
 }
 
-/// The checks that find something after clients have run and `damage` was done to a right graph.
+/// The checks that fail after clients have run and `damage` was done to a correct graph.
 fn found(damage: impl Fn(&mut support::memory::Store)) -> Vec<(String, u64)> {
     let bound = bind(&[("maxid1", "3000")]);
     let memory = Memory::default();
@@ -301,7 +301,7 @@ fn verification_finds_a_lost_link_in_both_joins() {
     assert_eq!(wrong, [LINK_ROWS_CHECK, COUNT_CHECK, INDEX_CHECK].map(|name| (name.to_owned(), 1)));
 }
 
-/// Loses a visible link as a lost transaction does: from all three tables, which then agree.
+/// Loses a visible link like a lost transaction: from all three tables, which then agree.
 fn lose_link(store: &mut support::memory::Store) {
     let visible = |key: &(usize, Vec<u8>)| key.0 == LINKS && store.rows[key][0] == 1;
     let key = store.rows.keys().filter(|key| visible(key)).nth(1000).unwrap().clone();
@@ -373,7 +373,7 @@ fn verification_finds_lost_acknowledged_transactions() {
     let mut client = bound.client(Session::Kv(Box::new(session)), address(0, 1), 7).unwrap();
     drive(client.as_mut(), 20_000);
     let wrong = wrong(bound.verify(memory.session()).unwrap());
-    // Each table agrees with the others: only the numbers of rows tell.
+    // The tables agree with each other, so only the numbers of rows differ.
     let names: Vec<&str> = wrong.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, [NODE_ROWS_CHECK, LINK_ROWS_CHECK]);
 }
@@ -456,7 +456,7 @@ fn verification_finds_rows_of_a_type_that_nobody_wrote() {
 
 #[test]
 fn full_lists_are_gone_on_with() {
-    // Every list is a history one where it can be, and lists are cut after two links.
+    // Every list uses its history if possible, and lists are cut after two links.
     let bound = bind(&[("maxid1", "100"), ("list_limit", "2"), ("getlinklist_history", "90")]);
     let memory = Memory::default();
     load(bound.as_ref(), &mut || memory.session(), 1);

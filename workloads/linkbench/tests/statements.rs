@@ -1,5 +1,4 @@
-//! What servers are told, statement by statement: what is published, in as few
-//! round trips as is safe.
+//! The statements that servers receive: the published ones, in as few round trips as is safe.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -24,7 +23,7 @@ const TYPES: [&str; 10] = [
     "deletenode",
 ];
 
-/// What a server is told by one operation of a type.
+/// The statements that a server receives for one operation of a type.
 fn told(profile: &str, only: &str, server: Server, pipeline: usize) -> Vec<String> {
     let percents = TYPES.map(|name| (name, if name == only { "100" } else { "0" }));
     let settings: Vec<_> =
@@ -61,7 +60,7 @@ fn links_of_2017_are_written_as_published() {
     let overwrites = ["BEGIN", "+SELECT linktable (lock)", "UPDATE linktable", "COMMIT"];
     assert_eq!(told("addlink", missing()), inserts);
     assert_eq!(told("updatelink", there()), overwrites);
-    // One that is not as it was taken to be ends its transaction, as in the original.
+    // A statement with an unexpected result ends its transaction, as in the original.
     let instead = ["BEGIN", "+INSERT linktable", "ROLLBACK"];
     assert_eq!(told("addlink", there()), [&instead[..], &overwrites].concat());
     let instead = ["BEGIN", "+SELECT linktable (lock)", "ROLLBACK"];
@@ -83,7 +82,7 @@ fn over_keys_and_values_each_call_is_counted() {
     };
     assert_eq!(counted("getnode"), (1, 0, 0));
     assert_eq!(counted("getlinklist"), (1, 0, 0));
-    // It looks for the link and its count, and writes both and the index entry, in a transaction.
+    // It looks up the link and its count, and writes both and the index entry, in a transaction.
     assert_eq!(counted("addlink"), (2, 3, 2));
     assert_eq!(counted("addnode"), (0, 1, 2));
 }
@@ -125,7 +124,7 @@ fn deadlocked_operation_sends_only_its_rollback() {
     assert_eq!(after("INSERT counttable", "addlink", false), count);
     assert_eq!(after("UPDATE linktable", "deletelink", true)[2..], ["UPDATE linktable", "ROLLBACK"]);
     assert_eq!(after("SELECT linktable (lock)", "updatelink", true)[1..], ["+SELECT linktable (lock)", "ROLLBACK"]);
-    // Whether a commit that conflicted has ended the transaction is not known.
+    // It is unknown whether the conflicting commit has ended the transaction.
     assert_eq!(after("COMMIT", "updatelink", true)[3..], ["COMMIT", "ROLLBACK"]);
 }
 

@@ -2,26 +2,26 @@
 
 use rumba_core::value::SqlValue;
 
-/// About how many bytes go in one statement: below the packet that every server takes.
+/// The approximate size of a statement: below the packet size that every server accepts.
 const STATEMENT_BYTES: usize = 512 << 10;
 
 /// An INSERT of many rows in the making.
 #[derive(Debug)]
 pub(crate) struct Bulk {
-    /// What every statement begins with.
+    /// The beginning of every statement.
     opening: Vec<u8>,
     statement: Vec<u8>,
-    /// Where a row of numbers is written.
+    /// The buffer for a row of numbers.
     row: Vec<u8>,
 }
 
 impl Bulk {
-    /// Rows behind this: `INSERT INTO t (k) VALUES`.
+    /// Rows after this text: `INSERT INTO t (k) VALUES`.
     pub(crate) fn new(opening: &[u8]) -> Self {
         Self { opening: opening.to_vec(), statement: Vec::with_capacity(STATEMENT_BYTES + 4096), row: Vec::new() }
     }
 
-    /// Takes a row, `(1, 'a')`; a statement that is full without it.
+    /// Adds a row, `(1, 'a')`; returns a full statement without it, if there is one.
     pub(crate) fn add(&mut self, row: &[u8]) -> Option<Vec<u8>> {
         let mut full = None;
         if self.statement.len() > self.opening.len() && self.statement.len() + row.len() >= STATEMENT_BYTES {
@@ -38,7 +38,7 @@ impl Bulk {
         full
     }
 
-    /// The same of a row of two whole numbers, `(1,2)`, and how many bytes it takes.
+    /// Adds a row of two integers, `(1,2)`, in the same way; also returns its number of bytes.
     pub(crate) fn add_numbers(&mut self, numbers: [i64; 2]) -> (usize, Option<Vec<u8>>) {
         let mut row = std::mem::take(&mut self.row);
         row.clear();
@@ -52,7 +52,7 @@ impl Bulk {
         (self.row.len(), full)
     }
 
-    /// The statement of what is left.
+    /// The last statement, if rows are left.
     pub(crate) fn rest(self) -> Option<Vec<u8>> {
         (!self.statement.is_empty()).then_some(self.statement)
     }

@@ -1,4 +1,4 @@
-//! The scripts that come along, which `require` finds behind all of the user's own.
+//! The bundled scripts, which `require` finds after all of the user's own.
 
 use mlua::{Lua, Table, Value};
 
@@ -25,7 +25,7 @@ pub const SCRIPTS: &[(&str, &str)] = scripts![
     "select_random_ranges",
 ];
 
-/// Sets where modules are looked for: the user's directories as sysbench has them, then what comes along.
+/// Sets the search path for modules: the user's directories as in sysbench, then the bundled modules.
 pub(crate) fn provide(lua: &Lua) -> mlua::Result<()> {
     let package: Table = lua.globals().get("package")?;
     let home = std::env::var("HOME").unwrap_or_default();
@@ -50,7 +50,7 @@ pub(crate) fn provide(lua: &Lua) -> mlua::Result<()> {
     loaders.push(find)
 }
 
-/// What a variable of the environment says, `;;` in it standing for the usual places, as Lua has it.
+/// The value of an environment variable; `;;` in it stands for the usual places, as in Lua.
 fn asked(variable: &str, usual: &str) -> String {
     match std::env::var(variable) {
         Ok(asked) => asked.replace(";;", &format!(";{usual};")),

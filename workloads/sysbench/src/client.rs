@@ -18,7 +18,7 @@ use crate::setup::Setup;
 
 /// A client that runs a script's events, or fills the database.
 pub struct ScriptClient {
-    // Dropped before the interpreter, which its stack may be in the middle of.
+    // Dropped before the interpreter, because its stack may be in the middle of a call of it.
     fiber: Option<Fiber>,
     interpreter: Box<Interpreter>,
     work: Work,
@@ -33,10 +33,10 @@ impl Drop for ScriptClient {
 }
 
 impl ScriptClient {
-    /// The client of a number, its `thread_init` done.
+    /// The client with this number, after its `thread_init`.
     ///
     /// # Errors
-    /// The script is not there, cannot be loaded, or its `thread_init` fails.
+    /// The script is missing, cannot be loaded, or its `thread_init` fails.
     pub fn new(setup: &Arc<Setup>, number: u32, counters: Arc<Counters>) -> Result<Self, ScriptError> {
         let client = Self::of(setup, number, counters, Work::Events)?;
         client.interpreter.call(Function::ThreadInit)?;
@@ -44,10 +44,10 @@ impl ScriptClient {
         Ok(client)
     }
 
-    /// The thread of a number of what fills the database: each statement is an operation of the load.
+    /// The client with this number, for filling the database: each statement is an operation of the load.
     ///
     /// # Errors
-    /// The script is not there, or cannot be loaded.
+    /// The script is missing, or cannot be loaded.
     pub(crate) fn filling(
         setup: &Arc<Setup>,
         number: u32,
@@ -68,14 +68,14 @@ impl ScriptClient {
         &self.interpreter
     }
 
-    /// Runs its events, or fills the database; as [`Client::run`], in the script's own errors.
+    /// Runs its events, or fills the database; like [`Client::run`], but with the script's own errors.
     pub fn work<'a>(&'a mut self, pace: &'a mut dyn Pace) -> impl Future<Output = Result<(), ScriptError>> + 'a {
         poll_fn(self.begin(pace))
     }
 
-    /// Begins its work, with which what comes back goes on.
+    /// Begins its work; the returned function continues it.
     fn begin<'a>(&'a mut self, pace: &'a mut dyn Pace) -> impl FnMut(&mut Context<'_>) -> Poll<End> + 'a {
-        // SAFETY: the fiber is polled by what comes back alone, which holds both borrows for as long.
+        // SAFETY: only the returned function polls the fiber, and it holds both borrows for as long.
         let pace = unsafe { std::mem::transmute::<NonNull<dyn Pace + 'a>, NonNull<dyn Pace>>(NonNull::from(pace)) };
         let (interpreter, work) = (&raw const *self.interpreter, self.work);
         let made = Fiber::new(self.interpreter.setup().stack_bytes(), move |waits| {

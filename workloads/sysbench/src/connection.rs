@@ -23,7 +23,7 @@ const NONE: c_int = 0;
 const IGNORABLE: c_int = 1;
 const FATAL: c_int = 2;
 
-/// What a server that is gone is told with, as MySQL's client library has it: the connection was lost during a query.
+/// The error for a server that is gone, as in MySQL's client library: the connection was lost during a query.
 const LOST: (c_int, &str) = (2013, "HY000");
 
 /// A driver as scripts hold it: `sql_driver` of api.lua.
@@ -33,7 +33,7 @@ pub(crate) struct DriverHead {
     pub(crate) lname: *const c_char,
 }
 
-/// The answer at hand: `sql_result` of api.lua.
+/// The current answer: `sql_result` of api.lua.
 #[repr(C)]
 pub(crate) struct ResultHead {
     counter: c_int,
@@ -42,9 +42,9 @@ pub(crate) struct ResultHead {
     connection: *mut Connection,
 }
 
-/// A connection; its head is `sql_connection` of api.lua. When the script has let go of it and of its statements it is
-/// closed. Its place is not freed before the client ends: a script may have its address elsewhere, and its results look
-/// into it. So only one that has given no result becomes another's.
+/// A connection; its head is `sql_connection` of api.lua. It is closed once the script has released it and its
+/// statements. Its place is not freed before the client ends, because a script may hold its address elsewhere, and
+/// results refer to it. Only a connection that has given no result is therefore reused.
 #[repr(C)]
 pub(crate) struct Connection {
     error: c_int,
@@ -53,25 +53,25 @@ pub(crate) struct Connection {
     sql_errmsg: *const c_char,
     driver: *const DriverHead,
     result: ResultHead,
-    /// How many calls have failed so far: whoever reads what was told of one sees by it whether another came between.
+    /// The number of failed calls so far. A reader of an error's details sees by it whether another error came between.
     failures: u32,
-    /// What the last of them was; `error` is what the last call was.
+    /// The kind of the last failure; `error` is the outcome of the last call.
     failed_as: c_int,
-    // What follows is hidden from scripts.
+    // The fields below are hidden from scripts.
     client: *const Client,
     driver_number: usize,
-    /// How many connections the client had made before it.
+    /// The number of connections that the client had made before it.
     turn: u32,
-    /// The script still has it.
+    /// Whether the script still holds it.
     is_held: bool,
-    /// Nobody's: it waits to be made again.
+    /// Whether it is unused and waits to be opened again.
     is_spare: bool,
     has_given_rows: bool,
     session: Option<Box<dyn SqlSession>>,
-    /// The session while the next call is to fail: whoever finds none looks here, and nobody else has to.
+    /// The session while the next call must fail. Only a call that finds no session looks here.
     withheld: Option<Box<dyn SqlSession>>,
     statements: Places<BoundStatement>,
-    /// Those that were closed and that the script has let go of.
+    /// Closed statements that the script has released.
     spare: Vec<*mut BoundStatement>,
     state: StableCString,
     message: StableCString,
@@ -79,7 +79,7 @@ pub(crate) struct Connection {
     raw_rows: RawRows,
     params: Vec<Param<'static>>,
     bulk: Option<Bulk>,
-    /// Whether the statement at hand has rows of `bulk`, which are counted as they are added.
+    /// Whether the current statement has rows of `bulk`, which are counted as they are added.
     sends_bulk: bool,
     load: Option<RowLoad>,
 }
@@ -88,14 +88,14 @@ impl Connection {
     /// Makes the place of a connection.
     pub(crate) fn put(places: &mut Places<Self>, client: *const Client) -> *mut Self {
         let place = places.put(Self::unmade(client));
-        // SAFETY: it is there, and nobody has it yet.
+        // SAFETY: the place exists, and has no other user yet.
         let made = unsafe { &mut *place };
         made.result.connection = place;
         (made.sql_state, made.sql_errmsg) = (made.state.as_ptr(), made.message.as_ptr());
         place
     }
 
-    /// One that is not made yet.
+    /// A connection that is not opened yet.
     fn unmade(client: *const Client) -> Self {
         Self {
             error: NONE,
@@ -127,14 +127,15 @@ impl Connection {
         }
     }
 
-    /// Its place, as scripts have it.
+    /// The address that scripts use.
     fn address(&self) -> *mut Self {
         self.result.connection
     }
 
     /// All statements that it has had.
     fn statements(&mut self) -> impl Iterator<Item = &mut BoundStatement> {
-        // SAFETY: they are there as long as this is, and nobody who has an address of one uses it meanwhile.
+        // SAFETY: the statements exist as long as this connection, and no holder of a statement's address uses it
+        // meanwhile.
         self.statements.addresses().map(|statement| unsafe { &mut *statement })
     }
 
@@ -145,15 +146,16 @@ impl Connection {
         self.connect()
     }
 
-    /// The script has it no more. It goes at once, or with the last statement of it that the script still has; whether it
-    /// has gone, and all that its statements are bound to is needed no more.
+    /// The script has released the connection. It is closed at once, or with the last statement that the script still
+    /// holds. Returns whether it was closed, so that the bound parameters are no longer needed.
     pub(crate) fn let_go(&mut self) -> bool {
         self.is_held = false;
         self.end_unless_needed()
     }
 
-    /// The script has no handle of a statement any more. One that was not closed stays as it is while the connection does,
-    /// as in sysbench, for a script may have its address in an array. Whether the connection has gone with it.
+    /// The script has released its handle of a statement. As in sysbench, a statement that was not closed stays as long
+    /// as the connection, because a script may hold its address in an array. Returns whether the connection was closed
+    /// with it.
     pub(crate) fn let_go_statement(&mut self, statement: *mut BoundStatement) -> bool {
         // SAFETY: statements live as long as their connection's place.
         let closed = unsafe { &mut *statement }.let_go();
@@ -163,7 +165,7 @@ impl Connection {
         self.end_unless_needed()
     }
 
-    /// Called while the interpreter collects, and when it is closed: nothing is waited for.
+    /// Called while the interpreter collects, and when it is closed, so it must not wait.
     fn end_unless_needed(&mut self) -> bool {
         if self.is_held || self.is_spare || self.statements().any(|statement| statement.is_held) {
             return false;
@@ -172,7 +174,7 @@ impl Connection {
         self.statements().for_each(|statement| {
             statement.forget();
         });
-        // Whoever has a result of it reads on.
+        // Otherwise, a holder of one of its results still reads it.
         if !self.has_given_rows {
             self.is_spare = true;
             self.spare = self.statements.addresses().collect();
@@ -181,7 +183,7 @@ impl Connection {
         true
     }
 
-    /// Closes it in the middle of whatever it is at.
+    /// Closes the connection in the middle of any operation.
     pub(crate) fn shut(&mut self) {
         (self.session, self.withheld, self.load, self.bulk) = (None, None, None, None);
     }
@@ -191,7 +193,7 @@ impl Connection {
         unsafe { &*self.client }
     }
 
-    /// Connects, or connects anew.
+    /// Connects or reconnects.
     pub(crate) fn connect(&mut self) -> Outcome {
         (self.session, self.withheld, self.load) = (None, None, None);
         self.statements().for_each(|statement| statement.statement = None);
@@ -206,7 +208,7 @@ impl Connection {
         }
     }
 
-    /// Connects anew with the statements that were prepared.
+    /// Reconnects, and prepares the statements again.
     pub(crate) fn reconnect(&mut self) -> Outcome {
         if self.is_spare {
             return self.refused("reconnect");
@@ -230,7 +232,7 @@ impl Connection {
         }
     }
 
-    /// Closes it. That it is closed already is told, and as in sysbench nothing comes of it.
+    /// Closes the connection. If it is closed already, this is logged without further effect, as in sysbench.
     pub(crate) fn disconnect(&mut self) {
         self.forget_rows();
         (self.rows, self.raw_rows, self.load) = (Rows::default(), RawRows::default(), None);
@@ -265,12 +267,12 @@ impl Connection {
         self.error = NONE;
         let connection = self.address();
         let place = self.spare.pop().unwrap_or_else(|| self.statements.put(BoundStatement::new(connection)));
-        // SAFETY: statements live as long as their connection's place, and nobody has this one.
+        // SAFETY: statements live as long as their connection's place, and this one has no other user.
         unsafe { &mut *place }.open(opened, sql);
         place
     }
 
-    /// Prepares a statement whose types are known by now.
+    /// Prepares a statement whose types are now known.
     pub(crate) fn prepare_bound(&mut self, statement: &mut BoundStatement) -> Outcome {
         let Some(session) = &mut self.session else { return self.refused("bind_param") };
         match statement.prepare(&mut **session) {
@@ -292,7 +294,7 @@ impl Connection {
         }
     }
 
-    /// Runs a prepared statement with what its parameters hold.
+    /// Runs a prepared statement with the values of its parameters.
     ///
     /// # Safety
     /// The statement is one of this connection's, its parameters those of the same client.
@@ -317,7 +319,7 @@ impl Connection {
         self.answered(submitted, "execute", &statement.sql)
     }
 
-    /// Waits for the answer to what was submitted.
+    /// Waits for the answer to the submitted statement.
     #[inline]
     fn answered(&mut self, submitted: Result<(), EngineError>, call: &'static str, sql: &[u8]) -> Outcome {
         let client = self.client();
@@ -355,8 +357,8 @@ impl Connection {
         outcome
     }
 
-    /// Has the next call fail as the last that failed did. That was a `__gc`'s, in the middle of an event which is to be begun
-    /// again after it and does not know.
+    /// Makes the next call fail like the last failure. That failure occurred in a `__gc`, in the middle of an event
+    /// that does not know of it and must be restarted.
     pub(crate) fn fail_again(&mut self) {
         if !self.client().is_in_event() {
             return;
@@ -367,7 +369,7 @@ impl Connection {
         }
     }
 
-    /// What a call comes to that finds no session.
+    /// The outcome of a call that finds no session.
     #[cold]
     fn refused(&mut self, call: &'static str) -> Outcome {
         if let Some(session) = self.withheld.take() {
@@ -382,13 +384,13 @@ impl Connection {
         Outcome::Failed
     }
 
-    /// Notes what a statement failed with, and does what is to be done about it.
+    /// Records the error of a statement, and applies its remedy.
     #[cold]
     fn failed(&mut self, error: &EngineError, call: &'static str, sql: &[u8]) -> Outcome {
         let client = self.client();
         self.forget_rows();
         let remedy = client.host().remedy(self.driver_number, error);
-        // As sysbench has it, a connection that was made anew is no ignored error besides.
+        // As in sysbench, a reconnect is not also counted as an ignored error.
         let is_anew = matches!(error, EngineError::CutOff(_)) && remedy != Remedy::Fatal;
         let counter = if is_anew { Counter::Reconnect } else { Counter::Error };
         client.count(counter);
@@ -411,7 +413,8 @@ impl Connection {
         Outcome::Failed
     }
 
-    /// What stays of a transaction after an error would meet the next BEGIN. If it fails, so does that.
+    /// Rolls back, because the rest of a failed transaction would disturb the next BEGIN. If the rollback fails, so
+    /// does that BEGIN.
     fn roll_back(&mut self) {
         let client = self.client();
         let Some(session) = &mut self.session else { return };
@@ -435,12 +438,13 @@ impl Connection {
         (self.result.nrows, self.result.nfields) = (0, 0);
     }
 
-    /// Copies the next row of the last answer, if the room is large enough; how many columns it has, 0 after the last.
+    /// Copies the next row of the last answer, if the room is large enough. Returns the number of columns, or 0 after
+    /// the last row.
     ///
     /// # Safety
-    /// The room is as large as it says, and nobody else's.
+    /// The room is as large as it says, and has no other user.
     pub(crate) unsafe fn fetch(&mut self, room: *mut RowRoom) -> u32 {
-        // One that found no room is there still.
+        // A row that did not fit is still there.
         if let Some(session) = self.session.as_mut().filter(|_| !self.rows.has_next()) {
             self.raw_rows.read_next(&mut **session, &mut self.rows);
         }
@@ -494,7 +498,7 @@ impl Connection {
 
 /// Rows value by value.
 impl Connection {
-    /// Begins to load rows into a table's columns, which are named with commas between them.
+    /// Begins to load rows into a table's columns, whose names are separated by commas.
     pub(crate) fn load_begin(&mut self, table: &[u8], columns: &[u8]) -> Outcome {
         const CALL: &str = "load_rows_init";
         self.forget_rows();
@@ -536,7 +540,7 @@ impl Connection {
     pub(crate) fn load_string(&mut self, format: &[u8]) -> Outcome {
         let client = self.client();
         let Some(load) = &mut self.load else { return self.refused("load_rows_string") };
-        // SAFETY: a call of the interpreter's, and the only one.
+        // SAFETY: a call of the interpreter's, and the only one at a time.
         load.text(format.len(), |room| unsafe { client.random() }.string(format, room));
         if load.is_full() { self.load_send() } else { Outcome::Done }
     }
@@ -567,7 +571,7 @@ impl Connection {
     }
 }
 
-/// As much of a statement as tells which it is: one of many rows would fill the screen.
+/// The beginning of a statement, enough to identify it. A statement with many rows would fill the screen.
 fn shortened(sql: &str) -> Cow<'_, str> {
     const MOST: usize = 1000;
     match sql.char_indices().nth(MOST) {
@@ -576,7 +580,7 @@ fn shortened(sql: &str) -> Cow<'_, str> {
     }
 }
 
-/// What an engine said, without what it said it with.
+/// The engine's message, without the name of the call.
 fn words(error: &EngineError) -> String {
     match error {
         EngineError::Refused(refusal) => refusal.words.clone(),
@@ -584,7 +588,7 @@ fn words(error: &EngineError) -> String {
     }
 }
 
-/// The number and the SQLSTATE that a script is told.
+/// The number and the SQLSTATE that a script receives.
 fn numbers(error: &EngineError) -> (c_int, String) {
     if matches!(error, EngineError::CutOff(_) | EngineError::Lost(_)) {
         return (LOST.0, LOST.1.to_owned());

@@ -1,4 +1,4 @@
-//! What clients count, each by itself: events and how long they took, statements by kind, errors, reconnects.
+//! Per-client counters: events and their times, statements by kind, errors and reconnects.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -6,12 +6,12 @@ use std::sync::{Mutex, PoisonError};
 
 use rumba_core::worker::StatementCounts;
 
-/// What is counted, in the order of the numbers that scripts know them by.
+/// The counters, in the order of the numbers that scripts use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
-    /// Statements that neither answered with rows nor changed any.
+    /// Statements without rows or changes.
     Other,
-    /// Statements that answered with rows.
+    /// Statements that returned rows.
     Read,
     /// Statements that changed rows.
     Write,
@@ -19,7 +19,7 @@ pub enum Counter {
     Transaction,
     /// Errors that were ignored.
     Error,
-    /// Connections made anew.
+    /// Reconnects.
     Reconnect,
     /// Bytes read, by tests of files.
     BytesRead,
@@ -39,19 +39,19 @@ impl Counter {
     }
 }
 
-/// One client's counters, on cache lines of their own: the client writes, whoever reports reads.
+/// One client's counters, on separate cache lines: the client writes them, and reports read them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Counters {
     counters: [AtomicU64; COUNTERS],
     events: AtomicU64,
     sum_ns: AtomicU64,
-    /// One more than the shortest; 0 without events.
+    /// The shortest time plus one; 0 without events.
     min_ns: AtomicU64,
     max_ns: AtomicU64,
-    /// Whether a load has written rows whose bytes are not among [`Counter::BytesWritten`].
+    /// Whether a load has written rows whose bytes are not in [`Counter::BytesWritten`].
     wrote_uncounted: AtomicBool,
-    /// Errors that events were begun again for, by the code that the engine gave them.
+    /// Errors after which events were restarted, by the engine's error code.
     errors: Mutex<BTreeMap<String, u64>>,
 }
 
@@ -75,7 +75,7 @@ impl Counters {
         self.count_by(counter, 1);
     }
 
-    /// Counts so many, such as bytes. Only the client's own thread calls this.
+    /// Adds a number, such as bytes. Only the client's own thread calls this.
     #[inline]
     pub fn count_by(&self, counter: Counter, number: u64) {
         add(&self.counters[counter as usize], number);
@@ -94,7 +94,7 @@ impl Counters {
         }
     }
 
-    /// Notes that a load has written rows whose bytes are not counted.
+    /// Records that a load has written rows whose bytes are not counted.
     #[cold]
     pub fn note_uncounted(&self) {
         self.wrote_uncounted.store(true, Relaxed);
@@ -111,7 +111,8 @@ impl Counters {
         *self.errors.lock().unwrap_or_else(PoisonError::into_inner).entry(code).or_default() += 1;
     }
 
-    /// Looks for the shortest and the longest event anew. One that ends in this moment may be in neither span's.
+    /// Restarts the search for the shortest and the longest event. An event that ends at this moment may be in neither
+    /// span.
     pub fn begin_extremes(&self) {
         self.min_ns.store(0, Relaxed);
         self.max_ns.store(0, Relaxed);
@@ -138,7 +139,7 @@ impl Counters {
         [Counter::Read, Counter::Write, Counter::Other].map(|counter| self.counters[counter as usize].load(Relaxed))
     }
 
-    /// Statements since then. Begun anew meanwhile, they are what was counted after that.
+    /// The statements since then. If the counters were restarted meanwhile, the statements since the restart.
     #[inline]
     pub fn statements_since(&self, before: [u64; 3]) -> StatementCounts {
         let [reads, writes, others] = self.statements();
@@ -150,16 +151,16 @@ impl Counters {
         }
     }
 
-    /// What was counted so far, in the order of [`Counter`].
+    /// All counts so far, in the order of [`Counter`].
     pub fn read(&self) -> [u64; COUNTERS] {
         std::array::from_fn(|number| self.counters[number].load(Relaxed))
     }
 }
 
-/// Adds to a cell that nobody else writes.
+/// Adds to a cell with a single writer.
 #[inline]
 fn add(cell: &AtomicU64, number: u64) {
-    // A script takes back what it has counted by adding -1, as in sysbench.
+    // A script may subtract from its counts by adding -1, as in sysbench.
     cell.store(cell.load(Relaxed).wrapping_add(number), Relaxed);
 }
 

@@ -1,4 +1,4 @@
-//! What a script says about itself: its options and its commands.
+//! The declarations of a script: its options and its commands.
 
 use std::path::PathBuf;
 
@@ -31,11 +31,11 @@ pub enum Kind {
 pub struct Declared {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// The help text.
     pub help: String,
-    /// What it is if it is not given.
+    /// The default value.
     pub default: Option<String>,
-    /// What it takes.
+    /// The type of the value.
     pub kind: Kind,
 }
 
@@ -43,7 +43,7 @@ impl Interpreter {
     /// The options that the script declares, by name.
     ///
     /// # Errors
-    /// What is wrong with its table.
+    /// A mistake in its table.
     pub fn declared(&self) -> Result<Vec<Declared>, ScriptError> {
         let options: Value = self.cmdline("options")?;
         let options = match options {
@@ -62,21 +62,21 @@ impl Interpreter {
         Ok(declared)
     }
 
-    /// Whether the script takes a value for an option of its own: the fourth part of what it says of one may be a
-    /// function that is asked.
+    /// Whether the script accepts a value for one of its options. The fourth part of an option's declaration may be a
+    /// function that decides this.
     ///
     /// # Errors
-    /// What that function raised.
+    /// Any error that the function raised.
     pub fn takes(&self, option: &str, value: Option<&str>) -> Result<bool, ScriptError> {
         let takes: mlua::Function = self.cmdline("takes")?;
         let place = format!("sysbench.cmdline.options.{option}");
         takes.call::<bool>((option, value)).map_err(|error| ScriptError::Hook { place, words: plain(&error) })
     }
 
-    /// Whether the script has a command of this name, and whether all clients carry it out.
+    /// Whether the script has a command of this name, and whether all clients run it.
     ///
     /// # Errors
-    /// What is wrong with its table.
+    /// A mistake in its table.
     pub fn command(&self, name: &str) -> Result<Option<Command>, ScriptError> {
         let commands: Value = self.cmdline("commands")?;
         let Value::Table(commands) = commands else { return Ok(None) };
@@ -88,11 +88,11 @@ impl Interpreter {
         Ok(Some(Command { is_parallel }))
     }
 
-    /// The tests that the script is made of, where it says so: the option that chooses one, and its values. That is
+    /// The tests of a script that declares them: the option that chooses one, and its values. The declaration is
     /// `sysbench.cmdline.suite = { option = "micro_test", tests = { "point-pk" } }`, which sysbench does not know.
     ///
     /// # Errors
-    /// What is wrong with its table.
+    /// A mistake in its table.
     pub fn suite(&self) -> Result<Option<(String, Vec<String>)>, ScriptError> {
         let suite: Value = self.cmdline("suite")?;
         let Value::Table(suite) = suite else { return Ok(None) };
@@ -102,20 +102,20 @@ impl Interpreter {
         Ok(Some((option, tests)))
     }
 
-    /// Carries a command out; whether it succeeded.
+    /// Runs a command; returns whether it succeeded.
     ///
     /// # Errors
-    /// What it raised.
+    /// Any error that it raised.
     pub fn call_command(&self, name: &str) -> Result<bool, ScriptError> {
         let call: mlua::Function = self.cmdline("call_command")?;
         let place = "sysbench.cmdline.call_command".to_owned();
         call.call::<bool>(name).map_err(|error| ScriptError::Hook { place, words: plain(&error) })
     }
 
-    /// The files of the modules that the script has required so far, by the modules' names; what comes along is in none.
+    /// The files of the modules that the script has required so far, by module name; bundled modules have no file.
     ///
     /// # Errors
-    /// What is wrong with the table of modules.
+    /// A mistake in the table of modules.
     pub fn required(&self) -> Result<Vec<PathBuf>, ScriptError> {
         let package: Table = self.lua().globals().get("package").map_err(told)?;
         let loaded: Table = package.get("loaded").map_err(told)?;
@@ -140,7 +140,7 @@ impl Interpreter {
 /// A script's own command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Whether each client carries it out, in an interpreter of its own.
+    /// Whether each client runs it, in a separate interpreter.
     pub is_parallel: bool,
 }
 
@@ -179,7 +179,7 @@ fn one(name: &str, definition: &Table) -> Result<Declared, ScriptError> {
     Ok(Declared { name: name.to_owned(), help, default, kind })
 }
 
-/// The kind of a number of api.lua's `ARG_…`.
+/// The kind for a number of api.lua's `ARG_…`.
 fn of_number(number: f64) -> Option<Kind> {
     let kinds = [Kind::Flag, Kind::Int, Kind::Size, Kind::Double, Kind::Text, Kind::List, Kind::File];
     kinds.get((number as usize).checked_sub(1)?).copied()
@@ -193,7 +193,7 @@ fn told(error: mlua::Error) -> ScriptError {
     ScriptError::Load(plain(&error))
 }
 
-/// An error's own words, without the trace that mlua puts behind them.
+/// An error's own message, without the trace that mlua appends.
 pub(crate) fn plain(error: &mlua::Error) -> String {
     match error {
         mlua::Error::RuntimeError(words) => words.split("\nstack traceback:").next().unwrap_or_default().to_owned(),

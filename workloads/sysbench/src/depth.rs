@@ -1,10 +1,11 @@
-//! How deep functions of a script and of C may call each other.
+//! The maximum depth of calls between a script's functions and C functions.
 //!
-//! Lua 5.1 counts such calls and LuaJIT does not: where they fill the C stack, the program ends without a word. Of
-//! LuaJIT's functions that call a script's, `gsub` takes by far the most of it, 9 KB each time, so it looks before. Of
-//! the others `table.sort` and `tostring` take 200 bytes, and fill Lua's own stack first, which LuaJIT tells. Not looked
-//! after are those that a script needs thousands of levels for: coroutines in coroutines, `load` by a function, and a
-//! `__tostring` or `__gc` that comes to itself.
+//! Lua 5.1 counts such calls, and LuaJIT does not: if they fill the C stack, the program ends without a message. Among
+//! LuaJIT's functions that call a script's, `gsub` uses by far the most stack, 9 KB for each call, so it checks first.
+//! `table.sort` and `tostring` use 200 bytes, and fill Lua's own stack first, which LuaJIT reports.
+//!
+//! Other cases are not checked, because a script needs thousands of levels for them: coroutines in coroutines, `load`
+//! with a function, and a recursive `__tostring` or `__gc`.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -13,16 +14,16 @@ use mlua::ffi::{self, lua_State};
 
 use crate::interpreter::Client;
 
-/// What has to be left: for `gsub`, and for what the script's function calls then, such as LuaJIT's compiler or an
-/// engine that is built in.
+/// The stack that must be left: for `gsub`, and for the calls of the script's function, such as LuaJIT's compiler or a
+/// built-in engine.
 const LEAST_LEFT_BYTES: usize = 128 << 10;
 
-/// Has `string.gsub` raise an error before the stack is full.
+/// Makes `string.gsub` raise an error before the stack is full.
 ///
 /// # Safety
 /// The state is open, and closed before the client is dropped.
 pub(crate) unsafe fn guard(state: *mut lua_State, client: *const Client) {
-    // SAFETY: as above; what is pushed is taken away.
+    // SAFETY: as above; the pushed values are popped.
     unsafe {
         ffi::lua_getglobal(state, c"string".as_ptr());
         ffi::lua_pushlightuserdata(state, client.cast_mut().cast());
@@ -33,7 +34,7 @@ pub(crate) unsafe fn guard(state: *mut lua_State, client: *const Client) {
     }
 }
 
-/// In the place of LuaJIT's own, which it has behind the client. Errors pass through it: it has nothing to be dropped.
+/// Replaces LuaJIT's own `gsub`, which it then calls. Errors pass through it: it has nothing to be dropped.
 unsafe extern "C-unwind" fn gsub(state: *mut lua_State) -> c_int {
     // SAFETY: see `guard`.
     unsafe {
@@ -45,7 +46,7 @@ unsafe extern "C-unwind" fn gsub(state: *mut lua_State) -> c_int {
     }
 }
 
-/// How much is left of the stack that a client's script runs on.
+/// The stack that is left for a client's script.
 fn stack_left_bytes(client: &Client) -> usize {
     let here = 0_u8;
     let end = client.stack_end().unwrap_or_else(|| END_OF_THREAD.with(|end| *end));
@@ -53,11 +54,11 @@ fn stack_left_bytes(client: &Client) -> usize {
 }
 
 thread_local! {
-    /// Where the thread's own stack ends: of scripts that are not on a fiber, as when they prepare.
+    /// The end of the thread's own stack, for scripts that do not run on a fiber, as in `prepare`.
     static END_OF_THREAD: usize = end_of_thread();
 }
 
-/// The lowest address of the thread's stack; 0 where the system does not tell.
+/// The lowest address of the thread's stack; 0 if the system does not report it.
 fn end_of_thread() -> usize {
     let (mut lowest, mut bytes) = (null_mut(), 0);
     // SAFETY: the attributes are written by the first call, and read and freed when that has done so.

@@ -1,4 +1,4 @@
-//! What goes wrong in a script.
+//! The errors of a script.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use rumba_core::error::EngineError;
 /// The call that [`EngineError`]s of a script's clients name.
 pub const FAILED: &str = "script";
 
-/// A function that a script defines, or leaves out, and that whoever runs it calls.
+/// A function that a script may define, and that the runner calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// Before anything else of a run.
@@ -16,13 +16,13 @@ pub enum Function {
     Prepare,
     /// Takes them away.
     Cleanup,
-    /// Tells what the script is about.
+    /// Prints help for the script.
     Help,
     /// The beginning of a client.
     ThreadInit,
     /// A client's events.
     ThreadRun,
-    /// The end of a client, which has done all its events.
+    /// The end of a client, after all its events.
     ThreadDone,
     /// The end of a run.
     Done,
@@ -43,7 +43,7 @@ impl Function {
         }
     }
 
-    /// Whether it is told the client's number.
+    /// Whether it receives the client's number.
     pub(crate) fn is_of_thread(self) -> bool {
         matches!(self, Function::ThreadInit | Function::ThreadRun | Function::ThreadDone)
     }
@@ -55,7 +55,7 @@ impl fmt::Display for Function {
     }
 }
 
-/// What goes wrong in a script, in the words of the interpreter: the file, the line, and what is wrong.
+/// An error of a script, in the interpreter's words: the file, the line, and the mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
     /// There is no such script.
@@ -64,7 +64,7 @@ pub enum ScriptError {
     /// It cannot be read, or its first run fails.
     #[error("{0}")]
     Load(String),
-    /// The host has no memory for what a client runs on.
+    /// The host has no memory for a client's stack.
     #[error("no memory for a client's stack: {0}")]
     Stack(String),
     /// A function of it fails.
@@ -75,18 +75,18 @@ pub enum ScriptError {
         /// With what.
         words: String,
     },
-    /// A function fails that it has put under `sysbench`: a hook, a command, what looks at an option.
+    /// A function under `sysbench` fails: a hook, a command, or the check of an option.
     #[error("`{place}' function failed: {words}")]
     Hook {
-        /// Where it is found.
+        /// The name of the function.
         place: String,
-        /// With what.
+        /// The error message.
         words: String,
     },
 }
 
 impl ScriptError {
-    /// Whether a client has failed at its very end, when all its events were done.
+    /// Whether a client has failed at its very end, after all its events.
     pub fn is_of_end(&self) -> bool {
         matches!(self, ScriptError::Call { function: Function::ThreadDone, .. })
     }

@@ -1,8 +1,8 @@
-//! A stack of its own for each client, so that a script that calls for a statement's answer stops in the middle of
-//! whatever it is doing, and other clients of the thread go on.
+//! A separate stack for each client. A script that waits for a statement's answer pauses in the middle of any
+//! operation, and other clients of the thread continue.
 //!
-//! LuaJIT has coroutines of its own, but they cannot be left from inside a call of a C function, and a trace ends at
-//! each of them. Here the interpreter sees a C function that takes its time.
+//! LuaJIT has its own coroutines, but they cannot yield from inside a C function, and a trace ends at each of them.
+//! Here the interpreter only sees a C function that takes its time.
 
 use std::task::{Context, Poll};
 
@@ -12,23 +12,24 @@ use rumba_core::worker::block_on;
 
 use crate::failure::ScriptError;
 
-/// What a resumed fiber is given: the context that its polls take. It is good until the fiber stops again.
+/// The context that a resumed fiber receives for its polls. It is valid until the fiber pauses again.
 type Given = *mut Context<'static>;
 /// How a fiber's work ends.
 pub type End = Result<(), ScriptError>;
 
-/// Room for LuaJIT's compiler, what a script's C functions need, and some 200 calls of `gsub` within each other
-/// (`crate::depth`). Only what is touched becomes memory; into less than 2 MiB no huge page fits, which would at once.
+/// Room for LuaJIT's compiler, for a script's C functions, and for some 200 nested calls of `gsub` (`crate::depth`).
+/// Only touched pages use memory. The size is below 2 MiB, so that it does not fit a huge page, which would use memory
+/// at once.
 const LEAST_STACK_BYTES: usize = (2 << 20) - (64 << 10);
-/// More than any host has: it refuses this itself.
+/// More than any host has, so that the host refuses larger requests itself.
 const MOST_STACK_BYTES: usize = 1 << 46;
 
-/// Work on a stack of its own.
+/// Work on a separate stack.
 pub struct Fiber(Coroutine<Given, (), End>);
 
 impl Fiber {
-    /// Work that has not begun, on a stack of so many bytes or more. `waits` is told how to stop, for as long as the
-    /// work lasts.
+    /// Work that has not begun, on a stack with at least this many bytes. `waits` lets the work pause, for as long as
+    /// it lasts.
     ///
     /// # Errors
     /// The host has no memory for the stack.
@@ -41,9 +42,9 @@ impl Fiber {
         Ok(Self(Coroutine::with_stack(stack, work)))
     }
 
-    /// Goes on with the work until it waits or ends.
+    /// Continues the work until it waits or ends.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<End> {
-        // The fiber uses it until it stops, which is before this returns.
+        // The fiber uses the context only until it pauses, which is before this returns.
         let given: Given = std::ptr::from_mut(context).cast();
         match self.0.resume(given) {
             CoroutineResult::Yield(()) => Poll::Pending,
@@ -55,8 +56,8 @@ impl Fiber {
 impl Drop for Fiber {
     fn drop(&mut self) {
         if self.0.started() && !self.0.done() {
-            // SAFETY: the frames of an interpreter cannot be unwound. What lies on the stack owns nothing: it is
-            // references to the client and its interpreter, which are dropped after it.
+            // SAFETY: the frames of an interpreter cannot be unwound. The stack owns nothing: it holds references to
+            // the client and its interpreter, which are dropped after it.
             unsafe { self.0.force_reset() };
         }
     }
@@ -75,12 +76,12 @@ impl Waits {
         self.stack_end
     }
 
-    /// Waits for an answer; other clients of the thread go on meanwhile.
+    /// Waits for an answer; meanwhile other clients of the thread continue.
     #[inline]
     pub fn wait<T>(&self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
         loop {
-            // SAFETY: the context was given with the last resumption and is good until this stops; the yielder
-            // lives as long as the work, of which this is a part.
+            // SAFETY: the context was given with the last resumption and is valid until this pauses. The yielder lives
+            // as long as the work, of which this is a part.
             let context = unsafe { &mut *self.given.get() };
             match poll(context) {
                 Poll::Ready(value) => return value,

@@ -7,8 +7,8 @@ use crate::places::Places;
 /// A histogram, as scripts hold its address.
 pub(crate) struct HistogramSlot(Option<Histogram>);
 
-/// The histograms of a client. Their places are not freed before the client ends: an interpreter that is closed collects
-/// all that there is in whatever order, and a `__gc` of the script's may count in one that was collected before.
+/// The histograms of a client. Their places are not freed before the client ends. An interpreter that is closed
+/// collects everything in any order, and a `__gc` of the script may count in a histogram that was collected before.
 #[derive(Default)]
 pub(crate) struct Histograms {
     places: Places<HistogramSlot>,
@@ -20,17 +20,17 @@ impl Histograms {
     /// Makes one, as `sysbench.histogram.new` does.
     pub(crate) fn make(&mut self, size: usize, least: f64, most: f64) -> *mut HistogramSlot {
         let place = self.spare.pop().unwrap_or_else(|| self.places.put(HistogramSlot(None)));
-        // SAFETY: it is one of the places, and nobody has it.
+        // SAFETY: it is one of the places, and has no other user.
         unsafe { (*place).0 = Some(Histogram::new(size, least, most)) };
         place
     }
 
-    /// Frees what a histogram has; its place becomes another's.
+    /// Frees the memory of a histogram; its place can be reused.
     ///
     /// # Safety
     /// The place is one of these.
     pub(crate) unsafe fn let_go(&mut self, place: *mut HistogramSlot) {
-        // SAFETY: as above. One that was let go of before is among the spare ones already.
+        // SAFETY: as above. A histogram released before is among the spare ones already.
         if unsafe { (*place).0.take() }.is_some() {
             self.spare.push(place);
         }
@@ -38,7 +38,7 @@ impl Histograms {
 }
 
 impl HistogramSlot {
-    /// Counts a value, unless the histogram was let go of.
+    /// Counts a value, unless the histogram was released.
     pub(crate) fn record(&mut self, value: f64) {
         if let Some(histogram) = &mut self.0 {
             histogram.record(value);

@@ -1,4 +1,4 @@
-//! What the interpreters of a run need of the program that runs them.
+//! The services that the interpreters of a run need from the program.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::SqlSession;
@@ -6,37 +6,37 @@ use rumba_core::sql::SqlSession;
 /// How much a message matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// The run cannot go on.
+    /// The run cannot continue.
     Fatal,
-    /// Something is wrong.
+    /// An error.
     Alert,
     /// Something may be wrong.
     Warning,
-    /// What happens.
+    /// Information.
     Notice,
 }
 
-/// What becomes of an error that a statement ended with.
+/// The remedy for a statement's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// The run ends with it, unless the script's hook says otherwise.
+    /// The run ends with it, unless the script's hook decides otherwise.
     Fatal,
     /// The event is begun again.
     Restart,
-    /// The transaction is rolled back, and the event begun again.
+    /// The transaction is rolled back, and the event restarted.
     RollBackAndRestart,
 }
 
-/// A way to databases that scripts can ask for.
+/// A driver that scripts can request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverInfo {
-    /// What `drv:name()` says: `mysql`.
+    /// The name that `drv:name()` returns: `mysql`.
     pub name: &'static str,
-    /// Its name in words.
+    /// A descriptive name.
     pub about: &'static str,
 }
 
-/// The drivers that there are, in the order of their numbers.
+/// The available drivers, in the order of their numbers.
 pub const DRIVERS: [DriverInfo; 3] = [
     DriverInfo { name: "mysql", about: "MySQL driver" },
     DriverInfo { name: "pgsql", about: "PostgreSQL driver" },
@@ -48,25 +48,25 @@ pub trait Host: Send + Sync {
     /// The drivers; others know them by their position.
     fn drivers(&self) -> &[DriverInfo];
 
-    /// A script asks for a driver, by its name or without.
+    /// A script requests a driver, by name or the default.
     fn driver_asked(&self) {}
 
-    /// The driver of a script that names none; `None` where what was asked for is none, which has been told.
+    /// The driver of a script that names none; `None` if the requested driver does not exist, which has been reported.
     fn default_driver(&self) -> Option<usize>;
 
-    /// A connection for a client, which has made `turn` others before: where there are several servers, each turn is the
-    /// next one's. One that is made anew keeps its turn.
+    /// A connection for a client that has made `turn` others before. If there are several servers, each turn uses the
+    /// next. A reconnect keeps its turn.
     ///
     /// # Errors
-    /// The server's or the system's words.
+    /// The error of the server or the system.
     fn connect(&self, driver: usize, client: u32, turn: u32) -> Result<Box<dyn SqlSession>, EngineError>;
 
-    /// A client has ended: a connection that was kept for it and that it never asked for is nobody's.
+    /// A client has ended: a connection that was kept for it, and that it never requested, is released.
     fn leaves(&self, _client: u32) {}
 
-    /// What becomes of an error.
+    /// The remedy for an error.
     fn remedy(&self, driver: usize, error: &EngineError) -> Remedy;
 
-    /// Tells whoever started the run.
+    /// Reports a message to the user.
     fn log(&self, level: Level, words: &str);
 }

@@ -1,7 +1,7 @@
 //! The functions that `api.lua` calls, in the order of its `rumba_interface`.
 //!
-//! They are called through FFI, which LuaJIT compiles into the script's own traces. Each is given pointers that api.lua
-//! had from another of them, and scripts do not make up: a script is as trusted as the user who runs it.
+//! They are called through FFI, which LuaJIT compiles into the script's own traces. Each receives pointers that api.lua
+//! got from another of them. Scripts do not make up pointers, because a script is as trusted as the user who runs it.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::slice::from_raw_parts;
@@ -114,12 +114,12 @@ static INTERFACE: Interface = Interface {
     legacy,
 };
 
-/// Where the functions are.
+/// The address of the function table.
 pub(crate) fn table() -> *const c_void {
     (&raw const INTERFACE).cast()
 }
 
-// SAFETY of all that follows: see the head of this file.
+// SAFETY of all functions below: see the head of this file.
 
 unsafe extern "C" fn driver(client: *const Client, name: *const c_char) -> *const DriverHead {
     let name = if name.is_null() { None } else { Some(unsafe { CStr::from_ptr(name) }) };
@@ -130,7 +130,7 @@ unsafe extern "C" fn connect(client: *const Client, driver: *const DriverHead) -
     unsafe { &*client }.connect(driver)
 }
 
-/// Called when the interpreter collects what the script had of a connection.
+/// Called when the interpreter collects the script's handle of a connection.
 unsafe extern "C" fn let_go(connection: *mut Connection) -> bool {
     unsafe { &mut *connection }.let_go()
 }
@@ -155,7 +155,7 @@ unsafe extern "C" fn prepare(connection: *mut Connection, sql: *const u8, length
     unsafe { (*connection).prepare(from_raw_parts(sql, length)) }
 }
 
-/// Called when the interpreter collects what the script had of a statement.
+/// Called when the interpreter collects the script's handle of a statement.
 unsafe extern "C" fn let_go_statement(statement: *mut BoundStatement) -> bool {
     unsafe { (*(*statement).connection()).let_go_statement(statement) }
 }
@@ -244,7 +244,7 @@ unsafe extern "C" fn event_stop(client: *const Client) {
 }
 
 unsafe extern "C" fn count(client: *const Client, _thread: c_int, counter: c_int, number: u64) {
-    // A client counts for itself, whichever number it names: the sum is the same.
+    // The count goes to this client, for any client that the script names, because the sum is the same.
     if let Some(counter) = Counter::of(counter) {
         unsafe { &*client }.count_by(counter, number);
     }
@@ -304,7 +304,7 @@ unsafe extern "C" fn histogram_new(client: *const Client, size: usize, least: f6
     unsafe { &*client }.histograms().make(size, least, most)
 }
 
-/// Called when the interpreter collects what the script had of a histogram.
+/// Called when the interpreter collects the script's handle of a histogram.
 unsafe extern "C" fn histogram_let_go(client: *const Client, histogram: *mut HistogramSlot) {
     unsafe { (*client).histograms().let_go(histogram) }
 }
@@ -317,18 +317,18 @@ unsafe extern "C" fn histogram_print(histogram: *const HistogramSlot) {
     print!("{}", unsafe { &*histogram }.text());
 }
 
-/// Tells what went wrong where the script has nobody to tell it to.
+/// Reports an error that occurs where the script has no caller to handle it.
 unsafe extern "C" fn alert(client: *const Client, words: *const u8, length: usize) {
     let words = String::from_utf8_lossy(unsafe { from_raw_parts(words, length) });
     unsafe { &*client }.host().log(Level::Alert, &words);
 }
 
-/// The text of what api.lua loads when it is asked for.
+/// The text that api.lua loads on demand.
 unsafe extern "C" fn seldom() -> *const c_char {
     concat!(include_str!("lua/seldom.lua"), "\0").as_ptr().cast()
 }
 
-/// The text of the functions of before 1.0, likewise.
+/// The text of the functions from before 1.0, also loaded on demand.
 unsafe extern "C" fn legacy() -> *const c_char {
     concat!(include_str!("lua/legacy.lua"), "\0").as_ptr().cast()
 }

@@ -29,10 +29,10 @@ use crate::random::Random;
 use crate::setup::{Script, Setup};
 
 const API: &str = include_str!("lua/api.lua");
-/// The one type of operation that a script has.
+/// The only operation type of a script.
 const EVENT: usize = 0;
 
-/// The program's side of an interpreter: what its functions work on.
+/// The program's side of an interpreter: the state that its functions use.
 pub(crate) struct Client {
     setup: RefCell<Arc<Setup>>,
     number: u32,
@@ -42,15 +42,15 @@ pub(crate) struct Client {
     connections: RefCell<Places<Connection>>,
     /// How many connections the script has made.
     connected: Cell<u32>,
-    /// Those of them that the script has let go of.
+    /// Those connections that the script has released.
     spare: RefCell<Vec<*mut Connection>>,
     histograms: RefCell<Histograms>,
     waits: Cell<*const Waits>,
     pace: Cell<Option<NonNull<dyn Pace>>>,
-    /// Times that the event at hand was begun again.
+    /// How often the current event was restarted.
     restarts: Cell<u32>,
     is_in_event: Cell<bool>,
-    /// What was counted of statements when the event began.
+    /// The statement counts when the event began.
     before_event: Cell<[u64; 3]>,
     /// Statements are operations of a load.
     is_load: Cell<bool>,
@@ -76,7 +76,7 @@ impl Client {
         self.counters.count(counter);
     }
 
-    /// Counts so many.
+    /// Adds a number to a counter.
     pub(crate) fn count_by(&self, counter: Counter, number: u64) {
         self.counters.count_by(counter, number);
     }
@@ -85,7 +85,7 @@ impl Client {
         self.setup.borrow()
     }
 
-    /// The script's histograms. Nothing of Lua's runs while one of their functions does.
+    /// The script's histograms. No Lua code runs while one of their functions does.
     pub(crate) fn histograms(&self) -> RefMut<'_, Histograms> {
         self.histograms.borrow_mut()
     }
@@ -93,7 +93,7 @@ impl Client {
     /// The client's random numbers.
     ///
     /// # Safety
-    /// Nothing else holds them; they are asked for by the interpreter's functions alone, one at a time.
+    /// No other reference to them exists; only the interpreter's functions use them, one at a time.
     #[inline]
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn random(&self) -> &mut Random {
@@ -101,7 +101,7 @@ impl Client {
         unsafe { &mut *self.random.get() }
     }
 
-    /// Waits for an answer: on a fiber, others go on; elsewhere with the whole thread.
+    /// Waits for an answer: on a fiber, other clients continue; otherwise the whole thread waits.
     #[inline]
     pub(crate) fn wait<T>(&self, poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
         // SAFETY: it is set for as long as the fiber's work lasts, and this is a part of it.
@@ -111,7 +111,7 @@ impl Client {
         }
     }
 
-    /// Where the stack ends that the script runs on, if that is a fiber's.
+    /// The end of the stack that the script runs on, if it is a fiber's.
     pub(crate) fn stack_end(&self) -> Option<usize> {
         // SAFETY: as above.
         unsafe { self.waits.get().as_ref() }.map(Waits::stack_end)
@@ -130,7 +130,7 @@ impl Client {
         self.counters.error(code);
     }
 
-    /// The driver of a name, or the one that is meant without.
+    /// The driver with this name, or the default one.
     pub(crate) fn driver(&self, name: Option<&CStr>) -> *const DriverHead {
         self.host().driver_asked();
         let driver = match name {
@@ -147,25 +147,25 @@ impl Client {
         let turn = self.connected.replace(self.connected.get().wrapping_add(1));
         let spare = self.spare.borrow_mut().pop();
         let connection = spare.unwrap_or_else(|| Connection::put(&mut self.connections.borrow_mut(), self));
-        // SAFETY: connections are there until the client ends, and nobody has this one.
+        // SAFETY: connections exist until the client ends, and this one has no other user.
         unsafe { (*connection).open(driver, number, turn) };
         connection
     }
 
-    /// Keeps the place of a connection that is none any more for the next.
+    /// Keeps the place of a closed connection for the next one.
     pub(crate) fn take_back(&self, connection: *mut Connection) {
         self.spare.borrow_mut().push(connection);
     }
 
-    /// Closes all connections: what they were asked for last, nobody takes any more.
+    /// Closes all connections; their last answers are no longer needed.
     fn shut(&self) {
         for connection in self.connections.borrow().addresses() {
-            // SAFETY: connections are there until the client ends; who was in the middle of a call of one is gone.
+            // SAFETY: connections exist until the client ends, and a caller that was in the middle of a call is gone.
             unsafe { (*connection).shut() };
         }
     }
 
-    /// Waits for the next event's turn; false when there is none.
+    /// Waits for the next event's turn; false if there are no more events.
     pub(crate) fn more_events(&self) -> bool {
         let Some(mut pace) = self.pace.get() else { return false };
         if !self.setup.borrow().events.take() {
@@ -179,7 +179,7 @@ impl Client {
     /// In a load, begins a statement as an operation.
     ///
     /// # Errors
-    /// The load is to end.
+    /// The load must end.
     #[inline]
     pub(crate) fn statement_begins(&self) -> Result<(), EngineError> {
         if self.is_load.get() { self.load_begins() } else { Ok(()) }
@@ -198,7 +198,7 @@ impl Client {
         Ok(())
     }
 
-    /// In a load, ends the operation: the statement wrote so many rows, whose bytes were counted or not.
+    /// In a load, ends the operation: the statement wrote this many rows, and their bytes were counted or not.
     #[inline]
     pub(crate) fn statement_done(&self, rows: u64, is_counted: bool) {
         if self.is_load.get() {
@@ -219,7 +219,7 @@ impl Client {
         }
     }
 
-    /// In a load, counts what was given to be written.
+    /// In a load, counts the bytes to be written.
     #[inline]
     pub(crate) fn loaded(&self, bytes: u64) {
         if self.is_load.get() {
@@ -254,10 +254,10 @@ impl Client {
     }
 }
 
-/// What a client does.
+/// The work of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// The script's events, then what it does at its end.
+    /// The script's events, then its end function.
     Events,
     /// Filling the database, each statement an operation.
     Fill(Fill),
@@ -274,15 +274,15 @@ pub(crate) enum Fill {
 
 /// An interpreter with its script loaded.
 pub struct Interpreter {
-    // What mlua knows of the state, then the state, then the client: what is collected at its end calls functions that
-    // need the client.
+    // Drop order: first mlua's side of the state, then the state, then the client. The final collection calls functions
+    // that need the client.
     lua: Lua,
     state: State,
     client: Box<Client>,
 }
 
-/// A client may be left in the middle of an event: its fiber is gone, and what is collected has nothing to wait on. A `__gc`
-/// that sent a statement then would take the answer for its own that the event has not had.
+/// A client may be left in the middle of an event: its fiber is gone, and a finaliser has no way to wait. A `__gc` that
+/// sent a statement then would take the event's missing answer for its own.
 impl Drop for Interpreter {
     fn drop(&mut self) {
         if !self.client.waits.replace(null()).is_null() {
@@ -296,10 +296,10 @@ impl Drop for Interpreter {
 struct State(*mut lua_State);
 
 impl State {
-    /// A state in the thread's memory (`crate::memory`); `None` where there is none.
+    /// A state in the thread's memory (`crate::memory`); `None` if there is no memory.
     fn new() -> Option<Self> {
-        // SAFETY: the function keeps to what LuaJIT asks of it. Libraries raise nothing but a lack of memory, which ends
-        // the program, as it does elsewhere.
+        // SAFETY: the function follows LuaJIT's rules. Libraries raise only an out-of-memory error, which ends the
+        // program, as it does elsewhere.
         unsafe {
             let state = ffi::lua_newstate(memory::allocate, std::ptr::null_mut());
             if state.is_null() {
@@ -315,16 +315,16 @@ impl State {
 
 impl Drop for State {
     fn drop(&mut self) {
-        // SAFETY: it is open, and what knew of it is gone.
+        // SAFETY: it is open, and its users are gone.
         unsafe { ffi::lua_close(self.0) };
     }
 }
 
 impl Interpreter {
-    /// An interpreter for a client; the script is loaded, its options set.
+    /// An interpreter for a client, with the script loaded and its options set.
     ///
     /// # Errors
-    /// The script is not there, or cannot be loaded.
+    /// The script is missing, or cannot be loaded.
     pub fn new(setup: &Arc<Setup>, number: u32, counters: Arc<Counters>) -> Result<Self, ScriptError> {
         let drivers = setup.host.drivers().iter().map(|driver| {
             let text = |text: &str| CString::new(text).unwrap_or_default();
@@ -350,9 +350,9 @@ impl Interpreter {
             setup: RefCell::new(setup.clone()),
         });
         let state = State::new().ok_or_else(|| ScriptError::Load("not enough memory".to_owned()))?;
-        // SAFETY: scripts may call whatever they like, as they may in sysbench: they are the user's own. The state is
-        // closed when nothing refers to it any more. A state of mlua's own would have a `pcall` of mlua's, which is not
-        // compiled into traces; this one has Lua's. Panics do not cross Lua: functions that it calls here do not unwind.
+        // SAFETY: scripts may call anything, as in sysbench: they are the user's own. The state is closed when nothing
+        // refers to it any more. A state of mlua's own would have a `pcall` of mlua's, which is not compiled into
+        // traces; this one has Lua's. Panics do not cross Lua: functions that it calls here do not unwind.
         let lua = unsafe {
             depth::guard(state.0, &raw const *client);
             Lua::get_or_init_from_ptr(state.0).clone()
@@ -364,7 +364,7 @@ impl Interpreter {
         Ok(interpreter)
     }
 
-    /// Sets up what scripts find.
+    /// Sets up the globals of scripts.
     fn provide(&self) -> mlua::Result<()> {
         let (lua, setup) = (&self.lua, self.client.setup().clone());
         if let Some(command) = &setup.luajit_command {
@@ -394,7 +394,7 @@ impl Interpreter {
             Script::Text { name, text } => {
                 let text = without_shebang(text);
                 let chunk = CString::new(format!("={name}")).unwrap_or_default();
-                // SAFETY: the buffer outlives the call, and what is pushed is taken by the next.
+                // SAFETY: the buffer outlives the call, and the next call takes the pushed value.
                 let loaded = unsafe {
                     ffi::luaL_loadbufferx(self.state.0, text.as_ptr().cast(), text.len(), chunk.as_ptr(), null())
                 };
@@ -421,7 +421,7 @@ impl Interpreter {
         }
     }
 
-    /// Takes on what is known once all options are: their values. What is drawn goes on from where it was.
+    /// Adopts the values of all options, once they are known. Random numbers continue from where they were.
     ///
     /// # Errors
     /// The interpreter has no memory.
@@ -430,7 +430,7 @@ impl Interpreter {
         self.set_options().map_err(unexpected)
     }
 
-    /// What `sysbench.cmdline.print_test_options` prints.
+    /// Sets the text that `sysbench.cmdline.print_test_options` prints.
     ///
     /// # Errors
     /// The interpreter has no memory.
@@ -440,30 +440,30 @@ impl Interpreter {
         cmdline.set("test_options", text).map_err(unexpected)
     }
 
-    /// Frees what loading has left behind, a third of an interpreter: the next one of the thread is made of it. By itself
-    /// LuaJIT would do so when twice as much is in use, which a script that allocates nothing never reaches.
+    /// Frees the garbage of loading, a third of an interpreter, so that the thread's next interpreter can reuse it.
+    /// LuaJIT would only do so once twice as much is in use, which a script without allocations never reaches.
     pub(crate) fn tidy_up(&self) {
-        // What a finaliser raises is not its caller's to handle; the rest is collected as always.
+        // An error of a finaliser does not concern the caller; the rest is collected as usual.
         let _ = self.lua.gc_collect();
     }
 
-    /// What it was made for.
+    /// The setup of the interpreter.
     pub(crate) fn setup(&self) -> Arc<Setup> {
         self.client.setup().clone()
     }
 
-    /// The interpreter itself, for what is done outside of the load.
+    /// The interpreter itself, for uses outside of the load.
     pub fn lua(&self) -> &Lua {
         &self.lua
     }
 }
 
-/// What the interpreter's own setting up fails with.
+/// An error in the interpreter's own setup.
 fn unexpected(error: mlua::Error) -> ScriptError {
     ScriptError::Load(error.to_string())
 }
 
-/// A text without its first line if that names the program that runs it; the line itself stays, so that lines count.
+/// A text without the name of an interpreter in its first line; the line itself stays, so that line numbers are right.
 fn without_shebang(text: &[u8]) -> &[u8] {
     if !text.starts_with(b"#") {
         return text;

@@ -1,8 +1,8 @@
 //! sysbench scripts: LuaJIT interpreters with sysbench's functions over rumba's sessions.
 //!
-//! Each client has an interpreter of its own, in which the user's script runs unchanged. What a script calls is
-//! [`interface`], through FFI; where it waits for a statement's answer, its [`fiber`] stops, and the driver's
-//! thread goes on with other clients.
+//! Each client has its own interpreter, in which the user's script runs unchanged. The script's calls go to
+//! [`interface`], through FFI. While it waits for a statement's answer, its [`fiber`] pauses, and the driver's thread
+//! continues with other clients.
 #![deny(missing_docs)]
 
 mod bulk;

@@ -1,6 +1,6 @@
-//! Marks of parameters: scripts write `?`, PostgreSQL takes `$1`.
+//! Parameter marks: scripts write `?`, PostgreSQL requires `$1`.
 
-/// The statement with each `?` that stands outside of strings and quoted names numbered.
+/// The statement with each `?` numbered, except inside strings and quoted names.
 pub(crate) fn numbered(sql: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(sql.len() + 8);
     let (mut number, mut quote) = (0, None);

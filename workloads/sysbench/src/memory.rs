@@ -1,11 +1,11 @@
 //! The memory of interpreters.
 //!
-//! An interpreter is made of some 1,500 pieces, most of them of 24 to 48 bytes. LuaJIT says of every piece that it gives
-//! back how long it is, so that nothing has to stand before it: with what malloc keeps there and rounds up to, a client's
-//! interpreter would take an eighth more, and of hundreds of clients each has one.
+//! An interpreter consists of some 1,500 pieces, most of them of 24 to 48 bytes. LuaJIT passes the length of every
+//! piece that it frees, so no header is needed. With malloc's headers and rounding, a client's interpreter would take
+//! an eighth more, and hundreds of clients each have one.
 //!
-//! Pieces of a length are kept for the next of that length, by whichever interpreter of the thread; a thread that ends
-//! leaves its pieces to the next that begins.
+//! A freed piece is kept for the next one of its length, for any interpreter of the thread. A thread that ends leaves
+//! its pieces to the next that begins.
 
 use std::alloc::{Layout, alloc, dealloc, realloc};
 use std::cell::UnsafeCell;
@@ -13,31 +13,31 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
-/// What LuaJIT relies on.
+/// The alignment that LuaJIT relies on.
 const ALIGN: usize = 8;
-/// Of longer pieces the allocator's head is no matter.
+/// The maximum length of a pooled piece. For longer pieces the allocator's header does not matter.
 const LONGEST: usize = 1 << 10;
-/// What is taken from the system at once; only what is touched becomes memory.
+/// The size of requests to the system; only touched pages use memory.
 const CHUNK: usize = 64 << 10;
 
-/// A piece that waits to be used again: it begins with the address of another of its length.
+/// A free piece: it begins with the address of another one of its length.
 type Piece = *mut u8;
 
 /// The pieces of a thread.
 struct Pool {
     /// By length, in units of [`ALIGN`].
     free: [Piece; LONGEST / ALIGN + 1],
-    /// What has not been cut into pieces yet.
+    /// The part that is not cut into pieces yet.
     rest: *mut u8,
     rest_bytes: usize,
     /// Pieces given out so far.
     given: u64,
 }
 
-// SAFETY: nobody else has its pieces.
+// SAFETY: its pieces have no other user.
 unsafe impl Send for Pool {}
 
-/// What threads that have ended left.
+/// The pools of ended threads.
 static LEFT: Mutex<Vec<Pool>> = Mutex::new(Vec::new());
 
 /// The current thread's pool, while it has one.
@@ -66,7 +66,7 @@ impl Pool {
         Self { free: [null_mut(); LONGEST / ALIGN + 1], rest: null_mut(), rest_bytes: 0, given: 0 }
     }
 
-    /// A piece for so many bytes, at most [`LONGEST`]; null where the system has no memory.
+    /// A piece of this many bytes, at most [`LONGEST`]; null if the system has no memory.
     #[inline]
     fn take(&mut self, bytes: usize) -> Piece {
         self.given += 1;
@@ -75,12 +75,12 @@ impl Pool {
         if piece.is_null() {
             return self.cut(class * ALIGN);
         }
-        // SAFETY: a piece that waits begins with the next one's address.
+        // SAFETY: a free piece begins with the next one's address.
         self.free[class] = unsafe { piece.cast::<Piece>().read() };
         piece
     }
 
-    /// Cuts a piece off what has not been used.
+    /// Cuts a piece off the unused part.
     fn cut(&mut self, bytes: usize) -> Piece {
         if self.rest_bytes < bytes {
             if self.rest_bytes > 0 {
@@ -94,17 +94,17 @@ impl Pool {
             }
         }
         let piece = self.rest;
-        // SAFETY: so many bytes are left.
+        // SAFETY: this many bytes are left.
         self.rest = unsafe { self.rest.add(bytes) };
         self.rest_bytes -= bytes;
         piece
     }
 
-    /// Keeps a piece for the next of its length.
+    /// Keeps a piece for the next request of its length.
     #[inline]
     fn give(&mut self, piece: Piece, bytes: usize) {
         let class = bytes.div_ceil(ALIGN);
-        // SAFETY: it is nobody's any more, and has room for an address: its length is that of its class.
+        // SAFETY: the piece has no user any more, and has room for an address: its length is that of its class.
         unsafe { piece.cast::<Piece>().write(self.free[class]) };
         self.free[class] = piece;
     }
@@ -115,13 +115,13 @@ fn layout(bytes: usize) -> Layout {
     unsafe { Layout::from_size_align_unchecked(bytes, ALIGN) }
 }
 
-/// Does something with the current thread's pool.
+/// Uses the current thread's pool.
 #[inline]
 fn with<T>(mut work: impl FnMut(&mut Pool) -> T) -> T {
-    // SAFETY: it is the thread's own, and nothing that is done with it comes back here.
+    // SAFETY: the pool belongs to the thread, and its uses do not call back into this function.
     let done = OWN.try_with(|own| work(unsafe { &mut *own.0.get() }.get_or_insert_with(left)));
     done.unwrap_or_else(|_| {
-        // The thread is about to end, and its pool is given away already.
+        // The thread is about to end, and its pool has been given away already.
         let mut pool = left();
         let done = work(&mut pool);
         leave(Some(pool));
@@ -129,12 +129,12 @@ fn with<T>(mut work: impl FnMut(&mut Pool) -> T) -> T {
     })
 }
 
-/// How many pieces interpreters have been given in this thread: what tests count allocations of Lua by.
+/// The number of pieces given to interpreters in this thread; tests use it to count Lua's allocations.
 pub fn given() -> u64 {
     with(|pool| pool.given)
 }
 
-/// What LuaJIT calls (`lua_Alloc`): makes, changes and frees pieces.
+/// LuaJIT's allocator (`lua_Alloc`): makes, resizes and frees pieces.
 ///
 /// # Safety
 /// `piece` is null or came from here with `old_bytes`, and is not used any more.
@@ -190,7 +190,7 @@ unsafe fn change(piece: Piece, old_bytes: usize, bytes: usize) -> Piece {
     if old_bytes <= LONGEST && old_bytes.div_ceil(ALIGN) == bytes.div_ceil(ALIGN) {
         return piece;
     }
-    // SAFETY: both are as long as is copied, and do not overlap.
+    // SAFETY: both are at least as long as the copy, and do not overlap.
     unsafe {
         let made = make(bytes);
         if !made.is_null() {
@@ -209,7 +209,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever is made, changed and freed in whatever order: what was written into a piece stays there.
+        /// Guards against overlapping pieces: in any order of allocating, resizing and freeing, a piece keeps its
+        /// content.
         #[test]
         fn pieces_keep_what_was_written_into_them(steps in proptest::collection::vec((0_usize..3, 1_usize..3000), 1..300)) {
             let mut held: Vec<(*mut u8, usize, u8)> = Vec::new();
@@ -260,7 +261,7 @@ mod tests {
                 piece as usize
             }
         };
-        // Other tests' threads may take and leave pools meanwhile, but there is an end to their number.
+        // Other tests' threads may take and leave pools meanwhile, but their number is finite.
         let mut seen = std::collections::BTreeSet::new();
         let again = (0..100).any(|_| !seen.insert(std::thread::spawn(use_and_free).join().unwrap()));
         assert!(again, "{seen:x?}");

@@ -1,4 +1,4 @@
-//! Options between sysbench's command line and scripts.
+//! The options of scripts on sysbench's command line.
 
 use rumba_sysbench::command_line::Given;
 use rumba_sysbench::options::{self, OptionInfo};
@@ -9,10 +9,10 @@ use crate::failure::ScriptError;
 use crate::interpreter::Interpreter;
 use crate::setup::OptionValue;
 
-/// Makes known what a script declares.
+/// Adds the options that a script declares.
 ///
 /// # Errors
-/// What is wrong with its table.
+/// A mistake in its table.
 pub fn declare(script: &Interpreter, options: &mut OptionSet) -> Result<(), ScriptError> {
     for own in script.declared()? {
         let info = OptionInfo::of_script(&own.name, &own.help, kind(own.kind), own.default.as_deref());
@@ -22,18 +22,18 @@ pub fn declare(script: &Interpreter, options: &mut OptionSet) -> Result<(), Scri
     Ok(())
 }
 
-/// Whether a script takes what is given for an option of its own.
+/// Whether a script accepts this value for one of its options.
 ///
 /// # Errors
-/// What the function that it has for that raised.
+/// Any error that the script's function for it raised.
 pub fn takes(script: &Interpreter, given: &Given) -> Result<bool, Refusal> {
     script.takes(&given.name, given.value.as_deref()).map_err(|error| Refusal::Fatal(error.to_string()))
 }
 
-/// The options' values, as scripts find them.
+/// The options' values for scripts.
 ///
 /// # Errors
-/// A value is not a number and should be.
+/// A value should be a number and is not.
 pub fn values(options: &OptionSet) -> Result<Vec<(String, OptionValue)>, Refusal> {
     let value = |(name, info): (String, &OptionInfo)| {
         let value = match options.value(&info.name)? {

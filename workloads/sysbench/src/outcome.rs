@@ -1,13 +1,13 @@
-//! What a call of a script came to.
+//! The outcome of a script's call.
 
-/// What a call came to, as `api.lua` knows it.
+/// The outcome of a call, as `api.lua` knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub(crate) enum Outcome {
-    /// Done; there are no rows.
+    /// Done, without rows.
     Done = 0,
-    /// There is a set of rows, be it empty.
+    /// Done, with a set of rows, which may be empty.
     Rows = 1,
-    /// It failed, and the connection says with what.
+    /// Failed; the connection holds the error.
     Failed = -1,
 }

@@ -1,20 +1,21 @@
-//! Where things lie whose addresses scripts hold.
+//! Stable places for objects whose addresses scripts hold.
 
 use std::ptr::NonNull;
 
-/// Things that stay where they are until all of them go. Nobody has them but by the addresses that they were put at: a box
-/// that is moved, as into a list, is its owner's alone, and who has an address of what is in it must not use it any more.
+/// Objects that do not move until all of them are dropped. They are reached only through the addresses returned by
+/// `put`. They are not kept as boxes, because moving a box, for example into a list, would make earlier addresses
+/// invalid.
 pub(crate) struct Places<T>(Vec<NonNull<T>>);
 
 impl<T> Places<T> {
-    /// Puts something in a place of its own, and tells where.
+    /// Puts an object in a separate place, and returns its address.
     pub(crate) fn put(&mut self, made: T) -> *mut T {
         let place = NonNull::from(Box::leak(Box::new(made)));
         self.0.push(place);
         place.as_ptr()
     }
 
-    /// Where all of them are.
+    /// The addresses of all objects.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = *mut T> {
         self.0.iter().map(|place| place.as_ptr())
     }

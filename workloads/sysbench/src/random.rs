@@ -1,4 +1,4 @@
-//! Random numbers as scripts draw them: sysbench's distributions, over whole numbers from `a` to `b`, both included.
+//! The random numbers of scripts: sysbench's distributions over integers from `a` to `b`, both included.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -7,15 +7,15 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rumba_sysbench::settings::{self, RandomSettings};
 
-/// What `--rand-type` names.
+/// The distribution that `--rand-type` names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Distribution {
-    /// All alike.
+    /// All values are equally likely.
     #[default]
     Uniform,
     /// A bell around the middle.
     Gaussian,
-    /// A part of the range around its middle is drawn from more often; the default of sysbench 1.0.
+    /// A part of the range around its middle is drawn more often; the default of sysbench 1.0.
     Special,
     /// The lower, the more often, by a power.
     Pareto,
@@ -42,9 +42,9 @@ impl Distribution {
 /// The shapes of the distributions, as options set them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shapes {
-    /// What `sysbench.rand.default` draws from.
+    /// The distribution of `sysbench.rand.default`.
     pub default: Distribution,
-    /// Uniform numbers that one of a bell or a special one is the mean of.
+    /// The number of uniform numbers whose mean is a bell's or a special value.
     pub iterations: u32,
     /// Percent of the range that the special values lie in.
     pub special_pct: f64,
@@ -130,7 +130,7 @@ impl Random {
         }
     }
 
-    /// All alike.
+    /// Uniform numbers.
     #[inline]
     pub fn uniform(&mut self, a: u32, b: u32) -> u32 {
         a.wrapping_add((self.share() * width(a, b)) as u32)
@@ -146,10 +146,11 @@ impl Random {
         (0..iterations).map(|_| self.share()).sum::<f64>() / f64::from(iterations)
     }
 
-    /// A share of the draws falls alike on a part of the range around its middle; the others are a bell over all of it.
-    /// In sysbench the number that chooses between both is also the place within the part. So that much of the part's
-    /// beginning as the others have of the draws is met by none, and what is met lies behind the middle. The range is one
-    /// shorter there than with the other distributions, and the part one longer.
+    /// A share of the draws falls uniformly on a part of the range around its middle; the others are a bell over all of
+    /// it.
+    /// In sysbench the number that chooses between both also gives the place within the part. As a result, a beginning
+    /// of the part, as long as the other draws' share, is never drawn, and the drawn values lie after the middle. The
+    /// range is one shorter than for the other distributions, and the part one longer.
     pub fn special(&mut self, a: u32, b: u32) -> u32 {
         let place = self.share();
         let span = f64::from(b.wrapping_sub(a));
@@ -165,10 +166,11 @@ impl Random {
         a.wrapping_add((width(a, b) * self.share().powf(self.pareto_power)) as u32)
     }
 
-    /// Rank `k` of the range with a probability in proportion to 1 / k^exponent.
+    /// Rank `k` of the range with a probability proportional to 1 / k^exponent.
     pub fn zipfian(&mut self, a: u32, b: u32) -> u32 {
         if is_empty(a, b) {
-            // As in sysbench, whose rank is 0 then; the other distributions give `a`, but for `special`: any number, as there.
+            // As in sysbench, whose rank is 0 then. The other distributions give `a`, except `special`, which gives any
+            // number, as there.
             return b;
         }
         let ranks = b.wrapping_sub(a).saturating_add(1);
@@ -180,13 +182,13 @@ impl Random {
         }
     }
 
-    /// Fills `out` from a format of its length: `#` becomes a digit, `@` a letter, all else is copied. Up to twelve digits
-    /// that stand together are of one draw.
+    /// Fills `out` from a format of its length: `#` becomes a digit, `@` a letter, and other characters are copied. Up
+    /// to twelve adjacent digits come from one draw.
     pub fn string(&mut self, mut format: &[u8], mut out: &mut [u8]) {
         while let Some(&mark) = format.first() {
             let done = match (mark, format.first_chunk(), out.first_chunk_mut()) {
                 (b'#', Some(format), Some(out)) => {
-                    // Behind the marks it writes too much, and what follows writes over it.
+                    // After the marks it writes too much; the next writes overwrite it.
                     *out = self.digits();
                     if are_eleven(format) {
                         out[DRAWN - 1] = format[DRAWN - 1];
@@ -209,8 +211,8 @@ impl Random {
         }
     }
 
-    /// Digits of one draw. A random number is a fraction in binary; times a thousand, its whole part is three digits, and
-    /// what is behind the point the fraction for the next. After four such steps the bias is below 1 in 10^7.
+    /// Digits from one draw. A random number is a binary fraction. Multiplied by a thousand, its integer part gives
+    /// three digits, and the rest is the fraction for the next step. After four steps the bias is below 1 in 10^7.
     #[inline]
     fn digits(&mut self) -> [u8; DRAWN] {
         let mut fraction = self.generator.next_u64();
@@ -254,8 +256,8 @@ static THREES: [u32; 1000] = {
     threes
 };
 
-/// Whether a format begins with eleven marks and something that is copied, as templates of sysbench's rows do: where the next
-/// group begins is then foreseen, and need not wait until this one's marks are counted.
+/// Whether a format begins with eleven marks and a copied character, like the templates of sysbench's rows. The start
+/// of the next group is then known in advance, and need not wait until the marks are counted.
 #[inline]
 fn are_eleven(format: &[u8; DRAWN]) -> bool {
     let [marks @ .., last] = format;
@@ -265,7 +267,7 @@ fn are_eleven(format: &[u8; DRAWN]) -> bool {
 /// How many `#` a format begins with.
 #[inline]
 fn marks(format: &[u8; DRAWN]) -> usize {
-    // The lowest byte that is another is the first.
+    // The lowest byte that differs is the first.
     let [a, b, c, d, e, f, g, h, last @ ..] = *format;
     let others = u64::from_le_bytes([a, b, c, d, e, f, g, h]) ^ u64::from_le_bytes([b'#'; 8]);
     let first = others.trailing_zeros() / 8;
@@ -277,7 +279,7 @@ fn width(a: u32, b: u32) -> f64 {
     if is_empty(a, b) { 0.0 } else { f64::from(b.wrapping_sub(a)) + 1.0 }
 }
 
-/// From 1 to 0, as a script asks for the rows of a table that has none.
+/// From 1 to 0, the range that a script uses for an empty table.
 #[inline]
 fn is_empty(a: u32, b: u32) -> bool {
     b.checked_add(1) == Some(a)
@@ -288,11 +290,11 @@ fn is_empty(a: u32, b: u32) -> bool {
 #[derive(Clone, Copy, Debug)]
 struct Zipf {
     exponent: f64,
-    /// Below this distance to its whole number, a point is accepted without more.
+    /// Points closer than this to their integer are accepted without further tests.
     shortcut: f64,
     /// The integral of the density at 1.5, less the density at 1.
     first: f64,
-    /// The integral at the end of the range that was drawn from last, and that range.
+    /// The integral at the end of the last range, and that range.
     last: (u32, f64),
 }
 
@@ -304,7 +306,7 @@ impl Zipf {
         zipf
     }
 
-    /// The rank for a uniform share, or that another must be drawn.
+    /// The rank for a uniform share, or `None` if another share must be drawn.
     #[inline]
     fn rank(&mut self, ranks: u32, share: f64) -> Option<u32> {
         if self.last.0 != ranks {
@@ -328,7 +330,7 @@ impl Zipf {
     }
 
     fn inverse(&self, x: f64) -> f64 {
-        // Rounding may bring it below what the logarithm is defined for.
+        // Rounding may bring it below the domain of the logarithm.
         let t = (x * (1.0 - self.exponent)).max(-1.0);
         (log_one_plus_by(t) * x).exp()
     }
@@ -344,8 +346,9 @@ fn exp_less_one_by(x: f64) -> f64 {
     if x.abs() > 1e-8 { x.exp_m1() / x } else { 1.0 + x * (0.5 + x / 6.0) }
 }
 
-/// Numbers of 32 bits that do not come again before all have come, shared by all clients of a run; clones draw from the
-/// same. Squares modulo a prime p of the form 4k + 3 that are folded at p / 2 are a permutation of what is below p.
+/// Numbers of 32 bits that repeat only after all have occurred, shared by all clients of a run; clones draw from the
+/// same sequence. Squares modulo a prime p of the form 4k + 3, folded at p / 2, are a permutation of the numbers below
+/// p.
 #[derive(Clone, Debug)]
 pub struct Unique {
     next: Arc<AtomicU32>,
@@ -353,7 +356,7 @@ pub struct Unique {
 }
 
 impl Unique {
-    /// A sequence of its own for each seed.
+    /// A separate sequence for each seed.
     pub fn new(seed: u64) -> Self {
         let mut seeded = Xoshiro256PlusPlus::seed_from_u64(seed);
         Self { next: Arc::new(AtomicU32::new(seeded.next_u32())), offset: seeded.next_u32() }
@@ -419,7 +422,7 @@ mod tests {
         }
     }
 
-    /// A table that was filled with a seed is the one that this seed fills.
+    /// Tables that were filled with a seed in the past must equal the ones that it fills now.
     #[test]
     fn a_seed_writes_the_text_that_it_has_always_written() {
         let mut random = Random::new(1, 0, Shapes::default());
@@ -443,7 +446,7 @@ mod tests {
         assert_eq!(out[..expected.len()], expected);
     }
 
-    /// Of nine degrees of freedom above 33.7 once in ten thousand times, of 99 above 161.
+    /// With nine degrees of freedom, the statistic exceeds 33.7 once in ten thousand times; with 99, it exceeds 161.
     fn are_alike(counts: &[f64], most: f64) {
         let expected = counts.iter().sum::<f64>() / counts.len() as f64;
         let statistic: f64 = counts.iter().map(|count| (count - expected).powi(2) / expected).sum();

@@ -1,4 +1,4 @@
-//! What becomes of an error, as sysbench's drivers have it.
+//! The remedies for errors, as in sysbench's drivers.
 
 use rumba_core::error::EngineError;
 use rumba_sysbench::OptionSet;
@@ -7,11 +7,11 @@ use crate::host::Remedy;
 
 /// The client library's numbers for a connection that is gone.
 const LOST: [u32; 4] = [2006, 2011, 2013, 2055];
-/// After these, PostgreSQL's driver rolls back and begins the event again: a deadlock, a serialisation failure, a key that
-/// is there already.
+/// After these errors PostgreSQL's driver rolls back and restarts the event: a deadlock, a serialization failure, a
+/// duplicate key.
 const IGNORED_STATES: [&[u8; 5]; 3] = [b"40P01", b"40001", b"23505"];
 
-/// Which errors of a driver an event is begun again after.
+/// The errors of a driver after which an event is restarted.
 #[derive(Clone, Debug)]
 pub struct Ignored {
     driver: &'static str,
@@ -25,7 +25,7 @@ enum Numbers {
 }
 
 impl Ignored {
-    /// What `--mysql-ignore-errors` or `--sqlite-ignore-errors` says.
+    /// The errors in `--mysql-ignore-errors` or `--sqlite-ignore-errors`.
     pub fn of(options: &OptionSet, driver: &'static str) -> Self {
         let list = match driver {
             "mysql" => options.list("mysql-ignore-errors"),
@@ -39,12 +39,12 @@ impl Ignored {
         Self { driver, numbers }
     }
 
-    /// Whether a lost connection is one of them, and so made anew.
+    /// Whether a lost connection is one of them, which leads to a reconnect.
     pub fn has_lost(&self) -> bool {
         LOST.iter().any(|&number| self.has(number))
     }
 
-    /// What becomes of an error.
+    /// The remedy for an error.
     pub fn remedy(&self, error: &EngineError) -> Remedy {
         let code = error.code();
         if self.driver == "pgsql" {
@@ -53,11 +53,11 @@ impl Ignored {
                 _ => Remedy::Fatal,
             };
         }
-        // SQLite's numbers say more in their upper bytes.
+        // SQLite's error numbers have details in their upper bytes.
         let number = if self.driver == "sqlite" { code.vendor & 0xff } else { code.vendor };
         let is_ignored = match error {
             EngineError::CutOff(_) => self.has_lost(),
-            // It was tried for as long as that makes sense: what is begun again would fail at once, without end.
+            // It was retried for as long as that makes sense; a restarted event would fail at once, endlessly.
             EngineError::Lost(_) => false,
             _ => self.has(number),
         };
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(ignored("mysql", "1213").remedy(&EngineError::CutOff("gone")), Remedy::Fatal);
         assert_eq!(mysql.remedy(&EngineError::Lost("gone for good".into())), Remedy::Fatal);
         assert_eq!(ignored("mysql", "all").remedy(&refused(ErrorCode::of_vendor(1064))), Remedy::Restart);
-        // SQLITE_BUSY_SNAPSHOT is 517: SQLITE_BUSY with more in the upper byte.
+        // SQLITE_BUSY_SNAPSHOT is 517: SQLITE_BUSY with details in the upper byte.
         assert_eq!(ignored("sqlite", "5").remedy(&refused(ErrorCode::of_vendor(517))), Remedy::RollBackAndRestart);
     }
 

@@ -1,4 +1,4 @@
-//! Rows that a script makes value by value, loaded many at a time by the fastest way that the engine takes.
+//! Rows that a script makes value by value, loaded in batches by the engine's fastest way.
 
 use std::task::Poll;
 
@@ -7,30 +7,30 @@ use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement};
 
 use crate::interpreter::Client;
 
-/// About how many bytes of values go together: below the packet that every server takes, and few enough that a load can
-/// be undone and repeated.
+/// The approximate bytes of a batch: below the packet size that every server accepts, and few enough to undo and repeat
+/// a load.
 const BATCH_BYTES: usize = 512 << 10;
 
-/// What a row of integers takes of a batch.
+/// The bytes of an integer in a batch.
 const INT_BYTES: usize = size_of::<i64>();
 
 #[derive(Clone, Copy, Debug)]
 enum Value {
     Int(i64),
-    /// Text that ends here, and begins where the one before it ends.
+    /// A text that ends here, and begins at the end of the previous one.
     Text {
         end: usize,
     },
 }
 
-/// A load under way. It has the connection's session, which takes nothing else meanwhile.
+/// A load in progress. It owns the connection's session, which is not available otherwise.
 pub(crate) struct RowLoad {
     session: Box<dyn SqlSession>,
     rows: Statement,
     columns: usize,
     values: Vec<Value>,
     text: Vec<u8>,
-    /// The answer to the batch before is still to come.
+    /// The answer to the previous batch is still to come.
     is_owed: bool,
 }
 
@@ -38,7 +38,7 @@ impl RowLoad {
     /// A load into columns of a table.
     ///
     /// # Errors
-    /// The session, and the engine's words.
+    /// The session, and the engine's error.
     pub(crate) fn begin(
         mut session: Box<dyn SqlSession>,
         table: &str,
@@ -63,7 +63,7 @@ impl RowLoad {
         self.values.push(Value::Int(value));
     }
 
-    /// The next value of a row, a text of so many bytes that `fill` writes.
+    /// The next value of a row, a text of this many bytes that `fill` writes.
     #[inline]
     pub(crate) fn text(&mut self, bytes: usize, fill: impl FnOnce(&mut [u8])) {
         let start = self.text.len();
@@ -72,22 +72,24 @@ impl RowLoad {
         self.values.push(Value::Text { end: self.text.len() });
     }
 
-    /// Whether whole rows are there, and enough to be sent.
+    /// Whether there are only complete rows, and enough to send.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.text.len() + INT_BYTES * self.values.len() >= BATCH_BYTES && self.values.len().is_multiple_of(self.columns)
     }
 
-    /// Sends what is there. The engine works on it while the next rows are made; the answer is to the rows before.
+    /// Sends the collected rows. The engine works on them while the next rows are made; the answer is to the earlier
+    /// rows.
     ///
     /// # Errors
-    /// The engine's words, about these rows or those before.
+    /// The engine's error, about these rows or the earlier ones.
     pub(crate) fn send(&mut self, client: &Client) -> Result<Option<Answer>, EngineError> {
         let before = self.settle(client)?;
         if self.values.is_empty() {
             return Ok(before);
         }
-        // It may wait, and what waits may be left there: nothing is made before that would have to be freed.
+        // This call may wait, and a waiting client may be dropped, so no memory that needs freeing is allocated before
+        // it.
         client.statement_begins()?;
         let mut start = 0;
         let params: Vec<Param<'_>> = self
@@ -111,7 +113,7 @@ impl RowLoad {
         self.values.clear();
         self.text.clear();
         self.is_owed = true;
-        // What the socket takes goes out now.
+        // Sends as much as the socket takes now.
         let session = &mut self.session;
         let at_once = client.wait(|context| match session.poll_answer(context, &mut |_| {}) {
             Poll::Ready(answer) => Poll::Ready(Some(answer)),
@@ -135,7 +137,7 @@ impl RowLoad {
         took(client, client.wait(|context| session.poll_answer(context, &mut |_| {})))
     }
 
-    /// Of the values: an INTEGER where that is enough.
+    /// The bytes of the values, with an INTEGER if that is large enough.
     fn bytes(&self) -> u64 {
         let bytes = |value: &Value| match *value {
             Value::Int(number) if i32::try_from(number).is_ok() => size_of::<i32>(),
@@ -147,7 +149,7 @@ impl RowLoad {
 
     /// Leaves it unfinished after an error.
     pub(crate) fn give_up(&mut self, client: &Client) {
-        // Their failure follows from the one that is being told.
+        // A failure here follows from the error that is being reported.
         let _ = self.settle(client);
         if self.session.dialect() == Dialect::Sqlite {
             let _ = self.session.run("ROLLBACK");
@@ -155,16 +157,16 @@ impl RowLoad {
         let _ = self.session.close(self.rows);
     }
 
-    /// Its session, which is the connection's again.
+    /// Returns its session to the connection.
     pub(crate) fn into_session(self) -> Box<dyn SqlSession> {
         self.session
     }
 
-    /// Sends the rest and waits for its answer. Meanwhile it stays in its place, as in [`RowLoad::give_up`]: a client that is
-    /// left there closes it.
+    /// Sends the rest and waits for its answer. Meanwhile the load stays in its place, as in [`RowLoad::give_up`]:
+    /// dropping a waiting client closes it.
     ///
     /// # Errors
-    /// The engine's words, or that the last row is not whole; it is given up then.
+    /// The engine's error, or that the last row is incomplete; the load is given up then.
     pub(crate) fn finish(&mut self, client: &Client) -> Result<Option<Answer>, EngineError> {
         let sent = match self.values.len().is_multiple_of(self.columns) {
             true => self.send(client),

@@ -15,13 +15,13 @@ pub(crate) struct ValueHead {
     ptr: *const c_char,
 }
 
-/// Where a row is copied to: `rumba_row` of api.lua, which is Lua's. Behind it there is room for values, and for the text
-/// that they point to.
+/// The destination of a copied row: `rumba_row` of api.lua, which Lua owns. After the head there is room for values,
+/// and for the text that they point to.
 #[repr(C)]
 pub(crate) struct RowRoom {
-    /// How much there is behind it.
+    /// The bytes after the head.
     room_bytes: u32,
-    /// How much the next row takes of it; 0 if there is none.
+    /// The bytes that the next row needs; 0 if there is none.
     row_bytes: u32,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct RowRoom {
 #[derive(Default)]
 pub(crate) struct Rows {
     bytes: Vec<u8>,
-    /// Where each value ends in `bytes`; NULLs are told by the highest bit, which no length of what is in memory has.
+    /// The end of each value in `bytes`. The highest bit marks a NULL, because no length in memory has it.
     ends: Vec<usize>,
     pub(crate) columns: usize,
     /// The row that is fetched next.
@@ -49,14 +49,14 @@ impl Rows {
     #[inline]
     pub(crate) fn keep(&mut self, row: &dyn Row) {
         if self.columns != row.columns() {
-            // Of several answers to one text it is the last that can be fetched.
+            // If one text has several answers, only the last can be fetched.
             self.clear();
             self.columns = row.columns();
         }
         for column in 0..self.columns {
             let value = row.value(column);
             match value {
-                // As people write them; parameters are written so that no bit is lost.
+                // In readable form; parameters are written so that no bit is lost.
                 SqlValue::Double(number) => drop(write!(self.bytes, "{number}")),
                 other => other.write_text(&mut self.bytes),
             }
@@ -65,7 +65,7 @@ impl Rows {
         }
     }
 
-    /// Where the values of the next row end in `bytes`, behind where its first begins; nothing after the last.
+    /// The start of the next row in `bytes` and the ends of its values; `None` after the last row.
     fn next_row(&self) -> Option<(usize, &[usize])> {
         let first = self.next * self.columns;
         let ends = self.ends.get(first..first + self.columns).filter(|ends| !ends.is_empty())?;
@@ -78,14 +78,14 @@ impl Rows {
         self.next_row().is_some()
     }
 
-    /// Copies the next row if the room is large enough, which is told how much it takes; how many columns it has, 0 after
-    /// the last row. What is copied is Lua's: a `__gc` that sends a statement of this connection while a script's row is
-    /// being made does nothing to it.
+    /// Copies the next row if the room is large enough, and stores the size that the row needs. Returns the number of
+    /// columns, or 0 after the last row. The copy belongs to Lua, so a `__gc` that sends a statement of this connection
+    /// while a script's row is being made does not affect it.
     ///
     /// # Safety
-    /// The room is as large as it says, and nobody else's.
+    /// The room is as large as it says, and has no other user.
     pub(crate) unsafe fn fetch(&mut self, room: *mut RowRoom) -> u32 {
-        // SAFETY: the head is there, and what lies behind it is no part of it.
+        // SAFETY: the head exists, and the memory after it is not part of it.
         let (head, values) = unsafe { (&mut *room, room.add(1).cast::<ValueHead>()) };
         let Some((start, ends)) = self.next_row() else {
             head.row_bytes = 0;
@@ -96,7 +96,7 @@ impl Rows {
         let row_bytes = columns * size_of::<ValueHead>() + text.len();
         head.row_bytes = u32::try_from(row_bytes).unwrap_or(u32::MAX);
         if row_bytes <= head.room_bytes as usize {
-            // SAFETY: so much there is behind the head: the values, and the text behind them.
+            // SAFETY: there is this much room after the head: the values, and the text after them.
             unsafe {
                 let copied = values.add(columns).cast::<u8>();
                 copied.copy_from_nonoverlapping(text.as_ptr(), text.len());
@@ -108,26 +108,26 @@ impl Rows {
     }
 }
 
-/// Has values point to where their text is now, that of the first at its beginning.
+/// Sets the values' pointers to the present position of their text; the first value begins at its start.
 fn point_to(values: &mut [ValueHead], text: *const u8, start: usize, ends: &[usize]) {
     let mut from = start;
     for (value, &end) in values.iter_mut().zip(ends) {
         let (is_null, end) = (end & NULL != 0, end & !NULL);
         let ptr = if is_null { null() } else { text.wrapping_add(from - start).cast() };
-        // The row was copied, and so is no longer than its room, which has a length of 32 bits.
+        // The row was copied, so it is no longer than its room, whose length has 32 bits.
         *value = ValueHead { len: (end - from) as u32, ptr };
         from = end;
     }
 }
 
-/// The rows of a prepared statement as they came. Few scripts fetch them: until one does, they are copied in one piece
-/// each, and no value is looked at.
+/// The rows of a prepared statement in their original form. Few scripts fetch them, so until then each is copied in one
+/// piece without decoding.
 #[derive(Default)]
 pub(crate) struct RawRows {
-    /// Whose they are; with none there are no rows here.
+    /// The statement that the rows belong to; `None` if there are no rows here.
     of: Option<Statement>,
     bytes: Vec<u8>,
-    /// Where each ends in `bytes`.
+    /// The end of each row in `bytes`.
     ends: Vec<usize>,
     columns: usize,
     next: usize,
@@ -165,7 +165,7 @@ impl RawRows {
         self.ends.push(self.bytes.len());
     }
 
-    /// Puts the next row into `rows`, where there was another; nothing if these are not its kind of rows.
+    /// Replaces the row in `rows` by the next one; does nothing if these rows are of another kind.
     pub(crate) fn read_next(&mut self, session: &mut dyn SqlSession, rows: &mut Rows) {
         let Some(of) = self.of else { return };
         rows.clear();
@@ -174,7 +174,7 @@ impl RawRows {
         }
     }
 
-    /// The next row as it came; nothing after the last.
+    /// The next row in its original form; `None` after the last.
     fn next_row(&mut self) -> Option<&[u8]> {
         let end = *self.ends.get(self.next)?;
         let start = self.next.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -188,7 +188,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// A room of so many bytes behind its head, as Lua makes it.
+    /// A room with this many bytes after its head, as Lua makes it.
     fn room(bytes: u32) -> Vec<u64> {
         let mut room = vec![0; 1 + bytes as usize / size_of::<u64>()];
         // SAFETY: it is as large as its head, and aligned as it is.
@@ -196,7 +196,7 @@ mod tests {
         room
     }
 
-    /// How many columns the next row has, how many bytes it takes, and its values if they have been copied.
+    /// The next row's number of columns, its number of bytes, and its values if they were copied.
     fn fetch(rows: &mut Rows, room: &mut [u64]) -> (u32, u32, Vec<Option<String>>) {
         let head: *mut RowRoom = room.as_mut_ptr().cast();
         // SAFETY: the room is as large as it says; values are there where it was large enough.
@@ -251,11 +251,12 @@ mod tests {
         }
     }
 
-    /// Places had 32 bits: behind 2 GiB of others a value was NULL, and behind 4 GiB a row was one of the first.
+    /// Guards against 32-bit positions: after 2 GiB of other rows a value was NULL, and after 4 GiB a row was one of
+    /// the first.
     #[test]
     fn rows_behind_gibibytes_of_others_are_what_they_were() {
         for before in [1_usize << 31, 1 << 32] {
-            // Of these zeros none is touched, and so none takes memory; the room behind them is for one row more.
+            // These zeros are never touched, so they use no memory. The room after them is for one more row.
             let mut bytes = vec![0; before + 64];
             bytes.truncate(before);
             let mut rows = Rows { bytes, ends: vec![before], columns: 1, next: 1 };

@@ -1,4 +1,4 @@
-//! What all interpreters of a run have in common.
+//! The shared setup of all interpreters of a run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use crate::host::Host;
 use crate::random::{Shapes, Unique};
 
-/// An option's value, as a script finds it in `sysbench.opt`.
+/// An option's value for a script, in `sysbench.opt`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OptionValue {
     /// `true` or `false`.
@@ -18,33 +18,33 @@ pub enum OptionValue {
     Text(String),
     /// A table of strings.
     List(Vec<String>),
-    /// Nothing.
+    /// No value.
     Nil,
 }
 
-/// What is run.
+/// The script to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Script {
-    /// A file, or else a module of `LUA_PATH` or of those that are bundled.
+    /// A file, or else a module of `LUA_PATH` or a bundled one.
     Named(String),
     /// A text that has been read, such as standard input.
     Text {
-        /// What messages call it.
+        /// The name in messages.
         name: String,
-        /// What it says.
+        /// The text.
         text: Vec<u8>,
     },
 }
 
 impl Script {
-    /// What messages call it.
+    /// The name in messages.
     pub fn name(&self) -> &str {
         match self {
             Script::Named(name) | Script::Text { name, .. } => name,
         }
     }
 
-    /// What scripts are told that they were run as; nothing of a text, which has no path.
+    /// The path that scripts receive; `None` for a text, which has no path.
     pub fn path(&self) -> Option<&str> {
         match self {
             Script::Named(name) => Some(name),
@@ -53,7 +53,7 @@ impl Script {
     }
 }
 
-/// How many events there are to run; clones take from the same.
+/// The number of events left to run; clones share it.
 #[derive(Clone, Debug)]
 pub struct Events {
     limit: Option<Arc<Limit>>,
@@ -66,21 +66,20 @@ struct Limit {
 }
 
 impl Events {
-    /// At most so many; 0 bounds nothing.
+    /// At most this many; 0 means no limit.
     pub fn at_most(events: u64) -> Self {
         let limit = || Arc::new(Limit { left: AtomicU64::new(events), is_counted: AtomicBool::new(true) });
         Self { limit: (events > 0).then(limit) }
     }
 
-    /// Whether those that are taken from now on are counted, as they are until something else is said: those of a
-    /// warm-up are not.
+    /// Whether events taken from now on are counted, which is the default; those of a warmup are not.
     pub fn count(&self, is_counted: bool) {
         if let Some(limit) = &self.limit {
             limit.is_counted.store(is_counted, Relaxed);
         }
     }
 
-    /// Takes one; false when there is none any more.
+    /// Takes one; false if none is left.
     #[inline]
     pub fn take(&self) -> bool {
         let Some(limit) = &self.limit else { return true };
@@ -92,25 +91,25 @@ impl Events {
 /// A run of a script.
 #[derive(Clone)]
 pub struct Setup {
-    /// What is run.
+    /// The script.
     pub script: Script,
-    /// The values of all options, by name, words joined by `_`.
+    /// The values of all options by name, with words joined by `_`.
     pub options: Vec<(String, OptionValue)>,
-    /// The words of the command line, the program's name first.
+    /// The words of the command line; the first is the program's name.
     pub argv: Vec<String>,
     /// The command: `prepare`, `run`.
     pub command: Option<String>,
-    /// What `sysbench.version` says.
+    /// The value of `sysbench.version`.
     pub version: String,
     /// A command to LuaJIT, such as `off`.
     pub luajit_command: Option<String>,
-    /// What the script prints is left out.
+    /// Whether the script's output is dropped.
     pub is_quiet: bool,
-    /// Who runs it.
+    /// The program that runs the script.
     pub host: Arc<dyn Host>,
     /// The seed of all that is drawn.
     pub seed: u64,
-    /// The shapes of what is drawn.
+    /// The parameters of the random distributions.
     pub shapes: Shapes,
     /// Numbers that no two clients draw.
     pub unique: Unique,
@@ -119,7 +118,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// What `--thread-stack-size` says; 0 where it is not among the options.
+    /// The value of `--thread-stack-size`; 0 if it is not among the options.
     pub(crate) fn stack_bytes(&self) -> usize {
         match self.options.iter().find(|(name, _)| name == "thread_stack_size") {
             Some((_, OptionValue::Number(bytes))) => *bytes as usize,

@@ -1,25 +1,25 @@
-//! Words that scripts read by an address.
+//! Texts that scripts read through an address.
 
 use std::ffi::c_char;
 
-/// The fewest bytes of a place: what most errors say fits.
+/// The minimum size of a place: most error messages fit.
 const LEAST_BYTES: usize = 64;
 
-/// Words as C has them. A script may keep their address and read there what was told then or later: words that do not fit
-/// where others are get a place of their own, and the other stays. Places at least double, so that all of them together
-/// are less than twice the largest.
+/// A text as a C string. A script may keep its address and read the message there, the same one or a later one. A text
+/// that does not fit gets a new place, and the old place stays. Each place is at least twice as large as the last, so
+/// all of them together are less than twice the largest.
 #[derive(Default)]
 pub(crate) struct StableCString {
     places: Vec<Box<[u8]>>,
 }
 
 impl StableCString {
-    /// Where the words are.
+    /// The address of the text.
     pub(crate) fn as_ptr(&self) -> *const c_char {
         self.places.last().map_or(c"".as_ptr(), |place| place.as_ptr().cast())
     }
 
-    /// Has it say this, and where. What C takes for the end is written out.
+    /// Stores this text and returns its address. NUL bytes, which C takes for the end, are written as `\0`.
     pub(crate) fn tell(&mut self, words: &str) -> *const c_char {
         let words = words.replace('\0', "\\0");
         let bytes = words.len() + 1;
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!((read(first), read(second)), ("no", long.as_str()));
         assert_eq!(told.tell("a\0b"), second);
         assert_eq!((read(first), read(second), read(told.as_ptr())), ("no", "a\\0b", "a\\0b"));
-        // What grows by a byte each time takes no place each time.
+        // A text that grows by one byte each time does not get a new place each time.
         for bytes in 0..5000 {
             told.tell(&"x".repeat(bytes));
         }

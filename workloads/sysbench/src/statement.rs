@@ -10,29 +10,29 @@ use rumba_core::sql::{Dialect, Param, ParamType, SqlSession, Statement};
 use crate::connection::{Connection, Outcome};
 use crate::marks::{has_any, numbered};
 
-/// A prepared statement; its head is `sql_statement` of api.lua. Its place is there as long as its connection's: a script
-/// may use one that it has closed, or have its address elsewhere than in a handle.
+/// A prepared statement; its head is `sql_statement` of api.lua. Its place exists as long as its connection's, because
+/// a script may use a closed one, or hold its address outside of a handle.
 #[repr(C)]
 pub(crate) struct BoundStatement {
     connection: *mut Connection,
-    // What follows is hidden from scripts.
-    /// The script still has a handle of it.
+    // The fields below are hidden from scripts.
+    /// Whether the script still holds it.
     pub(crate) is_held: bool,
     pub(crate) statement: Option<Statement>,
-    /// Whether its rows can be kept as they come.
+    /// Whether its rows can be stored in their original form.
     pub(crate) rereads: bool,
     /// Its parameters, which api.lua keeps for as long as they are bound.
     pub(crate) params: Vec<*const ParamHead>,
-    /// What it says, to be prepared anew on another connection; nothing once it is closed.
+    /// The text, to be prepared again on another connection; empty once the statement is closed.
     pub(crate) sql: Vec<u8>,
-    /// Whether the server is still to be told of it: with the types of what it is bound to first.
+    /// Whether the server does not have it yet, because it needs the types of the bound parameters first.
     pub(crate) awaits_types: bool,
     /// Those types.
     declared: Vec<ParamType>,
 }
 
 impl BoundStatement {
-    /// One that is none yet.
+    /// A statement that is not opened yet.
     pub(crate) fn new(connection: *mut Connection) -> Self {
         Self {
             connection,
@@ -50,8 +50,8 @@ impl BoundStatement {
         self.connection
     }
 
-    /// Is this statement now, of which the script gets a handle. What the one before was bound to when it was closed
-    /// already is nothing of this one's.
+    /// Becomes this statement, with a handle for the script. It takes over no binding of the closed statement before
+    /// it.
     pub(crate) fn open(&mut self, opened: Opened, sql: &[u8]) {
         self.params.clear();
         self.declared.clear();
@@ -62,12 +62,12 @@ impl BoundStatement {
         };
     }
 
-    /// Whether the server is to have it: it is not closed, and its types are known.
+    /// Whether the server should have it: it is not closed, and its types are known.
     pub(crate) fn is_ready(&self) -> bool {
         !self.sql.is_empty() && !self.awaits_types
     }
 
-    /// Prepares it, or prepares it anew, with the types that are known by now.
+    /// Prepares the statement, for the first time or again, with the types known so far.
     pub(crate) fn prepare(&mut self, session: &mut dyn SqlSession) -> Result<(), EngineError> {
         let text = worded(session.dialect(), &self.sql);
         let prepared = session.prepare_declared(&text, &self.declared)?;
@@ -75,11 +75,11 @@ impl BoundStatement {
         Ok(())
     }
 
-    /// Is bound to these from now on; whether it is to be prepared now that their types are known. Until that is done it
-    /// awaits them still: an event that is begun again binds anew.
+    /// Binds these parameters. Returns whether the statement must be prepared now that their types are known. Until it
+    /// is prepared it still awaits them, because a restarted event binds again.
     ///
     /// # Safety
-    /// The parameters are there.
+    /// The parameters exist.
     pub(crate) unsafe fn bind(&mut self, params: &[*const ParamHead]) -> bool {
         self.params.clear();
         self.params.extend_from_slice(params);
@@ -90,35 +90,35 @@ impl BoundStatement {
         self.awaits_types
     }
 
-    /// Closes it, and gives back what it has.
+    /// Closes it and frees its resources.
     pub(crate) fn close(&mut self) -> Outcome {
         let Some(statement) = self.forget() else { return Outcome::Done };
         // SAFETY: places of connections live as long as their client, and so longer than statements.
         unsafe { &mut *self.connection }.close(statement)
     }
 
-    /// Gives back what it has, but the session's statement.
+    /// Frees its resources, except for the session's statement.
     pub(crate) fn forget(&mut self) -> Option<Statement> {
         (self.sql, self.params, self.awaits_types) = (Vec::new(), Vec::new(), false);
         self.statement.take()
     }
 
-    /// The script has no handle of it any more; whether its place can be another's.
+    /// The script has released its handle; returns whether the place can be reused.
     pub(crate) fn let_go(&mut self) -> bool {
         std::mem::take(&mut self.is_held) && self.sql.is_empty()
     }
 }
 
-/// What has become of a statement when the script has its handle.
+/// The state of a statement when the script gets its handle.
 pub(crate) enum Opened {
-    /// The session has it.
+    /// The session has prepared it.
     Prepared { statement: Statement, rereads: bool },
     /// It goes to the server when it is bound.
     AwaitsTypes,
 }
 
-/// Prepares a text of a script's. To PostgreSQL, as sysbench does, one with parameters is told with the types of what it is
-/// bound to: `abs(?)` needs one, and a number may be beyond what a column holds that it is compared with.
+/// Prepares a script's text. As in sysbench, PostgreSQL receives a statement with parameters only once their types are
+/// bound. For example, `abs(?)` needs a type, and a number may exceed the range of the column that it is compared with.
 pub(crate) fn prepare(session: &mut dyn SqlSession, sql: &[u8]) -> Result<Opened, EngineError> {
     let dialect = session.dialect();
     if dialect == Dialect::PostgreSql && has_any(sql) {
@@ -128,33 +128,33 @@ pub(crate) fn prepare(session: &mut dyn SqlSession, sql: &[u8]) -> Result<Opened
     Ok(Opened::Prepared { statement, rereads: session.rereads(statement) })
 }
 
-/// What becomes of one that is run before its types are known.
+/// The error of a statement that runs before its types are known.
 #[cold]
 pub(crate) fn unbound() -> EngineError {
     EngineError::failed("execute", "its parameters were never bound")
 }
 
-/// A statement's marks as the dialect has them.
+/// A statement with the dialect's parameter marks.
 fn worded(dialect: Dialect, sql: &[u8]) -> Cow<'_, [u8]> {
     if dialect == Dialect::PostgreSql { numbered(sql).into() } else { sql.into() }
 }
 
-/// What a parameter begins with: `sql_int`, `sql_real` and `sql_text` of api.lua, made there. The interpreter frees it when
-/// neither the script nor a statement has it any more, and knows how much that frees.
+/// The head of a parameter: `sql_int`, `sql_real` and `sql_text` of api.lua, which creates it. The interpreter frees it
+/// once neither the script nor a statement holds it, and knows how much memory that frees.
 #[repr(C)]
 pub(crate) struct ParamHead {
     kind: c_int,
     is_null: c_int,
     data_len: u32,
     max_len: u32,
-    // Behind it there is a number of 8 bytes, or room for a text of `max_len` bytes.
+    // The head is followed by a number of 8 bytes, or by room for a text of `max_len` bytes.
 }
 
 const BIGINT: c_int = 4;
 const DOUBLE: c_int = 6;
 
 impl ParamHead {
-    /// What it takes.
+    /// The type of the parameter.
     fn declared(&self) -> ParamType {
         match self.kind {
             BIGINT => ParamType::Int,
@@ -163,13 +163,13 @@ impl ParamHead {
         }
     }
 
-    /// What it holds now.
+    /// The present value.
     ///
     /// # Safety
-    /// The parameter and what is behind it are there, and do not change for as long as the answer is used.
+    /// The parameter and the data after it exist, and do not change for as long as the answer is used.
     #[inline]
     pub(crate) unsafe fn value<'a>(param: *const Self) -> Param<'a> {
-        // SAFETY: as above; a number lies as its type demands, behind a head whose length is a multiple of that.
+        // SAFETY: as above; a number lies as its type demands, after a head whose length is a multiple of that.
         let (head, behind) = unsafe { (&*param, param.add(1)) };
         match head.kind {
             _ if head.is_null != 0 => Param::Null,

@@ -1,6 +1,7 @@
-//! How long a database takes, statement by statement: `--db-debug`.
+//! The database time of each statement: `--db-debug`.
 //!
-//! What is timed is a session around the session. So nobody pays for it, not with a branch, who has not asked for it.
+//! A wrapper around the session measures the times. Runs without the option therefore do not pay for it, not even with
+//! a branch.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,13 +12,13 @@ use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Visit};
 use rumba_sysbench::report::{Latency, StatementTimes, ThreadTimes};
 
-/// The times of the sessions that it was put over.
+/// The times of the sessions that it wraps.
 #[derive(Debug, Default)]
 pub struct Stopwatch {
     sessions: Mutex<Vec<Arc<Mutex<Spent>>>>,
 }
 
-/// What the statements of a session took since it was last told.
+/// The times of a session's statements since the last call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spent {
     executing: ThreadTimes,
@@ -32,11 +33,11 @@ impl Stopwatch {
         Box::new(Timed { session, spent, submitted: VecDeque::new(), first_row: None })
     }
 
-    /// What statements took since the last call; none if there was no session.
+    /// The times of statements since the last call; `None` if there was no session.
     pub fn take(&self) -> Option<StatementTimes> {
         let mut taken: Vec<Spent> = Vec::new();
         lock(&self.sessions).retain(|spent| {
-            // One that is closed has nothing more to tell.
+            // A closed session is removed once its times are taken.
             let is_open = Arc::strong_count(spent) > 1;
             taken.push(std::mem::take(&mut *lock(spent)));
             is_open
@@ -62,12 +63,11 @@ fn add(times: &mut ThreadTimes, took: Duration) {
     times.events += 1;
 }
 
-/// A statement is carried out until its first row comes, or its answer where it has no rows; from then on its rows are
-/// fetched.
+/// A statement executes until its first row arrives, or its answer if it has no rows; after that its rows are fetched.
 struct Timed {
     session: Box<dyn SqlSession>,
     spent: Arc<Mutex<Spent>>,
-    /// When statements were submitted whose answers are owed, in their order.
+    /// The times at which statements were submitted whose answers are not received yet, in order.
     submitted: VecDeque<Instant>,
     /// When the first row of the next answer came.
     first_row: Option<Instant>,
@@ -96,7 +96,7 @@ impl Timed {
         }
     }
 
-    /// Answers that a lost connection owes are void.
+    /// Pending answers of a lost connection are void.
     fn forget_after(&mut self, error: &EngineError) {
         if matches!(error, EngineError::CutOff(_) | EngineError::Lost(_)) {
             self.submitted.clear();

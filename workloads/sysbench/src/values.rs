@@ -1,10 +1,10 @@
-//! The values of all options, as scripts find them.
+//! The values of all options for scripts.
 
 use crate::interpreter::Interpreter;
 use crate::setup::OptionValue;
 
 impl Interpreter {
-    /// Sets `sysbench.opt`, and globals as well where the script declares no options: before 1.0 there was nothing else.
+    /// Sets `sysbench.opt`, and globals as well if the script declares no options, as before 1.0.
     pub(crate) fn set_options(&self) -> mlua::Result<()> {
         let options = self.options()?;
         let sysbench: mlua::Table = self.lua().globals().get("sysbench")?;
@@ -14,7 +14,7 @@ impl Interpreter {
         sysbench.set("opt", options)
     }
 
-    /// Sets a global for each value; what is a function or a library of Lua's stays: `debug` is an option, too.
+    /// Sets a global for each value. A function or a library of Lua stays: `debug` is an option, too.
     fn set_globals(&self, options: &mlua::Table) -> mlua::Result<()> {
         let globals = self.lua().globals();
         let libraries: mlua::Table = globals.get::<mlua::Table>("package")?.get("loaded")?;

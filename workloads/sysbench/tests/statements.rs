@@ -1,4 +1,4 @@
-//! The bundled scripts over a recorder of the API, in LuaJIT: the statements they send, and the checks of
+//! The bundled scripts with a recorder in place of the API, in LuaJIT: their statements, and the checks of
 //! `scripts/statements.lua`.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
@@ -7,7 +7,7 @@ use mlua::Lua;
 #[test]
 fn the_bundled_scripts_send_what_they_should() {
     let runner = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scripts/statements.lua");
-    // SAFETY: the scripts are the project's own; they use FFI, which is unsafe to mlua.
+    // SAFETY: the scripts are the project's own; they use FFI, which mlua considers unsafe.
     let lua = unsafe { Lua::unsafe_new() };
     let run = lua
         .load(

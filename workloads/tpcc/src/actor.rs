@@ -1,4 +1,4 @@
-//! Who performs transactions and keeps account of what it is told.
+//! An actor performs transactions and tallies the answers.
 
 use rumba_core::error::EngineError;
 
@@ -7,7 +7,7 @@ use crate::rules::missing;
 use crate::store::{Delivered, Ordered, Paid, Status, Store};
 use crate::tally::{Done, Tally, Write};
 
-/// A store, and the account of what it has answered.
+/// A store, and the tally of its answers.
 pub struct Actor<S> {
     /// The store.
     pub store: S,
@@ -15,17 +15,17 @@ pub struct Actor<S> {
 }
 
 impl<S: Store> Actor<S> {
-    /// Over a store, with an account of its own.
+    /// Wraps a store, with its own tally.
     pub fn new(store: S, tally: Tally) -> Self {
         Self { store, tally }
     }
 
-    /// Performs an input once; rows that it has read or written.
+    /// Performs an input once; returns the number of rows read or written.
     pub async fn perform(&mut self, input: &Input) -> Result<u64, EngineError> {
         match input {
             Input::NewOrder(order) => {
                 let is_rolled_back = self.new_order(order).await? == Ordered::RolledBack;
-                // Otherwise it would count as done, and leave nothing by which it could be missed.
+                // Otherwise it would count as done, although it leaves no row whose loss could be detected.
                 if is_rolled_back && !order.rolls_back {
                     return Err(missing("an item"));
                 }
@@ -70,7 +70,7 @@ impl<S: Store> Actor<S> {
         self.store.stock_level(asked).await
     }
 
-    /// Keeps account of an end, unless it is not known what became of it.
+    /// Tallies a known outcome; an unknown one stays in doubt.
     fn ended<T>(
         &mut self,
         write: Write,

@@ -35,14 +35,15 @@ const OPS: [OpInfo; 6] = [
     OpInfo::undone("new_order_rolled_back"),
 ];
 
-/// Within how many seconds nine in ten of each must be answered (5.2.5.7); of deliveries that is said of the terminal's
-/// answer, and 80 s of their being done, which here are one.
+/// The response-time limit of each transaction for nine in ten, in seconds (5.2.5.7). For deliveries the specification
+/// limits the terminal's answer and allows 80 s for the work; here both are one.
 const LIMITS_S: [f64; 6] = [5.0, 5.0, 5.0, 80.0, 20.0, 5.0];
 
-/// New orders of a warehouse's ten terminals in a minute at most, as everybody reckons it (4.2.2): `tpmC_percent` is percent of
-/// it. It is of a mix with 45% of new orders, and counts those that are rolled back. A deck of 23 cards, 476 s of keying and
-/// thinking on the mean (5.2.5.7), has ten, of which one in a hundred is rolled back: of those 12.48 are committed if no answer
-/// takes any time, so that terminals cannot pass 97.0% of this.
+/// The maximum number of new orders per minute of a warehouse's ten terminals, in common use (4.2.2); `tpmC_percent` is
+/// a percentage of it. It assumes a mix with 45% of new orders, and counts rolled-back ones.
+/// A deck of 23 cards takes 476 s of keying and thinking on average (5.2.5.7). It has ten new orders, of which one in a
+/// hundred is rolled back. With answers that take no time, 12.48 of them are committed, so terminals cannot exceed
+/// 97.0% of this.
 pub const TPMC_OF_WAREHOUSE: f64 = 12.86;
 
 /// The load's types of operations.
@@ -54,20 +55,21 @@ const LOAD_OPS: [OpInfo; 5] = [
     OpInfo::new("load_orders"),
 ];
 
-/// TPC-C with its settings taken, and what the clients of one database share.
+/// TPC-C with its settings, and the state that the clients of one database share.
 pub struct TpcCBound {
     config: Config,
-    /// Of all data sets, over keys and values.
+    /// The spaces of all data sets, over keys and values.
     spaces: Vec<KeySpace>,
-    /// Of each data set, over SQL.
+    /// The texts of each data set, over SQL.
     texts: Vec<Arc<Texts>>,
     progress: Arc<Progress>,
     tallies: Tallies,
-    /// Clients so far, of whatever process: each has a number of its own, which is in the keys of its payments.
+    /// The number of clients so far, over all processes. Each client has a unique number, which is in the keys of its
+    /// payments.
     opened: AtomicU32,
 }
 
-/// Whether a terminal takes the time that the settings give it.
+/// Whether terminals use the keying and think times of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hurry {
     /// It keys and thinks where they say so.
@@ -85,7 +87,7 @@ impl Hurry {
     }
 }
 
-/// What that number goes by from one process to the next.
+/// The name under which that number passes from one process to the next.
 const CLIENTS: &str = "clients";
 
 impl TpcCBound {
@@ -107,13 +109,12 @@ impl TpcCBound {
         self.texts[set.number as usize].clone()
     }
 
-    /// What clients have been told.
+    /// The tallies of acknowledged work.
     pub fn tallies(&self) -> &Tallies {
         &self.tallies
     }
 
-    /// A client of the mix that keeps this tally and does as it is told; over keys and values it goes by a number that no
-    /// other has had.
+    /// A client of the mix with this tally. For keys and values it has a number that no other client has had.
     pub fn client_with(
         &self,
         session: Session,
@@ -127,7 +128,7 @@ impl TpcCBound {
         Ok(match session {
             Session::Sql(session) => {
                 let mut store = SqlStore::new(session, self.texts(set), config.style)?;
-                // What it is refused, all would be: known now, and not when a rare transaction comes.
+                // A refused statement is known now, and not when a rare transaction needs it.
                 if at.client == 0 {
                     store.prepare_all()?;
                 }
@@ -168,7 +169,7 @@ impl Bound for TpcCBound {
         u64::from(self.config.sets) * self.config.scale.logical_bytes()
     }
 
-    /// As terminals they are ten of a warehouse.
+    /// As terminals there are ten for each warehouse.
     fn most_clients(&self) -> Option<MostClients> {
         let warehouses = self.config.sets.saturating_mul(self.config.scale.warehouses);
         self.config.thinks.then(|| MostClients {
@@ -266,7 +267,7 @@ impl Bound for TpcCBound {
         let missing = |name: String| EngineError::failed("tpcc's state", format!("{name} is missing in it"));
         let clients = state.get(CLIENTS).ok_or_else(|| missing(CLIENTS.to_owned()))?;
         self.tallies.restore(state).map_err(missing)?;
-        // Who restores its own has as many already.
+        // A process that restores its own state already has as many clients.
         self.opened.fetch_max(u32::try_from(*clients).unwrap_or(u32::MAX), Relaxed);
         Ok(())
     }

@@ -1,9 +1,8 @@
-//! What the load is cut into: chunks, each written at once, and runs of chunks, each written by one loader from its first to
-//! its last.
+//! The pieces of the load: chunks, each written at once, and runs of chunks, each written in order by one loader.
 //!
-//! Loaders that write neighbouring chunks insert into the same leaves of a tree: they wait for each other's latches, and a
-//! leaf that both insert into is split in the middle, where one that rows are appended to is filled. The rows of a run lie
-//! together in each of its tables, and meet those of other loaders only at its ends.
+//! Loaders that write neighbouring chunks insert into the same leaves of a tree. They wait for each other's latches,
+//! and the tree splits a shared leaf in the middle, whereas appending fills leaves. The rows of a run are therefore
+//! adjacent in each table, and meet those of other loaders only at its ends.
 
 use std::ops::Range;
 
@@ -19,7 +18,7 @@ pub const ORDERS: u32 = 100;
 /// Runs of a warehouse: itself with its stock, and its districts.
 const OF_WAREHOUSE: u64 = 1 + DISTRICTS as u64;
 
-/// What is loaded at once.
+/// The rows that are loaded at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunk {
     /// Items from this one on.
@@ -36,7 +35,7 @@ pub enum Chunk {
 
 /// How many chunks there are of each kind.
 struct Counts {
-    /// Of the items, and of the stock of a warehouse.
+    /// The number of items, and of a warehouse's rows of stock.
     items: u64,
     customers: u32,
     orders: u32,
@@ -51,19 +50,19 @@ impl Counts {
         }
     }
 
-    /// Of a district.
+    /// The rows of a district.
     fn district(&self) -> u64 {
         u64::from(self.customers + self.orders)
     }
 
-    /// Of a warehouse.
+    /// The rows of a warehouse.
     fn warehouse(&self) -> u64 {
         1 + self.items + u64::from(DISTRICTS) * self.district()
     }
 }
 
 impl Chunk {
-    /// Its type among the load's operations, in the order of [`crate::bound::LOAD_OPS`].
+    /// The operation type of the chunk, in the order of [`crate::bound::LOAD_OPS`].
     pub fn kind(self) -> OpKind {
         match self {
             Chunk::Items(_) => 0,
@@ -80,7 +79,7 @@ impl Chunk {
         counts.items + u64::from(scale.warehouses) * counts.warehouse()
     }
 
-    /// The chunk of a number; `None` beyond the last.
+    /// The chunk with this number; `None` after the last.
     pub fn numbered(scale: &Scale, number: u64) -> Option<Self> {
         let counts = Counts::of(scale);
         let Some(number) = number.checked_sub(counts.items) else {
@@ -103,7 +102,8 @@ impl Chunk {
         })
     }
 
-    /// How many runs there are in a data set: the items; of each warehouse that with its stock, and each district.
+    /// The number of runs in a data set: one for the items, and for each warehouse one with its stock and one for each
+    /// district.
     pub fn runs(scale: &Scale) -> u64 {
         1 + u64::from(scale.warehouses) * OF_WAREHOUSE
     }
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!((0..).map_while(|number| Chunk::numbered(&whole, number)).count(), 100 + 1 + 100 + 10 * 33);
     }
 
-    /// Nobody else writes between two chunks of a run, so that none may be missing, twice, or of another place.
+    /// Guards against a missing, duplicate or misplaced chunk: no other loader writes between two chunks of a run.
     #[test]
     fn runs_are_all_chunks_in_their_order_and_each_is_of_one_place() {
         let runs: Vec<Range<u64>> = (0..).map_while(|number| Chunk::run(&SCALE, number)).collect();

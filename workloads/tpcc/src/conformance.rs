@@ -1,5 +1,5 @@
-//! Whether an engine's sessions carry TPC-C: the same random inputs run against the adapters and an oracle in memory, and
-//! every answer and the final tables are compared.
+//! Checks whether an engine's sessions support TPC-C. The same random inputs run against the adapters and an in-memory
+//! oracle, and every answer and the final tables are compared.
 
 use std::fmt::Debug;
 use std::sync::{Arc, LazyLock};
@@ -26,20 +26,20 @@ use crate::store::Store;
 use crate::tables::Table;
 
 const ONLY: DataSet = DataSet { number: 0, of: 1 };
-/// Few of everything, so that inputs meet.
+/// Few rows of everything, so that inputs collide.
 const SCALE: Scale = Scale { warehouses: 2, customers: 30, items: 100 };
 
-/// What the instance of a conformance test is opened with.
+/// The schema with which a conformance test opens its instance.
 pub fn schema(family: Family) -> Schema<'static> {
     static SPACES: LazyLock<Vec<KeySpace>> = LazyLock::new(|| kv::spaces(1));
     if family == Family::KeyValue { Schema::KeyValue(&SPACES) } else { Schema::BySession }
 }
 
-/// Runs `steps` random transactions of `seed` over sessions from `open`, which must all belong to one new, empty instance
-/// that was opened with [`schema`]; more than one session is asked for.
+/// Runs `steps` random transactions of `seed` over sessions from `open`. The sessions must all belong to one new, empty
+/// instance that was opened with [`schema`]; `open` is called more than once.
 ///
 /// # Errors
-/// The first answer or row that differs from the oracle's, in words.
+/// A description of the first answer or row that differs from the oracle's.
 pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -> Result<(), String> {
     let wrong = |error: EngineError| format!("seed {seed}: {error}");
     let config =

@@ -1,24 +1,24 @@
-//! What is in the tables, in one form whatever keeps them.
+//! The content of the tables in one form for all engines.
 
 use rumba_core::sql::Param;
 
 use crate::tables::Type;
 
-/// What a column holds.
+/// The value of a column.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
     /// NULL.
     None,
-    /// A whole number; of exact ones in their smallest unit.
+    /// An integer; exact numbers are in their smallest unit.
     Number(i64),
-    /// A text, without blanks at its end, which some databases add and others take off.
+    /// A text without trailing blanks, which some databases add and others remove.
     Text(Vec<u8>),
-    /// A time. Which is not told: some databases keep microseconds, others seconds.
+    /// A time, without its value: some databases keep microseconds, others seconds.
     Time,
 }
 
 impl Value {
-    /// What is loaded into a column of this type, exact numbers in their smallest unit.
+    /// The value loaded into a column of this type; exact numbers are in their smallest unit.
     pub fn of(kind: Type, value: &Param<'_>) -> Self {
         match kind {
             _ if value.is_null() => Value::None,

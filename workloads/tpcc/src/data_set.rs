@@ -1,11 +1,11 @@
-//! Data sets: copies of the nine tables beside each other in one database, each with warehouses, orders and a proof of
-//! its own, as published tests have them (`10 × 100W`).
+//! Data sets: copies of the nine tables next to each other in one database. Each has its own warehouses, orders and
+//! verification, as in published tests (`10 × 100W`).
 
 use std::borrow::Cow;
 
 use crate::tables::Table;
 
-/// Indexes beside the keys, whose names some databases keep in one list with those of the tables.
+/// Indexes in addition to the keys. Some databases keep their names in one list with those of the tables.
 const INDEXES: [&str; 2] = ["customer_by_name", "orders_by_customer"];
 
 /// One of the data sets of a database.
@@ -18,7 +18,7 @@ pub struct DataSet {
 }
 
 impl DataSet {
-    /// All of so many.
+    /// All sets of this number of sets.
     pub fn all(of: u32) -> impl Iterator<Item = Self> {
         (0..of).map(move |number| Self { number, of })
     }
@@ -28,7 +28,7 @@ impl DataSet {
         Self { number: client % of, of }
     }
 
-    /// What a table or an index is called in it: `stock`, or `stock3` where there are several sets.
+    /// The name of a table or an index in this set: `stock`, or `stock3` if there are several sets.
     pub fn name(self, name: &str) -> Cow<'_, str> {
         if self.of == 1 { Cow::Borrowed(name) } else { Cow::Owned(format!("{name}{}", self.number + 1)) }
     }

@@ -37,7 +37,7 @@ impl Deck {
         if self.left == 0 {
             self.left = self.cards.len();
         }
-        // One of those that are left, each with the same chance: a shuffle, one card at a time.
+        // One of the remaining cards, with equal chances: a shuffle, one card at a time.
         let chosen = below(random, self.left as u64) as usize;
         self.left -= 1;
         self.cards.swap(chosen, self.left);

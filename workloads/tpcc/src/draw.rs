@@ -1,4 +1,4 @@
-//! The inputs of transactions, and the random numbers and texts that they and the load are made of (clauses 2 and 4.3.2).
+//! The inputs of transactions, and their random numbers and texts, which the load uses too (clauses 2 and 4.3.2).
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -16,13 +16,14 @@ pub const MOST_LINES: usize = LINES.2 as usize;
 /// The constants C of the non-uniform random numbers (2.1.6.1), drawn once for a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
-    /// Of last names while loading.
+    /// The constant for last names in the load.
     pub name_load: u32,
-    /// Of last names in the run; its distance to the former is bounded, so that neither run nor load are alike.
+    /// The constant for last names in the run. Its distance from the constant of the load is bounded, so that the two
+    /// differ.
     pub name_run: u32,
-    /// Of customers' numbers.
+    /// The constant for customer numbers.
     pub customer: u32,
-    /// Of items.
+    /// The constant for items.
     pub item: u32,
 }
 
@@ -56,17 +57,17 @@ pub fn non_uniform(random: &mut Random, a: u32, constant: u32, low: u32, high: u
     (mixed + constant) % (high - low + 1) + low
 }
 
-/// The number of a last name: in the run one of those that the load has given out.
+/// The number of a last name; in the run, one that the load has used.
 pub fn name_number(random: &mut Random, constant: u32, scale: &Scale) -> u32 {
     non_uniform(random, 255, constant, 0, NAMES - 1) % scale.names()
 }
 
 const ALPHANUMERIC: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Appends characters, of `alphabet` letters: several of each random number, of which each is a fraction that is
+/// Appends `length` characters from `alphabet`. Several come from each random number, each as a fraction that is
 /// multiplied by the number of letters.
 fn put_letters(random: &mut Random, alphabet: &[u8], length: u32, out: &mut Vec<u8>) {
-    // 62^8 is far below 2^64, so that the last of eight is as even as the first.
+    // 62^8 is far below 2^64, so that the last of eight is as uniform as the first.
     const OF_ONE: u32 = 8;
     for start in (0..length).step_by(OF_ONE as usize) {
         let mut fraction = random.next_u64();
@@ -89,7 +90,7 @@ pub fn put_digits(random: &mut Random, length: u32, out: &mut Vec<u8>) {
     put_letters(random, &ALPHANUMERIC[..10], length, out);
 }
 
-/// What one in ten of items and of stock carry somewhere in their data.
+/// The text that one in ten items and rows of stock carry somewhere in their data.
 pub const ORIGINAL: &[u8] = b"ORIGINAL";
 
 /// Appends the data of an item or of stock (4.3.3.1): 26 to 50 letters, in every tenth of which stands `ORIGINAL`.
@@ -133,7 +134,7 @@ pub struct NewOrder {
     lines: [Line; MOST_LINES],
     count: usize,
     pub entered: DateTime,
-    /// Whether it was drawn with an item that does not exist, and is to be rolled back.
+    /// Whether it was drawn with a missing item, and must be rolled back.
     pub rolls_back: bool,
 }
 
@@ -157,7 +158,7 @@ impl NewOrder {
     }
 }
 
-/// How a customer is asked for.
+/// The way to select a customer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// By number.
@@ -215,7 +216,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// It is entered at the terminal at this time; what was drawn before a terminal keyed it in has that of its drawing.
+    /// Enters the transaction at the terminal at this time; until then it has the time at which it was drawn.
     pub fn enter(&mut self, now: DateTime) {
         match self {
             Input::NewOrder(order) => order.entered = now,
@@ -234,11 +235,11 @@ pub struct Inputs {
     constants: Constants,
     remote_line: Chance,
     missing_item: Chance,
-    /// Where all of it happens, if it is a terminal's.
+    /// The place of the transactions, if they belong to a terminal.
     home: Option<Home>,
 }
 
-/// The warehouse of a terminal, and the district that it asks the stock levels of (2.4.1.1, 2.8.1.1).
+/// The warehouse of a terminal, and the district whose stock levels it requests (2.4.1.1, 2.8.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Home {
     pub warehouse: u32,
@@ -246,7 +247,8 @@ pub struct Home {
 }
 
 impl Home {
-    /// That of the terminal in this place, from 0, among those of its data set: a warehouse has ten, one for each district.
+    /// The home of the terminal at this position, from 0, in its data set. A warehouse has ten terminals, one for each
+    /// district.
     pub fn of_terminal(place: u32) -> Self {
         Self { warehouse: place / DISTRICTS + 1, district: place % DISTRICTS + 1 }
     }
@@ -259,12 +261,12 @@ impl Inputs {
         Self { random, scale, constants, remote_line, missing_item, home }
     }
 
-    /// The stream that its cards are drawn with.
+    /// The random numbers for drawing its cards.
     pub fn random(&mut self) -> &mut Random {
         &mut self.random
     }
 
-    /// A transaction of this type, at home or else of a warehouse that is drawn alike.
+    /// A transaction of this type, at home or else of a uniformly drawn warehouse.
     pub fn draw(&mut self, card: Card) -> Input {
         let warehouse = match self.home {
             Some(home) => home.warehouse,
@@ -304,7 +306,7 @@ impl Inputs {
         Who::Number(self.customer())
     }
 
-    /// Another warehouse; the same where there is no other.
+    /// Another warehouse; the same if there is no other.
     fn other_than(&mut self, home: u32) -> u32 {
         if self.scale.warehouses == 1 {
             return home;
@@ -323,7 +325,7 @@ impl Inputs {
             let supply = if is_remote { self.other_than(warehouse) } else { warehouse };
             *line = Line { item, supply, quantity: between(&mut self.random, 1, 10) };
         }
-        // Everybody takes rows of stock in one order, so that orders wait for each other instead of in a circle.
+        // All clients lock rows of stock in one order, so that orders wait for each other but never in a circle.
         lines[..count].sort_unstable_by_key(|line| (line.supply, line.item));
         // The item that does not exist is the last one entered (2.4.1.5).
         let rolls_back = self.missing_item.happens(&mut self.random);
@@ -401,8 +403,9 @@ mod tests {
 
     const CARDS: [Card; 5] = [Card::NewOrder, Card::Payment, Card::OrderStatus, Card::Delivery, Card::StockLevel];
 
-    /// What transactions of a type are drawn with, each once and in order: warehouses, districts (a delivery has none), and of
-    /// deliveries the carriers, of stock levels the thresholds.
+    /// The values that transactions of a type draw, each once and in order.
+    /// These are warehouses, districts (a delivery has none), the carriers of deliveries and the thresholds of stock
+    /// levels.
     fn places(inputs: &mut Inputs, card: Card) -> [Vec<u32>; 3] {
         let mut drawn: [Vec<u32>; 3] = Default::default();
         for _ in 0..2_000 {
@@ -457,7 +460,8 @@ mod tests {
             let number = non_uniform(&mut random, 1023, 259, 1, 3000);
             counts[number as usize - 1] += 1;
         }
-        // An `or` of numbers sets bits: some numbers come far more often than their share of 200, others hardly ever.
+        // An `or` of numbers sets bits. Some numbers therefore occur far more often than their share of 200, and others
+        // hardly ever.
         counts.sort_unstable();
         let hottest: u32 = counts[2700..].iter().sum();
         assert!(counts[2999] > 2_000 && hottest > 300_000, "{} {hottest}", counts[2999]);

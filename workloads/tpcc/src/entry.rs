@@ -1,4 +1,4 @@
-//! What a journal holds of a transaction that was acknowledged.
+//! The journal's entry for an acknowledged transaction.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -19,7 +19,7 @@ pub fn of_kind(kind: u32) -> Option<(u32, Write)> {
     Some((kind >> 2, write))
 }
 
-/// What was paid: warehouse and district, customer, amount.
+/// A payment: warehouse and district, customer, amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Payment {
     /// Warehouse and district.
@@ -42,7 +42,7 @@ pub enum Entered {
         /// How many lines it has.
         lines: u32,
     },
-    /// A payment, entered so many seconds after the epoch.
+    /// A payment, entered this many seconds after the epoch.
     Payment(Payment, u32),
     /// A delivery.
     Delivery {
@@ -50,13 +50,13 @@ pub enum Entered {
         warehouse: u32,
         /// The carrier.
         carrier: u32,
-        /// The order of each district; 0 where none waited.
+        /// The order of each district; 0 if none was waiting.
         orders: [u32; DISTRICTS as usize],
     },
 }
 
 impl Entered {
-    /// What was done.
+    /// The entry for a completed transaction.
     pub fn of(done: &Done<'_>) -> Self {
         match done {
             Done::Order(order, number) => Entered::Order {

@@ -1,13 +1,16 @@
-//! TPC-C for rumba, after the specification of the Transaction Processing Performance Council, revision 5.11: nine
-//! tables, five transactions in their mix, and the twelve consistency conditions, which prove the data after every run.
+//! TPC-C for rumba, by revision 5.11 of the specification of the Transaction Processing Performance Council.
+//! It has nine tables, five transactions in their mix, and the twelve consistency conditions, which check the data
+//! after every run.
 //!
-//! `draw` makes the inputs of transactions, `store` is what a database does with them, with an adapter for SQL (`sql`) and
-//! one for keys and values (`kv`);
-//! `acid` makes transactions meet and looks for them after a kill;
-//! `conformance` holds the adapters against `oracle`, the tables in memory;
-//! `load` fills the tables in the pieces of `chunk`, `terminal` is a client of the mix, with the times of `thoughts`, `tally`
-//! counts what was acknowledged, and the verification holds the tables against it and against each other. Clauses are those
-//! of the specification.
+//! - `draw` makes the inputs of transactions; `store` is the port, with an adapter for SQL (`sql`) and one for keys and
+//!   values (`kv`).
+//! - `acid` makes transactions meet, and looks for them after a kill.
+//! - `conformance` compares the adapters with `oracle`, the tables in memory.
+//! - `load` fills the tables in the pieces of `chunk`.
+//! - `terminal` is a client of the mix, with the think times of `thoughts`.
+//! - `tally` counts the acknowledged work; verification checks the tables against it and against each other.
+//!
+//! Clauses are those of the specification.
 #![warn(missing_docs)]
 
 mod acid;

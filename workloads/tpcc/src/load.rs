@@ -1,5 +1,5 @@
-//! The load: the initial population of clause 4.3.3.1, in chunks. Every chunk draws from its own generator, so that the
-//! data depends on the seed and the scale alone and not on who loads what.
+//! The load: the initial population of clause 4.3.3.1, in chunks. Every chunk draws from its own generator. The data
+//! therefore depends only on the seed and the scale, and not on which loader loads which chunk.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::tables::Table;
 /// Retries of one chunk, or of one index: minutes of waiting. A load that leaves either out would be worse than a slow one.
 const RETRIES: u32 = 60_000;
 
-/// What the loaders of an instance share: each touches it once for each run of chunks, and for each index.
+/// The shared state of an instance's loaders: each touches it once for each run of chunks, and for each index.
 #[derive(Debug, Default)]
 pub struct Progress {
     run: AtomicU64,
@@ -34,7 +34,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The numbers of the chunks that a loader writes next, counted over all data sets; `None` where none are left.
+    /// The numbers of the chunks that a loader writes next, counted over all data sets; `None` if none are left.
     fn next_run(&self, config: &Config) -> Option<Range<u64>> {
         let number = self.run.fetch_add(1, Relaxed);
         let (runs, chunks) = (Chunk::runs(&config.scale), Chunk::count(&config.scale));
@@ -46,7 +46,7 @@ impl Progress {
         Some(set * chunks + run.start..set * chunks + run.end)
     }
 
-    /// The number of the index that a loader makes next, counted over all data sets; `None` where none of so many is left.
+    /// The number of the index that a loader builds next, counted over all data sets; `None` if all are taken.
     fn next_index(&self, indexes: usize) -> Option<usize> {
         Some(self.index.fetch_add(1, Relaxed)).filter(|index| *index < indexes)
     }
@@ -74,7 +74,7 @@ pub enum Loader {
 }
 
 impl Loader {
-    /// Loads what is staged, all or nothing.
+    /// Loads the staged rows, all or none.
     async fn load(&mut self, set: DataSet, stage: &Stage) -> Result<(), EngineError> {
         match self {
             Loader::Sql(loader) => loader.load(set, stage).await,
@@ -82,7 +82,7 @@ impl Loader {
         }
     }
 
-    /// How many indexes there are to make; over keys and values their entries came with the rows.
+    /// The number of indexes to build; over keys and values their entries were loaded with the rows.
     fn indexes(&self) -> usize {
         match self {
             Loader::Sql(loader) => loader.indexes(),
@@ -124,7 +124,7 @@ pub struct RowLoader {
     /// The chunks that it writes next.
     run: Range<u64>,
     stage: Stage,
-    /// What is staged and not yet written: of which data set, and how many rows it has.
+    /// The staged rows that are not yet written: their data set, chunk, and number of rows.
     staged: Option<(DataSet, Chunk, u64)>,
     retry: Retry,
 }
@@ -136,7 +136,7 @@ impl RowLoader {
         Self { loader, config: *config, progress, seed, run: 0..0, stage, staged: None, retry }
     }
 
-    /// The number of its next chunk; that of another run where it has written one to its end.
+    /// The number of its next chunk, which begins another run if the current one is complete.
     fn next_chunk(&mut self) -> Option<u64> {
         loop {
             if let Some(number) = self.run.next() {
@@ -188,7 +188,7 @@ impl Worker for RowLoader {
     }
 }
 
-/// A lost connection as the end of the load: whether what was asked for is done is not known.
+/// Turns a lost connection into the end of the load, because it is unknown whether the request was carried out.
 fn explained(done: &str, error: EngineError) -> EngineError {
     match error {
         EngineError::CutOff(why) => {
@@ -306,7 +306,7 @@ impl Filler<'_> {
         });
     }
 
-    /// A warehouse or a district up to its tax, which is at most a fifth.
+    /// A warehouse or a district up to its tax, which is at most 20%.
     fn named(&mut self, table: Table) {
         let random = &mut self.random;
         self.stage.of(table).text(|out| put_text(random, 6, 10, out));
@@ -318,7 +318,7 @@ impl Filler<'_> {
     fn warehouse(&mut self, warehouse: u32) -> u64 {
         self.stage.of(Table::Warehouse).int(warehouse);
         self.named(Table::Warehouse);
-        // What its customers have paid: ten dollars each, 300,000.00 of 30,000.
+        // The payments of its customers: ten dollars each, 300,000.00 for 30,000.
         let paid = self.paid_in_district() * i64::from(DISTRICTS);
         self.stage.of(Table::Warehouse).cents(paid);
         1
@@ -399,7 +399,7 @@ impl Filler<'_> {
         for line in 1..=lines {
             let rows = stage.of(Table::OrderLine);
             rows.int(warehouse).int(district).int(order).int(line).int(between(random, 1, scale.items)).int(warehouse);
-            // What is delivered was free, what is not costs up to 9,999.99 (4.3.3.1).
+            // Delivered lines were free; others cost up to 9,999.99 (4.3.3.1).
             match is_delivered {
                 true => rows.time(*now).int(5).cents(0),
                 false => rows.null().int(5).cents(i64::from(between(random, 1, 999_999))),
@@ -413,7 +413,7 @@ impl Filler<'_> {
     }
 }
 
-/// What each customer has paid at the start, and owes less for it, in cents.
+/// The initial payment of each customer, which reduces the amount it owes, in cents.
 pub const PAID: i64 = 1_000;
 /// 50,000.00.
 const CREDIT_LIMIT: i64 = 5_000_000;

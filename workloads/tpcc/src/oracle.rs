@@ -1,5 +1,5 @@
-//! The nine tables in memory, and the five transactions as clause 2 describes them, in the plainest way: what an adapter
-//! answers and leaves is held against it.
+//! The nine tables in memory, and the five transactions as clause 2 describes them, in the simplest way. An adapter's
+//! answers and tables are compared with it.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use crate::scale::DISTRICTS;
 use crate::store::{Delivered, Ordered, Paid, Status};
 use crate::tables::{Table, Type};
 
-/// A primary key; of history, which has none, the number of the row.
+/// A primary key. History has none, so it uses the number of the row.
 type Key = Vec<i64>;
 
 /// The tables.
 #[derive(Default)]
 pub struct Oracle {
     tables: [BTreeMap<Key, Row>; Table::ALL.len()],
-    /// Whether the database that is held against it sorts texts as if all of their letters were capitals.
+    /// Whether the compared database sorts texts as if all letters were capitals.
     pub folds_case: bool,
 }
 
@@ -81,7 +81,7 @@ impl Oracle {
         self.tables[table as usize].keys().filter(move |key| key.starts_with(prefix))
     }
 
-    /// 2.5.2.2, 2.6.2.2: by number, or of those with the name, by their first names, the one in the middle, rounded up.
+    /// 2.5.2.2, 2.6.2.2: by number; or the middle one of those with the name, ordered by first name, rounded up.
     fn customer(&self, warehouse: u32, district: u32, who: Who) -> i64 {
         let number = match who {
             Who::Number(number) => return i64::from(number),

@@ -1,4 +1,4 @@
-//! What the specification computes, whatever keeps the rows.
+//! The computations of the specification, for all engines.
 
 use std::io::Write;
 
@@ -6,22 +6,22 @@ use rumba_core::error::EngineError;
 
 use crate::draw::Payment;
 
-/// The most that is kept of a customer's data.
+/// The maximum length of a customer's data.
 pub const DATA: usize = 500;
 /// The text of a district in a row of stock.
 pub const DISTRICT_TEXT: usize = 24;
 
-/// What is missing in tables that the load has filled.
+/// The error for rows that the load should have written.
 pub fn missing(what: &'static str) -> EngineError {
     EngineError::failed(what, "is not there: the data is not what was loaded; load it anew")
 }
 
-/// What is left of stock when so much is taken: what falls below ten is filled up by 91 (2.4.2.2).
+/// The quantity of stock left after taking this much. A remainder below ten is refilled by 91 (2.4.2.2).
 pub fn left(quantity: i64, wanted: i64) -> i64 {
     if quantity >= wanted + 10 { quantity - wanted } else { quantity - wanted + 91 }
 }
 
-/// What an order knows of its customer, its warehouse and its district.
+/// An order's rates from its customer, its warehouse and its district.
 #[derive(Clone, Copy, Default)]
 pub struct Rates {
     /// In ten-thousandths.
@@ -40,7 +40,7 @@ impl Rates {
     }
 }
 
-/// The names of a warehouse and of a district with four blanks between, which a history keeps.
+/// The names of a warehouse and of a district with four blanks between them, as stored in the history.
 #[derive(Default)]
 pub struct Names {
     bytes: [u8; 24],
@@ -59,17 +59,17 @@ impl Names {
     }
 }
 
-/// Of the customers of a last name, by their first names, the one in the middle (2.5.2.2).
+/// The middle one of the customers with a last name, ordered by first name (2.5.2.2).
 pub fn middle(customers: &[i64]) -> Option<i64> {
     customers.get(customers.len().saturating_sub(1) / 2).copied()
 }
 
-/// Appends what is noted of a payment at the beginning of the data of a customer of bad credit, whose end falls off then
+/// Inserts a payment's note at the beginning of the data of a customer with bad credit, and truncates the end
 /// (2.5.2.2).
 pub fn put_note(payment: &Payment, customer: i64, data: &mut Vec<u8>) {
     let Payment { warehouse, district, customer_warehouse, customer_district, cents, .. } = payment;
     let (whole, part) = (cents / 100, cents % 100);
-    // Nothing fails that is written to memory.
+    // Writing to memory cannot fail.
     let _ =
         write!(data, "{customer} {customer_district} {customer_warehouse} {district} {warehouse} {whole}.{part:02} ");
 }

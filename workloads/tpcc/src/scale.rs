@@ -6,7 +6,7 @@ pub const DISTRICTS: u32 = 10;
 pub const ITEMS: u32 = 100_000;
 /// Customers, and orders at the start, of a district.
 pub const CUSTOMERS: u32 = 3_000;
-/// The order lines of an order: from so many, on average, up to so many.
+/// The minimum, mean and maximum number of lines of an order.
 pub const LINES: (u32, u32, u32) = (5, 10, 15);
 
 /// The cardinalities of a database.
@@ -31,7 +31,7 @@ pub mod bytes {
     pub const ORDER_LINE: u64 = 54;
     pub const ITEM: u64 = 82;
     pub const STOCK: u64 = 306;
-    /// An entry of the index of customers by name, and of that of orders by customer.
+    /// An entry of the index of customers by name, and an entry of the index of orders by customer.
     pub const NAME: u64 = 42;
     pub const BY_CUSTOMER: u64 = 16;
 }
@@ -67,8 +67,9 @@ impl Scale {
         self.first_undelivered() - 1
     }
 
-    /// Last names in use: a third as many as customers of a district, as the specification has it, so that several bear each
-    /// at any scale. With one to each, nobody would have to find the customer in the middle.
+    /// The number of last names in use: a third of the customers of a district, as in the specification. Several
+    /// customers therefore share each name at any scale. If each had its own name, the search for the middle customer
+    /// would never be needed.
     pub fn names(&self) -> u32 {
         (self.customers / 3).clamp(1, crate::names::NAMES)
     }

@@ -77,7 +77,7 @@ pub enum Style {
 }
 
 impl Style {
-    /// Has a session ready for statements of this kind.
+    /// Prepares a session for statements of this kind.
     ///
     /// # Errors
     /// It cannot run several statements in one round trip.
@@ -112,10 +112,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// Takes the settings.
+    /// Reads the settings.
     ///
     /// # Errors
-    /// The offending setting, and what would be accepted.
+    /// The offending setting, and the accepted values.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
         settings.check("tpcc", SETTINGS)?;
         let filled = settings.with_defaults(SETTINGS);
@@ -136,10 +136,10 @@ impl Config {
     }
 }
 
-/// The tests that `splits` asks for: the same warehouses in more or fewer sets, each with data of its own.
+/// The tests that `splits` requests: the same warehouses in more or fewer sets, each with its own data.
 ///
 /// # Errors
-/// A number of sets by which the warehouses cannot be divided.
+/// A number of sets that does not divide the warehouses.
 pub fn splits(settings: &Settings) -> Result<Vec<Test>, SettingError> {
     let Some(splits) = settings.text(SPLITS).filter(|splits| *splits != "none") else { return Ok(Vec::new()) };
     let filled = settings.with_defaults(SETTINGS);

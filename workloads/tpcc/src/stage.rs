@@ -1,4 +1,4 @@
-//! Rows that wait to be loaded: values of one table after the other, in flat buffers.
+//! Rows to be loaded: values of one table after the other, in flat buffers.
 
 use rumba_core::sql::{Dialect, Param};
 use rumba_core::value::{DateTime, Decimal};
@@ -16,13 +16,13 @@ enum Cell {
         scale: u8,
     },
     Time(DateTime),
-    /// Text that ends here, and begins where the one before it ends.
+    /// A text that ends here, and begins at the end of the previous one.
     Text {
         end: usize,
     },
 }
 
-/// An exact number as a dialect's tables keep it: SQLite, which has no decimals, in its smallest unit.
+/// An exact number in a dialect's form: SQLite has no decimals, so it uses the smallest unit.
 #[inline]
 pub fn exact(dialect: Dialect, units: i64, scale: u8) -> Param<'static> {
     match dialect {
@@ -82,7 +82,7 @@ impl Rows {
         self.text.clear();
     }
 
-    /// Appends the values, row by row, as a dialect has them.
+    /// Appends the values row by row, in a dialect's form.
     pub fn params<'a>(&'a self, dialect: Dialect, out: &mut Vec<Param<'a>>) {
         let mut start = 0;
         out.extend(self.cells.iter().map(|cell| match *cell {

@@ -1,4 +1,4 @@
-//! What a database does with a transaction's input: the port, with an adapter for each family.
+//! The operations of a database on a transaction's input: the port, with an adapter for each family.
 
 use rumba_core::error::EngineError;
 use rumba_core::worker::StatementCounts;
@@ -7,45 +7,45 @@ use crate::draw::{Delivery, NewOrder, OrderStatus, Payment, StockLevel};
 use crate::scale::DISTRICTS;
 use crate::stop::Stop;
 
-/// What a new order came to.
+/// The outcome of a new order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ordered {
     /// It was committed.
     Committed {
         /// Its number in its district.
         order: i64,
-        /// What it costs, in cents, taxed and discounted (clause 2.4.2.2).
+        /// The amount in cents, with tax and discount (clause 2.4.2.2).
         total: i64,
-        /// Its lines of which item and stock both are original: the terminal's letter `B`.
+        /// The number of lines with an original item and original stock: the terminal's letter `B`.
         original: u32,
     },
-    /// An item was not there, and it was rolled back, as one in a hundred is to be (clause 2.4.1.4).
+    /// An item was missing and the order was rolled back, as one in a hundred must be (clause 2.4.1.4).
     RolledBack,
 }
 
-/// What a payment came to.
+/// The result of a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paid {
-    /// The customer's number, also where it was asked for by name.
+    /// The customer's number, also if it was selected by name.
     pub customer: i64,
     /// Its balance after it, in cents.
     pub balance: i64,
 }
 
-/// What is known of a customer's last order.
+/// The known facts of a customer's last order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// The customer's number.
     pub customer: i64,
     /// Its balance, in cents.
     pub balance: i64,
-    /// Its last order; 0 if it has none.
+    /// The last order; 0 if there is none.
     pub order: i64,
     /// Its order lines.
     pub lines: u64,
 }
 
-/// What a delivery has delivered: of each district an order, or 0 where none waited.
+/// The delivered orders: one for each district, or 0 if none was waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delivered(pub [u32; DISTRICTS as usize]);
 
@@ -63,8 +63,8 @@ impl Delivered {
     }
 }
 
-/// The transactions of clause 2, each from its beginning to its end. After an error nothing of it is left, but after
-/// [`EngineError::CutOff`], when that is not known.
+/// The transactions of clause 2, each complete. After an error, a transaction leaves no trace, except after
+/// [`EngineError::CutOff`], when that is unknown.
 pub trait Store {
     /// Orders 5 to 15 items (2.4).
     async fn new_order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError>;
@@ -72,13 +72,13 @@ pub trait Store {
     /// Takes a customer's payment (2.5).
     async fn payment(&mut self, payment: &Payment) -> Result<Paid, EngineError>;
 
-    /// Tells of a customer's last order (2.6).
+    /// Reports a customer's last order (2.6).
     async fn order_status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError>;
 
     /// Delivers the oldest order of each district of a warehouse (2.7).
     async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError>;
 
-    /// How many of a district's recently sold items are low in stock (2.8).
+    /// The number of a district's recently sold items that are low in stock (2.8).
     async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError>;
 
     /// The statements since this was last called.
@@ -86,6 +86,6 @@ pub trait Store {
         StatementCounts::NONE
     }
 
-    /// Its transactions ask at each point what they are to do.
+    /// Sets the callback that the transactions call at each point.
     fn stop_with(&mut self, stop: Stop);
 }

@@ -1,6 +1,6 @@
-//! The nine tables (clause 1.3), whatever keeps them.
+//! The nine tables (clause 1.3), for all engines.
 
-/// A number that is none: NULL, wherever rows are numbers.
+/// NULL, where rows are numbers.
 pub const NONE: i64 = i64::MIN;
 
 /// The tables.
@@ -35,7 +35,7 @@ impl Table {
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// A whole number that is part of the primary key; the key's columns come first.
+    /// An integer that is part of the primary key; the key's columns come first.
     Key,
     /// A whole number.
     Int,
@@ -45,9 +45,9 @@ pub enum Type {
     Rate,
     /// A date and time, or none.
     Time,
-    /// Text of up to so many bytes.
+    /// Text of up to this many bytes.
     Text(u16),
-    /// Text of so many bytes.
+    /// Text of this many bytes.
     Letters(u16),
 }
 
@@ -74,8 +74,8 @@ impl Table {
         }
     }
 
-    /// Its columns with their types, in the order in which rows are loaded. Keys lead with the warehouse, so that what is of
-    /// one warehouse lies together; history has none (1.3.1).
+    /// The columns with their types, in the order in which rows are loaded. Keys begin with the warehouse, so that the
+    /// rows of one warehouse are adjacent; history has no key (1.3.1).
     pub fn columns(self) -> &'static [(&'static str, Type)] {
         use Type::{Int, Key, Letters, Money, Rate, Text, Time};
         match self {
@@ -185,7 +185,7 @@ impl Table {
     }
 }
 
-/// Where columns stand in their tables, of those that are asked for by their place.
+/// The positions of columns that are selected by position.
 pub mod column {
     pub const W_NAME: usize = 1;
     pub const W_TAX: usize = 7;
@@ -278,7 +278,7 @@ mod tests {
         ] {
             assert_eq!(table.columns()[place].0, name, "{table:?}");
         }
-        // The number of a table is that of its place.
+        // The number of a table is its position.
         for (number, table) in Table::ALL.into_iter().enumerate() {
             assert_eq!(table as usize, number, "{table:?}");
         }

@@ -1,4 +1,4 @@
-//! What clients have been told is done: the tables are held against it.
+//! Counts the acknowledged work of clients; the tables are checked against it.
 
 use rumba_core::acid::{Entry, Journal, Note};
 use rumba_core::error::EngineError;
@@ -11,7 +11,7 @@ use crate::entry::{Entered, kind};
 use crate::scale::bytes;
 use crate::store::Delivered;
 
-/// What is counted, each in its place.
+/// The counters, by position.
 #[derive(Clone, Copy, Debug)]
 enum Of {
     Orders,
@@ -24,7 +24,7 @@ enum Of {
     DeliveriesInDoubt,
 }
 
-/// The sums, in their places, by the names under which they go with a copy of the data.
+/// The names of the sums, in order, under which they are stored with a copy of the data.
 const NAMES: [&str; 8] = [
     "orders",
     "lines",
@@ -36,7 +36,7 @@ const NAMES: [&str; 8] = [
     "deliveries_in_doubt",
 ];
 
-/// The sums over all clients, and over what was done before to the data.
+/// The sums over all clients, and over earlier work on the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     /// New orders that were committed.
@@ -45,15 +45,15 @@ pub struct Sums {
     pub lines: i64,
     /// Payments that were committed.
     pub payments: i64,
-    /// What they came to, in cents.
+    /// The sum of the payments, in cents.
     pub cents: i64,
     /// Orders that were delivered.
     pub deliveries: i64,
-    /// New orders that were begun, and of which it is not known whether they were committed.
+    /// New orders that were begun, and may or may not have been committed.
     pub orders_in_doubt: i64,
-    /// Payments likewise.
+    /// Payments that may or may not have been committed.
     pub payments_in_doubt: i64,
-    /// Transactions of delivery likewise, each of up to ten orders.
+    /// Delivery transactions that may or may not have been committed, each of up to ten orders.
     pub deliveries_in_doubt: i64,
 }
 
@@ -78,7 +78,7 @@ impl Sums {
         [orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt]
     }
 
-    /// What was added to the loaded rows, in bytes.
+    /// The bytes added to the loaded rows.
     pub fn bytes(&self) -> i64 {
         let [order, line, payment, delivery] =
             [bytes::NEW_ORDER + bytes::ORDER + bytes::BY_CUSTOMER, bytes::ORDER_LINE, bytes::HISTORY, bytes::NEW_ORDER]
@@ -87,7 +87,7 @@ impl Sums {
     }
 }
 
-/// The names of a data set's sums; of the first they are the sums' own.
+/// The names of a data set's sums; those of the first set are the plain names.
 fn names_in(set: u32) -> [String; NAMES.len()] {
     NAMES.map(|name| if set == 0 { name.to_owned() } else { format!("{name}_{}", set + 1) })
 }
@@ -95,12 +95,12 @@ fn names_in(set: u32) -> [String; NAMES.len()] {
 /// The tallies of one database.
 #[derive(Debug)]
 pub struct Tallies {
-    /// Of each data set.
+    /// The tallies of each data set.
     sets: Vec<tallies::Tallies<{ NAMES.len() }>>,
 }
 
 impl Tallies {
-    /// Those of a database of so many data sets.
+    /// The tallies of a database with this many data sets.
     pub fn new(sets: u32) -> Self {
         Self { sets: (0..sets).map(|_| tallies::Tallies::default()).collect() }
     }
@@ -110,12 +110,12 @@ impl Tallies {
         Tally { numbers: self.sets[set.number as usize].open(), set: set.number, journal: None }
     }
 
-    /// The same for a client that takes down what it is told.
+    /// The same for a client that also writes a journal.
     pub fn open_with(&self, set: DataSet, journal: Box<dyn Journal>) -> Tally {
         Tally { journal: Some(journal), ..self.open(set) }
     }
 
-    /// Adds what another process's clients were told.
+    /// Adds the sums of another process's clients.
     pub fn add(&self, set: u32, sums: &Sums) {
         self.sets[set as usize].add(sums.in_places());
     }
@@ -153,7 +153,7 @@ pub enum Write {
     Delivery,
 }
 
-/// What a transaction has done that was acknowledged.
+/// The result of an acknowledged transaction.
 pub enum Done<'a> {
     /// An order, and its number.
     Order(&'a NewOrder, i64),
@@ -167,7 +167,7 @@ pub enum Done<'a> {
 pub struct Tally {
     numbers: tallies::Tally<{ NAMES.len() }>,
     set: u32,
-    /// Where it is taken down besides, for a proof after the client's process is gone.
+    /// The journal that also records the work, for a check after the client's process is gone.
     journal: Option<Box<dyn Journal>>,
 }
 
@@ -185,20 +185,20 @@ impl Tally {
         self.add(of, change);
     }
 
-    /// A transaction is begun, and its end not known.
+    /// A transaction is begun, and its end is unknown.
     ///
     /// # Errors
-    /// What keeps the journal from being written.
+    /// The journal cannot be written.
     pub fn begins(&mut self, write: Write) -> Result<(), EngineError> {
         self.doubt(write, 1);
-        // What its number will be, the database says.
+        // The database assigns the number later.
         self.note(|set| Note::Begun(kind(set, write), Entry::default()))
     }
 
-    /// A transaction's end is known: what it has done, or nothing of it is left.
+    /// A transaction's end is known: its result, or `None` if it left no trace.
     ///
     /// # Errors
-    /// What keeps the journal from being written.
+    /// The journal cannot be written.
     pub fn ended(&mut self, write: Write, done: Option<Done<'_>>) -> Result<(), EngineError> {
         self.doubt(write, -1);
         match &done {

@@ -18,8 +18,8 @@ use crate::thoughts::Thoughts;
 /// Retries of a transaction that conflicted before it is given up.
 const RETRIES: u32 = 100;
 
-/// The types of operations, in the order of `bound::OPS`. New orders that roll back count by themselves, so that the
-/// committed ones of a minute are the specification's tpmC.
+/// The operation types, in the order of `bound::OPS`. Rolled-back new orders are counted separately, so that the
+/// committed ones per minute are the specification's tpmC.
 pub const NEW_ORDER: OpKind = 0;
 pub const PAYMENT: OpKind = 1;
 pub const ORDER_STATUS: OpKind = 2;
@@ -56,7 +56,8 @@ impl<S: Store> Terminal<S> {
         }
     }
 
-    /// The same at the same place, who neither keys nor thinks: within the seconds before a crash most would do nothing else.
+    /// The same terminal without keying and think times, because in the seconds before a crash most terminals would
+    /// only wait.
     #[must_use]
     pub fn hurried(self) -> Self {
         Self { thoughts: None, ..self }
@@ -88,7 +89,7 @@ impl<S: Store> Worker for Terminal<S> {
 
     async fn perform(&mut self) -> Result<Op, EngineError> {
         let Some(mut input) = self.input.take() else { return Ok(Op::default()) };
-        // It was drawn before the terminal thought, or waited for its arrival.
+        // It was drawn before the terminal's think time, or before it waited for its arrival.
         input.enter(now());
         let mut retries = 0;
         loop {

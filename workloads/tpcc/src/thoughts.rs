@@ -1,4 +1,4 @@
-//! Keying and think times: what a terminal waits before each transaction, and where it is when a run begins.
+//! Keying and think times: a terminal's pause before each transaction, and its state when a run begins.
 
 use std::time::Duration;
 
@@ -10,35 +10,35 @@ use crate::deck::{CARDS, Card, Deck};
 /// Keying times, and the means of think times, in seconds, by the cards (5.2.5.7).
 const TIMES_S: [(f64, f64); 5] = [(18.0, 12.0), (3.0, 12.0), (2.0, 10.0), (2.0, 5.0), (2.0, 5.0)];
 
-/// A think time is at most so many times its mean (5.2.5.4).
+/// A think time is at most this many times its mean (5.2.5.4).
 const MOST_MEANS: f64 = 10.0;
 
-/// No pause is longer: the longest keying time behind the longest think time.
+/// The longest pause: the longest keying time after the longest think time.
 const LONGEST_S: f64 = 18.0 + MOST_MEANS * 12.0;
 
 /// The keying and think times of a terminal.
 pub struct Thoughts {
     random: Random,
-    /// For what the last transaction has answered.
+    /// The time to think about the last transaction's answer.
     thinking_s: f64,
     pause: Duration,
-    /// The card that it had when it was met, until it is drawn.
+    /// The current card at the start of the run, until it is drawn.
     held: Option<Card>,
 }
 
 impl Thoughts {
-    /// Those of a terminal that is met at some moment of a long run, with its deck. Terminals that all begin to key together
-    /// enter nothing for seconds, and then all at once.
+    /// The state of a terminal at a random moment of a long run, with its deck. If all terminals began with keying,
+    /// they would enter nothing for seconds, and then all at once.
     pub fn met(random: Random, deck: &mut Deck) -> Self {
         let mut thoughts = Self::new(random);
         loop {
             *deck = Deck::new();
-            // Of the last of these it thinks: it may be any card of the deck.
+            // The terminal thinks about the last of these cards, which may be any card of the deck.
             for _ in 0..=below(&mut thoughts.random, CARDS as u64) {
                 thoughts.draw(deck);
             }
             let card = thoughts.draw(deck);
-            // A moment falls into a pause as often as that is long, and into each part of it alike.
+            // A random moment falls into a pause in proportion to its length, and uniformly within it.
             let left_s = thoughts.share() * LONGEST_S;
             if left_s < thoughts.pause.as_secs_f64() {
                 (thoughts.pause, thoughts.held) = (Duration::from_secs_f64(left_s), Some(card));
@@ -47,7 +47,7 @@ impl Thoughts {
         }
     }
 
-    /// Those of one that has not thought of anything yet.
+    /// The state of a terminal before its first card.
     fn new(random: Random) -> Self {
         Self { random, thinking_s: 0.0, pause: Duration::ZERO, held: None }
     }
@@ -61,7 +61,7 @@ impl Thoughts {
         })
     }
 
-    /// What is waited for before the card that was drawn.
+    /// The pause before the drawn card.
     pub fn pause(&self) -> Duration {
         self.pause
     }
@@ -74,7 +74,7 @@ impl Thoughts {
         self.thinking_s = (-(1.0 - self.share()).ln() * mean_s).min(MOST_MEANS * mean_s);
     }
 
-    /// A number from 0 to 1, all alike.
+    /// A uniform number from 0 to 1.
     fn share(&mut self) -> f64 {
         (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -89,7 +89,7 @@ mod tests {
     use crate::scale::DISTRICTS;
     use crate::settings::SETTINGS;
 
-    /// The cards of a deck, and how long it keeps a terminal on the mean if no answer takes any time.
+    /// The cards of a deck, and the mean time that it takes a terminal if answers take no time.
     fn whole_deck() -> (Vec<Card>, f64) {
         let (mut deck, mut random) = (Deck::new(), Random::seed_from_u64(1));
         let cards: Vec<Card> = (0..CARDS).map(|_| deck.draw(&mut random)).collect();
@@ -97,7 +97,8 @@ mod tests {
         (cards, seconds)
     }
 
-    /// Whoever reads a lower percentage is to know what the engine has lost of it, and what the deck.
+    /// Guards the documented share of tpmC, so that a reader of a lower percentage knows which part the engine lost and
+    /// which part the deck.
     #[test]
     fn zero_latency_terminals_reach_the_documented_tpmc_share() {
         let (cards, deck_s) = whole_deck();
@@ -127,8 +128,9 @@ mod tests {
         assert!((thought_s / 10_000.0 - 12.0).abs() < 0.4, "{thought_s}");
     }
 
-    /// Terminals that all began to key with the run had entered no new order when it was 18 s old, and then twenty times as many
-    /// in a second as in any other: loops of thirty seconds behind a short warmup measured more than is possible.
+    /// Guards against synchronised terminals. If all began with keying, they entered no new order for 18 s, and then
+    /// twenty times as many in one second as in any other. Loops of thirty seconds after a short warmup then measured
+    /// more than is possible.
     #[test]
     fn terminals_start_at_their_mean_rate_in_the_first_second() {
         const TERMINALS: u32 = 20_000;
@@ -149,14 +151,14 @@ mod tests {
         for (kind, counts) in entered.iter().enumerate() {
             let of_deck = cards.iter().filter(|card| **card as usize == kind).count() as f64;
             let mean = f64::from(TERMINALS) * of_deck / deck_s;
-            // No terminal enters two in a second, so that each count's deviation is below the mean's root. Five are passed once
-            // in 1.7 million times.
+            // No terminal enters two per second, so each count's deviation is below the mean's root. Five deviations
+            // are exceeded once in 1.7 million times.
             let is_near = |count: u32| (f64::from(count) - mean).abs() < 5.0 * mean.sqrt();
             assert!(counts.iter().all(|count| is_near(*count)), "kind {kind}, mean {mean}: {counts:?}");
         }
     }
 
-    /// Where the second one was too, a terminal would not have keyed what it enters.
+    /// If the second pause were below the keying time too, the terminal would not have keyed its input.
     #[test]
     fn only_the_first_terminal_pause_is_below_the_keying_time() {
         let mut firsts: Vec<Duration> = Vec::new();
@@ -171,7 +173,8 @@ mod tests {
                 assert!((keying_s..=LONGEST_S).contains(&pause_s), "{pause_s}");
             }
         }
-        // What is left of a pause at a moment of a run, its mean square over twice its mean: 14.9 s, with a deviation of 14.
+        // The rest of a pause at a moment of a run, its mean square over twice its mean: 14.9 s, with a deviation of
+        // 14.
         let mean_s = firsts.iter().sum::<Duration>().as_secs_f64() / 1000.0;
         assert!((mean_s - 14.9).abs() < 2.0, "{mean_s}");
         assert!(firsts.iter().any(|first| *first < Duration::from_secs(2)));

@@ -28,7 +28,7 @@ use crate::stream::Stream;
 use crate::tally::Tallies;
 use crate::verify::{Expected, verify};
 
-/// The types of operations, in the order of [`Kind::ALL`]. A mix has those that occur in it.
+/// The operation types, in the order of [`Kind::ALL`]. A mix has only those that occur in it.
 const OPS: [OpInfo; 5] = [
     OpInfo::main("read", "rd", 1),
     OpInfo::main("update", "up", 2),
@@ -37,10 +37,10 @@ const OPS: [OpInfo; 5] = [
     OpInfo::main("read_modify_write", "rmw", 5),
 ];
 
-/// The name in [`State`] of the first record that nobody has inserted.
+/// The name in [`State`] of the first number that is not inserted yet.
 const NEXT_RECORD: &str = "next_record";
 
-/// YCSB with its settings taken, and what the clients of one instance share.
+/// YCSB with its settings, and the state that the clients of one instance share.
 pub struct YcsbBound {
     config: Arc<Config>,
     inserted: Arc<Inserted>,
@@ -70,7 +70,7 @@ impl YcsbBound {
         Box::new(Stream::new(store, config, inserted, self.tallies.client(), at, seed))
     }
 
-    /// The same, which notes what it is told.
+    /// The same client with a journal of acknowledged writes.
     fn journaling<S: Store + 'static>(
         &self,
         store: S,
@@ -82,7 +82,7 @@ impl YcsbBound {
         self.stream(Journaling::new(store, self.config.clone(), notes), at, seed)
     }
 
-    /// Proves all that a session shows, after a kill with what a journal says is left.
+    /// Checks all data that a session shows; after a kill, with the journal's findings.
     fn prove(
         &self,
         session: Session,
@@ -208,9 +208,9 @@ impl Bound for YcsbBound {
     }
 }
 
-/// Of what transactions are promised there is one thing to be looked for: that an acknowledged write stays.
+/// Only one promise of transactions is checked: an acknowledged write survives.
 impl Acid for YcsbBound {
-    /// Nothing: an operation is of one record.
+    /// Reports no isolation results, because each operation affects one record.
     fn isolation(&self, _: Sessions<'_>) -> Result<Vec<Promise>, EngineError> {
         Ok(Vec::new())
     }

@@ -1,4 +1,4 @@
-//! Which record an operation is about, and how many a scan reads.
+//! The choice of an operation's record, and of a scan's length.
 
 use std::sync::Arc;
 
@@ -14,28 +14,29 @@ use crate::zipf::{Zipf, share};
 /// How records are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Requests {
-    /// Of those that were loaded, all alike.
+    /// Uniformly among the loaded records.
     Uniform,
-    /// By Zipf's law over ten thousand million ranks, which are scattered over so many numbers; those that are not there yet
-    /// are drawn again.
+    /// By Zipf's law over ten thousand million ranks, scattered over `range` numbers. Numbers that do not exist yet are
+    /// drawn again.
     Zipfian { range: u64 },
-    /// By Zipf's law over the ages of those that are there, the newest first.
+    /// By Zipf's law over the ages of existing records, newest first.
     Latest,
-    /// Of those that were loaded: the first so many in a share of the operations, the others in the rest, all alike.
+    /// Among the loaded records: the first `hot` ones in a share of the operations, and the others in the rest, each
+    /// uniformly.
     Hotspot { hot: u64, share: f64 },
-    /// Those that were loaded, one after the other; clients take turns.
+    /// The loaded records, one after the other; clients take turns.
     Sequential,
-    /// By an exponential law over the ages of those that are there, with this rate.
+    /// By an exponential law over the ages of existing records, with this rate.
     Exponential { rate: f64 },
 }
 
 impl Requests {
-    /// The distribution of a name, over so many records; of the operations this share inserts.
+    /// The distribution with this name over this many records; `inserts` is the share of operations that insert.
     pub fn new(name: &str, settings: &Settings, records: u64, inserts: f64) -> Self {
         let number = |name| settings.float(name).unwrap_or_default();
         match name {
             "zipfian" => {
-                // Twice the inserts of as many operations as there are records, which YCSB's files have.
+                // Twice the inserts of as many operations as there are records, as in YCSB's files.
                 let expected = 2.0 * inserts * records as f64;
                 Requests::Zipfian { range: records + expected as u64 }
             }
@@ -62,7 +63,7 @@ pub struct Choice {
     scans: ScanLengths,
     inserted: Arc<Inserted>,
     scrambled: Zipf,
-    /// The ages of so many records.
+    /// The ages of this many records.
     ages: (u64, Zipf),
 }
 
@@ -96,7 +97,7 @@ impl Choice {
         }
     }
 
-    /// Whether records are chosen by how long they are there.
+    /// Whether records are chosen by age.
     pub fn is_by_age(&self) -> bool {
         matches!(self.requests, Requests::Latest | Requests::Exponential { .. })
     }
@@ -139,13 +140,13 @@ impl Choice {
     }
 }
 
-/// Which record has this rank of Zipf's law. YCSB takes the number of records for the last of their numbers: one more is
-/// drawn, and drawn again.
+/// The record with this rank of Zipf's law. YCSB takes the number of records for the last record's number, so one more
+/// may be drawn, and is drawn again.
 fn place_of(rank: u64, range: u64) -> u64 {
     scattered(rank) % (range + 1)
 }
 
-/// The records that are asked for most often by Zipf's law, each once or more, and perhaps one that is not there.
+/// The records most often requested by Zipf's law. A record may occur more than once, and one may not exist.
 pub fn hottest(requests: Requests, many: u64) -> impl Iterator<Item = u64> {
     let range = if let Requests::Zipfian { range } = requests { Some(range) } else { None };
     range.into_iter().flat_map(move |range| (0..many).map(move |rank| place_of(rank, range)))

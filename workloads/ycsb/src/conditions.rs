@@ -1,4 +1,4 @@
-//! What a reader of the numbers must know about the records and the mix.
+//! The facts about the records and the mix that a reader of the numbers must know.
 
 use crate::choice::Requests;
 use crate::lengths::Lengths;
@@ -45,7 +45,7 @@ fn mix(config: &Config) -> String {
     format!("profile {}{}: {}", config.profile.name, if is_changed { ", changed" } else { "" }, shares.join(", "))
 }
 
-/// A share in percent, with as many digits as it has.
+/// A share in percent, without rounding.
 fn percent(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }
@@ -89,7 +89,7 @@ fn requests(config: &Config) -> String {
     }
 }
 
-/// The mean of an exponential law of this rate, where what is older than the oldest of so many records is drawn again.
+/// The mean of an exponential law with this rate, if ages beyond the oldest of the records are drawn again.
 fn mean_age(rate: f64, records: u64) -> f64 {
     let records = records as f64;
     1.0 / rate - records / (rate * records).exp_m1()
@@ -123,7 +123,8 @@ mod tests {
     use crate::choice::Choice;
     use crate::inserted::Inserted;
 
-    /// By the law alone it would be 286: that three in a hundred ages are beyond the oldest record was left out.
+    /// Guards against the wrong mean: by the law alone it would be 286, because three in a hundred ages are beyond the
+    /// oldest record.
     #[test]
     fn the_age_that_is_told_is_that_of_the_records_which_are_drawn() {
         let law = Value::Text("exponential".to_owned());
@@ -134,7 +135,7 @@ mod tests {
         let mut choice = Choice::new(&config, Arc::new(Inserted::new(config.records)));
         let mut random = Random::seed_from_u64(5);
         let ages: u64 = (0..100_000).map(|_| 999 - choice.record(&mut random)).sum();
-        // Its deviation is 0.8; an age is counted in whole records, half a record less.
+        // Its deviation is 0.8. An age is counted in whole records, which is half a record less.
         assert!((ages as f64 / 100_000.0 - 254.3).abs() < 4.0, "{ages}");
     }
 

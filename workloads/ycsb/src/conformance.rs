@@ -1,5 +1,5 @@
-//! Whether an engine's sessions carry YCSB: the same random operations run against an adapter and an oracle in memory, and
-//! every answer and the final content are compared.
+//! Checks whether an engine's sessions support YCSB. The same random operations run against an adapter and an in-memory
+//! oracle, and every answer and the final content are compared.
 
 use std::ops::Range;
 
@@ -19,20 +19,20 @@ use crate::sql_store::{Needs, SqlInspector, SqlLoader, SqlStore, Uses};
 use crate::sql_text::create;
 use crate::store::{Fields, Inspect, Load, Store, Values, VisitField, Wanted};
 
-/// Records have numbers below this; few, so that operations meet.
+/// Record numbers are below this. They are few, so that operations collide.
 const RECORDS: u64 = 120;
 /// Those below this are loaded.
 const LOADED: u64 = 50;
 const FIELDS: usize = 3;
-/// All of what operations may ask for.
+/// All fields and single fields: everything that operations may request.
 const BOTH: Uses = Uses { all: true, one: true };
 const KEYS: KeyForm = KeyForm { is_hashed: true, digits: 1 };
 
-/// Runs `steps` random operations of `seed` over sessions from `open`, which must all belong to one new, empty instance that
-/// was opened with [`crate::schema`]; more than one session is asked for.
+/// Runs `steps` random operations of `seed` over sessions from `open`. The sessions must all belong to one new, empty
+/// instance that was opened with [`crate::schema`]; `open` is called more than once.
 ///
 /// # Errors
-/// The first answer or record that differs from the oracle's, in words.
+/// A description of the first answer or record that differs from the oracle's.
 pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -> Result<(), String> {
     let wrong = |error: EngineError| format!("seed {seed}: {error}");
     let mut oracle = Oracle::default();
@@ -69,7 +69,7 @@ fn of_kv(session: Box<dyn KvSession>) -> KvStore {
     KvStore::new(session, FIELDS, 64)
 }
 
-/// Any printable bytes, those among them that texts of SQL escape; now and then many.
+/// Any printable bytes, including those that SQL texts escape; sometimes many.
 fn values(random: &mut Random, fields: Range<usize>) -> Values {
     let mut values = Values::default();
     values.fill(fields, |out, _| {
@@ -117,12 +117,12 @@ fn draw(random: &mut Random, inserted: u64) -> Step {
     }
 }
 
-/// What an operation answered, with every field that it visited.
+/// An operation's answer, with every field that it visited.
 #[derive(Debug, Default, PartialEq)]
 struct StepOutcome {
-    /// `None` of a write by a store that does not look whether the record is there.
+    /// `None` for a write by a store that does not check whether the record exists.
     answer: Option<u64>,
-    /// Of a write: by how many bytes the record grew, where the store tells.
+    /// The bytes by which a write grew the record, if the store reports them.
     growth: Option<i64>,
     fields: Vec<(usize, String)>,
 }
@@ -165,7 +165,7 @@ fn run<S: Store>(mut stores: Vec<S>, oracle: &mut Oracle, seed: u64, steps: usiz
         let at = || format!("seed {seed}, step {number}, session {which}, {step:?}");
         let told = apply(&mut stores[which], &step).map_err(|error| format!("{}: {error}", at()))?;
         let mut right = apply(oracle, &step).map_err(|error| format!("{}: {error}", at()))?;
-        // A store need not tell the growth, nor look at what it writes; what it tells must be right.
+        // A store may leave out the growth and the check for existence, but a reported value must be right.
         right.growth = told.growth.and(right.growth);
         right.answer = told.answer.and(right.answer);
         if told != right {

@@ -1,5 +1,6 @@
-//! The table over documents: one collection, a record a document whose `_id` is its key, with the fields of YCSB's binding
-//! (`field0` and on, each of bytes) beside it. Each command is whole by itself, as YCSB has it: a read-modify-write is two.
+//! The table over documents: one collection with a document per record, whose `_id` is its key. The other fields are
+//! those of YCSB's binding (`field0` and on, each of bytes). As in YCSB, each command is its own transaction: a
+//! read-modify-write is two.
 
 use rumba_core::bson::{Document, DocumentBuf, Documents, Malformed, Value};
 use rumba_core::document::{Command, DocumentSession, Find, Update};
@@ -15,7 +16,7 @@ const TABLE: &str = "usertable";
 const ID: &str = "_id";
 const FIELD: &str = "field";
 
-/// What makes the collection: no transaction may, on older servers.
+/// The command that creates the collection. On older servers, a transaction cannot create it.
 pub fn collection() -> DocumentBuf {
     DocumentBuf::of(|of| of.text("create", TABLE))
 }
@@ -25,7 +26,7 @@ fn named(field: usize) -> String {
     format!("{FIELD}{field}")
 }
 
-/// The number that the name of a field tells.
+/// The number in the name of a field.
 fn number(name: &[u8]) -> Option<usize> {
     let digits = name.strip_prefix(FIELD.as_bytes()).filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
     std::str::from_utf8(digits).ok()?.parse().ok()
@@ -46,7 +47,7 @@ fn broken(document: Document<'_>, error: Malformed) -> EngineError {
     EngineError::failed("find", format!("{document:?} is no record: {error}"))
 }
 
-/// Visits the fields that a document shows, in their order.
+/// Visits the fields of a document, in order.
 fn visit_fields(document: Document<'_>, visit: VisitField<'_>) -> Result<(), EngineError> {
     let mut each = || -> Result<(), Malformed> {
         for element in document.iter() {
@@ -65,18 +66,18 @@ fn visit_fields(document: Document<'_>, visit: VisitField<'_>) -> Result<(), Eng
 /// The adapter of clients and of the proof.
 pub struct DocumentStore {
     session: CountedDocuments,
-    /// The fields' names, and what asks for one of them alone.
+    /// The fields' names, and the projection for each single field.
     names: Vec<String>,
     one: Vec<DocumentBuf>,
     rising: DocumentBuf,
-    /// Buffers that are written anew for each command.
+    /// Buffers that are rewritten for each command.
     filter: DocumentBuf,
     update: DocumentBuf,
     record: Documents,
 }
 
 impl DocumentStore {
-    /// A store of records of so many fields.
+    /// A store of records with this many fields.
     pub fn new(session: Box<dyn DocumentSession>, fields: usize) -> Self {
         let names: Vec<String> = (0..fields).map(named).collect();
         Self {
@@ -90,7 +91,7 @@ impl DocumentStore {
         }
     }
 
-    /// Visits the wanted fields of what holds the filter; how many records there were.
+    /// Visits the wanted fields of the records that match the filter; returns how many there were.
     async fn find(
         &mut self,
         limit: u32,
@@ -166,7 +167,7 @@ impl Store for DocumentStore {
     }
 }
 
-/// The adapter of loaders: batches, each one command, and one transaction where there are any.
+/// The adapter of loaders: batches, each one command, and one transaction if the server has transactions.
 pub struct DocumentLoader {
     session: CountedDocuments,
     names: Vec<String>,
@@ -174,7 +175,7 @@ pub struct DocumentLoader {
 }
 
 impl DocumentLoader {
-    /// A loader of records of so many fields.
+    /// A loader of records with this many fields.
     pub fn new(session: Box<dyn DocumentSession>, fields: usize) -> Self {
         let names = (0..fields).map(named).collect();
         Self { session: CountedDocuments::new(session), names, records: Documents::default() }
@@ -192,7 +193,7 @@ impl DocumentLoader {
 }
 
 impl Load for DocumentLoader {
-    /// As many as of others: fewer would be as many more round trips.
+    /// As large as other batches, because smaller ones would need more round trips.
     const SCATTERED_TOGETHER: u64 = BATCH;
 
     fn stage(&mut self, key: &Key, values: &Values) {
@@ -214,7 +215,7 @@ impl Load for DocumentLoader {
     }
 }
 
-/// A whole record: its fields by their numbers; none where what is there are not all fields from the first on, once each.
+/// A whole record: its fields by number. It is empty unless the document has all fields, once each and without gaps.
 struct WholeRecord<'a>(Vec<&'a [u8]>);
 
 impl<'a> WholeRecord<'a> {
@@ -249,7 +250,7 @@ impl Inspect for DocumentStore {
         let find = Find { sort: self.rising.get(), limit: short(limit), ..Find::by(filter) };
         let mut first = None;
         let mut each = |document: Document<'_>| {
-            // Pages go on behind a key: what has none of bytes cannot be passed over.
+            // Pages continue after a key, so a document whose key is not of bytes cannot be skipped.
             let key = document.blob(ID).map_err(|error| broken(document, error));
             keep(&mut first, key.map(|key| visit(key, &WholeRecord::of(document))));
         };

@@ -1,23 +1,25 @@
-//! Numbers for new records, and up to which all are there.
+//! The numbers for new records, and the number below which all records exist.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// Inserts that can be under way behind the oldest one. If more are, records from there on are chosen by nobody.
+/// The maximum number of inserts in progress after the oldest one. Beyond that, clients do not choose the later
+/// records.
 const WINDOW: u64 = 1 << 20;
 
-/// A counter with a cache line of its own.
+/// A counter on a separate cache line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Padded(AtomicU64);
 
-/// The numbers of records, shared by all clients of an instance. Clients that insert touch it with every insert, for the
-/// next key and what is there are the same for all of them; others read one number that changes as seldom.
+/// The numbers of records, shared by all clients of an instance. An inserting client updates them with every insert,
+/// because the next key and the existing records are the same for all clients. Other clients read one number that
+/// changes as rarely.
 #[derive(Debug)]
 pub struct Inserted {
     next: Padded,
     there: Padded,
-    /// Requests in turn.
+    /// The turn of sequential requests.
     turns: Padded,
     is_advanced: AtomicBool,
     /// A bit for each insert that has ended before one that began earlier.
@@ -25,7 +27,7 @@ pub struct Inserted {
 }
 
 impl Inserted {
-    /// So many records are there, numbered from 0.
+    /// This many records exist, numbered from 0.
     pub fn new(records: u64) -> Self {
         Self {
             next: Padded(AtomicU64::new(records)),
@@ -36,23 +38,23 @@ impl Inserted {
         }
     }
 
-    /// Goes on from a number that nobody has got, before any client has asked.
+    /// Continues from an unused number; called before any client takes one.
     pub fn set(&self, next: u64) {
         self.next.0.store(next, Relaxed);
         self.there.0.store(next, Relaxed);
     }
 
-    /// Whose turn it is, from 0. Clients share it, as in YCSB: none of them knows which others work.
+    /// The next turn, from 0. Clients share it, as in YCSB: no client knows which others are active.
     pub fn turn(&self) -> u64 {
         self.turns.0.fetch_add(1, Relaxed)
     }
 
-    /// A number that nobody has got.
+    /// Takes an unused number.
     pub fn claim(&self) -> u64 {
         self.next.0.fetch_add(1, Relaxed)
     }
 
-    /// The first number that nobody has got.
+    /// The first unused number.
     pub fn next(&self) -> u64 {
         self.next.0.load(Relaxed)
     }
@@ -68,14 +70,14 @@ impl Inserted {
         (&self.ended[(place / 64) as usize], 1 << (place % 64))
     }
 
-    /// The insert of a number has ended, whatever came of it.
+    /// The insert of a number has ended, with any outcome.
     pub fn end(&self, number: u64) {
         if number >= self.there() + WINDOW {
             return;
         }
         let (word, bit) = self.bit(number);
         word.fetch_or(bit, SeqCst);
-        // Who comes while another advances leaves it to that one, which looks again when it is done.
+        // A client that finds another one advancing leaves the work to it; that client checks again when it is done.
         while !self.is_advanced.swap(true, SeqCst) {
             self.advance();
             self.is_advanced.store(false, SeqCst);
@@ -86,7 +88,7 @@ impl Inserted {
         }
     }
 
-    /// Takes in what has ended without a gap.
+    /// Advances over the ended inserts that leave no gap.
     fn advance(&self) {
         let mut there = self.there();
         loop {
@@ -125,7 +127,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..600_000 {
-                        // Nobody is so far ahead of one that stands still.
+                        // No client gets that far ahead of a stalled one.
                         while inserted.next() > inserted.there() + WINDOW / 2 {
                             std::thread::yield_now();
                         }

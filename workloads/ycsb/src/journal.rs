@@ -1,4 +1,4 @@
-//! A store that takes down what clients are told, outside of the database and of the process that is about to die.
+//! A store that records acknowledged writes outside of the database and of the process that will be killed.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::store::{Store, Values, VisitField, Wanted, Written};
 use crate::value::{Author, ValueOrigin, told};
 use crate::verify::scatter_of;
 
-/// What a note is of.
+/// The kind of write in a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     Update,
@@ -27,8 +27,8 @@ impl Write {
     }
 }
 
-/// A write: to which fields of a record, by whom, and when, in nanoseconds since the clients' process began; it has not ended
-/// at 0.
+/// A write: the fields of a record, the author, and the times in nanoseconds since the clients' process began. An end
+/// of 0 means that it has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entered {
     pub record: u64,
@@ -54,7 +54,7 @@ impl Entered {
     }
 }
 
-/// A store of a client whose database will be killed.
+/// A store for a client whose database will be killed.
 pub struct Journaling<S> {
     store: S,
     config: Arc<Config>,
@@ -62,19 +62,19 @@ pub struct Journaling<S> {
     scratch: Vec<u8>,
 }
 
-/// A write that is under way: what it is, and what will be noted of it if its values say whose they are.
+/// A write in progress: its kind, and its journal entry if its values identify their author.
 struct UnderWay {
     write: Write,
     entered: Option<Entered>,
 }
 
 impl<S: Store> Journaling<S> {
-    /// Over a store.
+    /// Wraps a store.
     pub fn new(store: S, config: Arc<Config>, notes: Notes) -> Self {
         Self { store, config, notes, scratch: Vec::new() }
     }
 
-    /// Whose values these are. Those that are too short to say it are noted as begun alone, and so stay in doubt.
+    /// The author of these values. Values too short for one are only noted as begun, and so stay in doubt.
     fn owner(&mut self, key: &Key, values: &Values) -> Option<(u64, Author)> {
         let scatter = scatter_of(&self.config, key.bytes())?;
         values.fields().find_map(|field| {
@@ -110,7 +110,7 @@ impl<S: Store> Journaling<S> {
     }
 }
 
-/// Whether a record was there to be written.
+/// Whether the record to write existed.
 fn is_written(written: &Written) -> bool {
     written.found != Some(false)
 }

@@ -1,6 +1,6 @@
-//! Records by number, and the text that is their key.
+//! Records by number, and their keys as text.
 
-/// What every key begins with.
+/// The beginning of every key.
 const PREFIX: &[u8] = b"user";
 /// The most digits of a number of 64 bits.
 const DIGITS: usize = 20;
@@ -9,8 +9,8 @@ pub const MOST_DIGITS: usize = 100;
 /// The longest key in bytes.
 pub const LONGEST: usize = PREFIX.len() + MOST_DIGITS;
 
-/// FNV-1a of 64 bits over the number's eight bytes, the lowest first, without its sign: what scatters records over keys, and
-/// ranks over records.
+/// FNV-1a of 64 bits over the number's eight bytes, the lowest first, without its sign. It scatters records over keys,
+/// and ranks over records.
 #[inline]
 pub fn scattered(number: u64) -> u64 {
     const BASIS: u64 = 0xCBF2_9CE4_8422_2325;
@@ -24,7 +24,7 @@ pub fn scattered(number: u64) -> u64 {
 pub struct KeyForm {
     /// Whether the number is scattered.
     pub is_hashed: bool,
-    /// Digits are filled up with zeros to so many, at most [`MOST_DIGITS`].
+    /// The number of digits, padded with zeros, at most [`MOST_DIGITS`].
     pub digits: usize,
 }
 
@@ -41,10 +41,10 @@ impl Key {
         &self.bytes[..self.length]
     }
 
-    /// The first eight digits as a number: where those of two keys differ, so they are ordered.
+    /// The first eight digits as a number: two keys that differ in them have the same order as these numbers.
     #[inline]
     pub fn beginning(&self) -> u64 {
-        // What is less is filled up with zeros, before which no digit comes.
+        // A shorter key is padded with zero bytes, which sort before any digit.
         self.bytes[PREFIX.len()..].first_chunk().map_or(0, |digits| u64::from_be_bytes(*digits))
     }
 }

@@ -1,8 +1,8 @@
-//! The table over ordered keys and values: one space, a record the value of its key.
+//! The table over ordered keys and values: one space, in which a record is the value of its key.
 //!
-//! A write to a part of a record is one transaction that reads it for update, so that writes to other fields are not lost;
-//! over an engine that changes values unread it is a message to the record.
-//! It touches one key alone: an engine that has no transactions need keep others from that one record, and no more.
+//! A write to a part of a record is one transaction that reads it for update, so that writes to other fields are not
+//! lost. If the engine changes values without reading them, the write is a message to the record. It touches only one
+//! key, so an engine without transactions only needs to protect that record.
 
 use rumba_core::delta::Delta;
 use rumba_core::error::EngineError;
@@ -14,7 +14,7 @@ use crate::keys::Key;
 use crate::record::{self, Record};
 use crate::store::{Fields, Inspect, Load, Store, Values, VisitField, VisitRecord, Wanted, Written, keep};
 
-/// The table. Scans share no more of their keys than all keys do.
+/// The table. Scans have no common key prefix beyond that of all keys.
 pub const SPACES: [KeySpace; 1] = [KeySpace { name: "usertable", scan_prefix: 0, derived: false }];
 const TABLE: SpaceId = 0;
 
@@ -26,18 +26,18 @@ pub struct KvStore {
     session: CountedKv,
     /// How many fields a record has.
     fields: usize,
-    /// What was read.
+    /// The value read last.
     value: Vec<u8>,
-    /// What is to be written.
+    /// The buffer for the value to write.
     out: Vec<u8>,
     batch: Batch,
-    /// What an update is where the engine changes records unread, which it does until it says that it does not.
+    /// The update for engines that change records without reading them. rumba tries this until the engine refuses.
     delta: Delta,
     updates_unread: bool,
 }
 
 impl KvStore {
-    /// A store of records of so many fields, of which no record is longer than so many bytes.
+    /// A store of records with this many fields and this maximum length.
     pub fn new(session: Box<dyn KvSession>, fields: usize, longest: usize) -> Self {
         let buffer = || Vec::with_capacity(longest);
         Self {
@@ -51,7 +51,7 @@ impl KvStore {
         }
     }
 
-    /// Runs a transaction: commits it if the body says that it wrote something, undoes it if not or when it fails.
+    /// Runs a transaction: commits it if the body reports a write, and otherwise rolls it back, also on errors.
     fn transact(
         &mut self,
         body: impl FnOnce(&mut Self) -> Result<Option<Written>, EngineError>,
@@ -62,13 +62,13 @@ impl KvStore {
             None => self.session.rollback().map(|()| Written::NOTHING),
         });
         if ended.is_err() {
-            // The first error says more than a second one could.
+            // The first error is more useful than a second one.
             let _ = self.session.rollback();
         }
         ended
     }
 
-    /// Writes some fields of a record, whose wanted fields it visits before.
+    /// Writes some fields of a record, and first visits its wanted fields.
     fn change(&mut self, key: &Key, values: &Values, visit: impl FnOnce(&Record<'_>)) -> Result<Written, EngineError> {
         self.transact(|store| {
             if !store.session.get_for_update(TABLE, key.bytes(), &mut store.value)? {
@@ -82,7 +82,7 @@ impl KvStore {
         })
     }
 
-    /// Writes some fields of a record without reading it, if the engine can; if not, it is not tried again.
+    /// Writes some fields of a record without reading it, if the engine can; after a refusal, this is not tried again.
     fn change_unread(&mut self, key: &Key, values: &Values) -> Result<Written, EngineError> {
         self.delta.begin(None);
         for field in values.fields() {
@@ -154,8 +154,8 @@ impl Store for KvStore {
 }
 
 impl Load for KvStore {
-    /// They lie on as many leaves, and a tree that must hold what is not committed yet holds them all: a thousand of each
-    /// of four loaders were several times a small cache.
+    /// They lie on as many leaves, and a tree that keeps uncommitted changes in its cache must hold them all. A
+    /// thousand records from each of four loaders would need several times a small cache.
     const SCATTERED_TOGETHER: u64 = 32;
 
     fn stage(&mut self, key: &Key, values: &Values) {
@@ -166,7 +166,7 @@ impl Load for KvStore {
     async fn load_staged(&mut self) -> Result<(), EngineError> {
         let loaded = self.session.load(&self.batch);
         if loaded.is_err() {
-            // The first error says more than a second one could.
+            // The first error is more useful than a second one.
             let _ = self.session.rollback();
         }
         loaded
@@ -181,7 +181,7 @@ impl Load for KvStore {
     }
 }
 
-/// What is no record of this workload's.
+/// Bytes that are no record of this workload.
 struct NoRecord;
 
 impl Fields for NoRecord {
@@ -196,7 +196,7 @@ impl Fields for NoRecord {
 
 impl Inspect for KvStore {
     fn page(&mut self, after: Option<&[u8]>, limit: u64, visit: VisitRecord<'_>) -> Result<u64, EngineError> {
-        // The next longer byte string comes right behind a key.
+        // The next longer byte string directly follows a key.
         let from = after.map(|key| [key, &[0]].concat()).unwrap_or_default();
         let fields = self.fields;
         let scan = Scan { from: &from, to: &END, limit: usize::try_from(limit).unwrap_or(usize::MAX) };

@@ -7,9 +7,9 @@ use crate::zipf::{Zipf, share};
 /// How long values are, in bytes.
 #[derive(Clone, Debug)]
 pub enum Lengths {
-    /// All alike.
+    /// All values have this length.
     Constant(usize),
-    /// From the first to the second, all as often.
+    /// From the first length to the second, uniformly.
     Uniform(usize, usize),
     /// From the first to the second, by Zipf's law: mostly short.
     Zipfian(usize, usize, Zipf),
@@ -54,16 +54,17 @@ impl Lengths {
     }
 }
 
-/// Lengths with their weights: which share of the values is as long as each, or shorter.
+/// Lengths with their weights: the share of values up to each length.
 #[derive(Debug, PartialEq)]
 pub struct Histogram(Box<[(usize, f64)]>);
 
 impl Histogram {
-    /// From the settings' text: `10:3,100:1`, lengths with their weights, or what a histogram file of the original says: a
-    /// line `BlockSize` with the bytes of a bucket, and a line for each bucket, its number from 0 on and its weight.
+    /// Parses the setting's text: `10:3,100:1`, lengths with their weights, or the content of an original histogram
+    /// file. A histogram file has a line `BlockSize` with the bytes of a bucket. Then it has a line for each bucket,
+    /// with its number from 0 on and its weight.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// A description of the mistake.
     pub fn parse(text: &str, longest: usize) -> Result<Self, String> {
         let mut words = text.split_whitespace();
         let mut weights = match words.next() {
@@ -89,7 +90,7 @@ impl Histogram {
 
     fn draw(&self, share: f64) -> usize {
         let place = self.0.partition_point(|(_, upto)| *upto <= share);
-        // What rounding leaves of the whole is the last one's.
+        // The last length takes the remainder of rounding.
         self.0.get(place).or(self.0.last()).map_or(1, |(length, _)| *length)
     }
 
@@ -114,13 +115,13 @@ fn weight(pair: &str, between: char) -> Result<(usize, f64), String> {
     if weight.is_finite() && weight >= 0.0 { Ok((length, weight)) } else { Err(wrong()) }
 }
 
-/// What follows the word `BlockSize`.
+/// The buckets after the word `BlockSize`.
 fn buckets(words: &[&str]) -> Result<Vec<(usize, f64)>, String> {
     let (size, pairs) = words.split_first().ok_or("a histogram's `BlockSize` is missing")?;
     let size: usize = size.parse().map_err(|_| format!("`{size}` is no size of a bucket"))?;
     let pairs = pairs.chunks(2).map(|pair| weight(&pair.join(" "), ' '));
-    // A value is as long as its bucket's end, also of the last bucket, which the original makes as long as the one before it;
-    // it gives the first bucket one draw more, too.
+    // A value has the length of its bucket's end, also in the last bucket, which the original makes as long as the
+    // previous one. The original also gives the first bucket one extra draw.
     pairs.map(|pair| pair.map(|(bucket, weight)| ((bucket.saturating_add(1)).saturating_mul(size), weight))).collect()
 }
 

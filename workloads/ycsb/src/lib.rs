@@ -1,12 +1,13 @@
 //! The core workloads A to F of YCSB, the Yahoo! Cloud Serving Benchmark: reads, updates, inserts, scans and
 //! read-modify-writes of records of ten fields.
 //!
-//! `stream` draws a client's operations, with `choice` of the record; `store` is what a database does with them, with an
-//! adapter for keys and values (`kv_store`, `record`), one for SQL (`sql_store`, `sql_text`) and one for documents
-//! (`document_store`), each held against an `oracle` by `conformance`. `value` makes fields that say who wrote them, of
-//! `lengths` that are drawn; `tally` and `watched` remember what was acknowledged, `short_scans` which scans returned less
-//! than they asked for, and `verify` holds the table against both; of what clients were told before a kill there is a
-//! `journal`, which `recovered` holds against what is left.
+//! - `stream` draws a client's operations, with `choice` of the record.
+//! - `store` is the port, with adapters for keys and values (`kv_store`, `record`), SQL (`sql_store`, `sql_text`) and
+//!   documents (`document_store`). `conformance` compares each with an `oracle`.
+//! - `value` makes fields that identify their author, with lengths drawn by `lengths`.
+//! - `tally` and `watched` remember acknowledged writes; `short_scans` remembers scans that returned fewer records than
+//!   requested. `verify` checks the table against them.
+//! - For kill tests, a `journal` records the acknowledged writes, and `recovered` compares it with the remaining data.
 #![warn(missing_docs)]
 
 mod bound;
@@ -54,7 +55,7 @@ const FAMILIES: &[Family] = &[
 /// The YCSB workload.
 pub struct Ycsb;
 
-/// What YCSB needs an instance of a family to hold, whatever its settings.
+/// The schema that YCSB needs from an instance of a family, for any settings.
 pub fn schema(family: Family) -> Schema<'static> {
     if family == Family::KeyValue { Schema::KeyValue(&kv_store::SPACES) } else { Schema::BySession }
 }

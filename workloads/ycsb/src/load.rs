@@ -1,5 +1,5 @@
-//! The load: records by their numbers, in batches that loaders claim. What is loaded depends on the settings alone, and not
-//! on who loads what.
+//! The load: records by number, in batches that loaders claim. The data depends only on the settings, and not on which
+//! loader loads which batch.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const BATCH_BYTES: f64 = 1_048_576.0;
 /// Retries of one batch: some five minutes of waiting. A load that leaves records out would be worse than a slow one.
 const RETRIES: u32 = 60_000;
 
-/// What the loaders of an instance share: each touches it once per batch.
+/// The shared state of an instance's loaders: each touches it once per batch.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Progress(AtomicU64);
@@ -35,8 +35,7 @@ pub struct Loader<S> {
     batch: u64,
     values: Values,
     bytes: u64,
-    /// The records that are staged and not yet loaded: a run that is stopped in between and started again must not lose
-    /// them.
+    /// The staged records that are not loaded yet. A run that is stopped in between and continued must not lose them.
     staged: Option<Range<u64>>,
     retry: Retry,
 }
@@ -53,7 +52,7 @@ impl<S: Load> Loader<S> {
     ) -> Self {
         let batch = batch::<S>(&config);
         let values = Values::with_room(config.fields, config.longest_record());
-        // Those that conflict with each other must not wait in step.
+        // Loaders in conflict must not wait in step, so their pauses differ.
         let retry = Retry::new(RETRIES, stream_seed(client_seed(seed, at), 1));
         Self { store, config, progress, tally, batch, values, bytes: 0, staged: None, retry }
     }
@@ -115,7 +114,7 @@ impl<S: Load> Worker for Loader<S> {
     }
 }
 
-/// A lost connection as the end of the load: whether the records are in the database is not known.
+/// Turns a lost connection into the end of the load, because it is unknown whether the records are in the database.
 fn explained(error: EngineError) -> EngineError {
     match error {
         EngineError::CutOff(why) => EngineError::failed(

@@ -1,4 +1,4 @@
-//! What is right: the table in memory.
+//! The table in memory: the reference for tests.
 
 use std::collections::BTreeMap;
 

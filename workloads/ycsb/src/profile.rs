@@ -14,7 +14,7 @@ impl Kind {
     /// Every type.
     pub const ALL: [Kind; 5] = [Kind::Read, Kind::Update, Kind::Insert, Kind::Scan, Kind::ReadModifyWrite];
 
-    /// Whether it writes to a record that is there.
+    /// Whether it writes to an existing record.
     pub fn updates(self) -> bool {
         matches!(self, Kind::Update | Kind::ReadModifyWrite)
     }
@@ -37,10 +37,10 @@ const fn profile(name: &'static str, mix: [f64; 5], requests: &'static str, max_
     Profile { name, mix, requests, max_scan }
 }
 
-/// What `maxscanlength` is where a workload's file does not say it.
+/// The value of `maxscanlength` if a workload's file does not set it.
 const MAX_SCAN: u64 = 1000;
 
-/// The core workloads as YCSB's files of parameters have them.
+/// The core workloads, as in YCSB's parameter files.
 pub const PROFILES: [Profile; 6] = [
     profile("a", [0.5, 0.5, 0.0, 0.0, 0.0], "zipfian", MAX_SCAN),
     profile("b", [0.95, 0.05, 0.0, 0.0, 0.0], "zipfian", MAX_SCAN),

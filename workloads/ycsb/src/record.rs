@@ -19,7 +19,7 @@ pub fn put(out: &mut Vec<u8>, values: &Values) {
     }
 }
 
-/// A record of so many fields, read.
+/// A record with this many fields, as read.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     lengths: &'a [u8],
@@ -27,10 +27,10 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads a record that a client got.
+    /// Reads a record that a client received.
     ///
     /// # Errors
-    /// That it is shorter than its fields are. What lies behind them is for the proof of the data to find.
+    /// The record is shorter than its fields. Bytes after the fields are left to verification.
     pub fn of(bytes: &'a [u8], fields: usize) -> Result<Self, EngineError> {
         let record = bytes.split_at_checked(fields * LENGTH).map(|(lengths, content)| Self { lengths, content });
         let record = record.ok_or_else(|| broken(bytes, fields))?;
@@ -60,7 +60,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Makes the same record with new content of some fields; by how many bytes it has grown.
+    /// Makes the same record with new content in some fields; returns the bytes by which it has grown.
     pub fn put_with(&self, values: &Values, out: &mut Vec<u8>) -> i64 {
         out.clear();
         let changed = values.fields();
@@ -142,7 +142,7 @@ mod tests {
         }
         bytes.push(0);
         assert!(!Record::of(&bytes, 4).unwrap().is_exact());
-        // What an engine that keeps nothing answers.
+        // The answer of an engine that stores no data.
         assert_eq!(content(&Record::of(&[0; 128], 10).unwrap()), [""; 10]);
     }
 }

@@ -1,4 +1,4 @@
-//! What is left of acknowledged writes after the database was killed.
+//! Checks which acknowledged writes remain after the database was killed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,30 +10,30 @@ use crate::journal::{Entered, Write as Kind};
 use crate::keys::KeyForm;
 use crate::value::Author;
 
-/// A write, by who has made it.
+/// A write with its author.
 type Write = Noted<Author>;
 
-/// What a journal says that must be there, and what of it is found missing.
+/// The writes that must be present by the journal, and those found missing.
 pub struct RecoveryCheck {
-    /// The writers of the journal have this number and higher ones.
+    /// The writers of the journal have numbers from this one on.
     first_writer: u32,
-    /// Those to a field of a record.
+    /// The updates of each field of a record.
     updates: HashMap<(u64, u32), Vec<Write>>,
-    /// Of records that were inserted: a write to all of their fields.
+    /// The inserts of records; each is a write to all fields.
     inserts: HashMap<u64, Write>,
-    /// Those of acknowledged inserts that were not found yet, by their keys.
+    /// The acknowledged inserts that are not found yet, by key.
     missing: HashMap<Box<[u8]>, u64>,
     inserts_in_doubt: u64,
     inserted: u64,
     acknowledged: u64,
     lost: HashSet<Author>,
     examples: Vec<String>,
-    /// The writes to what is being looked at.
+    /// The writes to the field being checked.
     writes: Vec<Write>,
 }
 
 impl RecoveryCheck {
-    /// Of a journal whose writers have numbers from `first_writer` on.
+    /// For a journal whose writers have numbers from `first_writer` on.
     pub fn new(journaled: &Journaled, first_writer: u32, keys: KeyForm) -> Self {
         let mut left = Self {
             first_writer,
@@ -57,7 +57,7 @@ impl RecoveryCheck {
     fn enter(&mut self, kind: u32, words: &Entry) {
         let Entered { record, fields, author, began_ns, ended_ns } = Entered::of_words(words);
         if author == Author::LOADER {
-            // In doubt, and its values do not say whose they are.
+            // The write is in doubt, and its values do not identify their author.
             return;
         }
         let write = Write { mark: author, began_ns, ended_ns: (ended_ns > 0).then_some(ended_ns) };
@@ -70,7 +70,7 @@ impl RecoveryCheck {
         }
     }
 
-    /// Whether it may be one of the journal's writers.
+    /// Whether the author may be one of the journal's writers.
     pub fn may_have_written(&self, author: Author) -> bool {
         author.writer >= self.first_writer && author.version > 0
     }
@@ -101,7 +101,7 @@ impl RecoveryCheck {
         }
     }
 
-    /// All records have been looked at: how many writes were looked for, how many of them are not there, and which.
+    /// Ends the check of all records: returns the number of acknowledged writes, the number of lost ones, and examples.
     pub fn end(&mut self) -> (u64, u64, Vec<String>) {
         let missing: HashSet<u64> = self.missing.drain().map(|(_, record)| record).collect();
         for record in &missing {
@@ -109,14 +109,14 @@ impl RecoveryCheck {
                 self.lose(insert.mark, || format!("that inserted record {record}"));
             }
         }
-        // What was written to them since is gone with them.
+        // Later updates of these records are lost with them.
         let updates = self.updates.iter().filter(|((record, _), _)| missing.contains(record));
         let acknowledged = updates.flat_map(|(_, updates)| updates).filter(|update| update.ended_ns.is_some());
         self.lost.extend(acknowledged.map(|update| update.mark));
         (self.acknowledged, self.lost.len() as u64, std::mem::take(&mut self.examples))
     }
 
-    /// Of the inserts: how many were in doubt, and how many of the acknowledged are there.
+    /// The number of inserts in doubt, and the number of acknowledged inserts that are present.
     pub fn inserts(&self) -> (u64, u64) {
         (self.inserts_in_doubt, self.inserted - self.missing.len() as u64)
     }
@@ -141,7 +141,7 @@ mod tests {
         (Kind::Update.number(), Entered { record: RECORD, fields: (2, 3), author, began_ns, ended_ns }.words())
     }
 
-    /// What was acknowledged, and what another client had begun for each of the rest.
+    /// A journal with acknowledged writes, and writes in doubt that another client had begun.
     fn journaled(acknowledged: Vec<(u32, Entry)>, in_doubt: &[(u32, Entry)]) -> Journaled {
         let mut journaled = Journaled::default();
         journaled.acknowledged = acknowledged;
@@ -173,7 +173,7 @@ mod tests {
         };
         let acknowledged =
             vec![insert(RECORD, author(5, 1), 2), insert(78, author(5, 2), 2), update(author(6, 1), 10, 20)];
-        // Of the second in doubt the values do not say whose they are.
+        // The values of the second write in doubt do not identify their author.
         let in_doubt = [insert(79, author(7, 1), 0), (Kind::Insert.number(), Entry::default())];
         let mut left = RecoveryCheck::new(&journaled(acknowledged, &in_doubt), FIRST, KEYS);
         left.found(KEYS.key(78).bytes());

@@ -1,4 +1,4 @@
-//! YCSB's settings: the names of its properties where it has one.
+//! YCSB's settings, with the names of its properties if it has one.
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ pub const SETTINGS: &[SettingInfo] = &[
 /// How many records a scan reads.
 #[derive(Clone, Copy, Debug)]
 pub enum ScanLengths {
-    /// From the first to the second, all as often.
+    /// From the first to the second, uniformly.
     Uniform(u64, u64),
     /// From the first on, by Zipf's law.
     Zipfian(u64, Zipf),
@@ -203,10 +203,10 @@ fn lengths(settings: &Settings) -> Result<Lengths, SettingError> {
 }
 
 impl Config {
-    /// Takes the settings.
+    /// Reads the settings.
     ///
     /// # Errors
-    /// The offending setting, and what would be accepted.
+    /// The offending setting, and the accepted values.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
         settings.check("ycsb", SETTINGS)?;
         let settings = &settings.with_defaults(SETTINGS);
@@ -260,10 +260,10 @@ impl Config {
     }
 }
 
-/// The tests that `profiles` asks for: several mixes over the same load.
+/// The tests that `profiles` requests: several mixes over the same load.
 ///
 /// # Errors
-/// A letter that is none of the core workloads.
+/// A letter that is not a core workload.
 pub fn tests(settings: &Settings) -> Result<Vec<Test>, SettingError> {
     let Some(letters) = settings.text(PROFILES_OF).filter(|letters| *letters != "none") else { return Ok(Vec::new()) };
     letters.split(',').map(|letter| test(settings, letter.trim())).collect()
@@ -317,14 +317,14 @@ mod tests {
         assert_eq!(with(std::slice::from_ref(&histogram)).unwrap_err().key, HISTOGRAM);
         let known = with(&[histogram, (HISTOGRAM, text("10:1,30:1"))]).unwrap();
         assert_eq!((known.longest_record(), known.lengths.mean()), (300, 20.0));
-        // What is not used is not looked at.
+        // Unused settings are not checked.
         assert!(with(&lengths[1..]).is_ok());
         assert_eq!(with(&[("minscanlength", Value::Int(1001))]).unwrap_err().key, "minscanlength");
         assert!(with(&[("profile", text("e")), ("minscanlength", Value::Int(101))]).is_err());
         assert!(with(&[("profile", text("g"))]).is_err());
     }
 
-    /// Before, it was said of nothing at all that it is no length with its weight.
+    /// Guards against a misleading error: a missing histogram was once reported as a length without a weight.
     #[test]
     fn missing_histogram_or_a_file_name_is_refused() {
         let drawn = ("fieldlengthdistribution", text("histogram"));

@@ -1,8 +1,8 @@
-//! Scans that returned fewer records than they asked for: they have met the end of the table, or missed some of it.
+//! Scans that returned fewer records than requested: they reached the end of the table, or missed some of it.
 //!
-//! Nobody deletes. So such a scan must have returned as many records as were loaded from its key on, or more where others were
-//! inserted. Of two that returned as many, the one that began at the smaller key had more of them before it: it breaks this
-//! if the other does. So of each number of records that scans returned it is enough to remember the smallest key.
+//! No operation deletes records. A short scan must therefore return at least all records loaded from its key on. If two
+//! scans returned equally many, the one from the smaller key had more records ahead, so it breaks this rule if the
+//! other one does. It is therefore enough to keep the smallest key for each number of returned records.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,7 +11,8 @@ use crate::keys::{Key, KeyForm};
 use crate::profile::Kind;
 use crate::settings::Config;
 
-/// For how many numbers of returned records a client remembers a scan at most. Where there are more, neighbours share a place.
+/// The maximum number of scans that a client keeps, one for each number of returned records. With more numbers than
+/// this, neighbours share a place.
 const MOST_PLACES: u64 = 1000;
 
 /// How a workload scans.
@@ -20,12 +21,12 @@ pub struct Scans {
     keys: KeyForm,
     /// How many records are loaded.
     records: u64,
-    /// How many records a scan asks for at most.
+    /// The maximum number of records that a scan requests.
     longest: u64,
 }
 
 impl Scans {
-    /// How a workload does, if its mix has scans.
+    /// The scans of a workload, if its mix has any.
     pub fn of(config: &Config) -> Option<Self> {
         let scans = Self { keys: config.keys, records: config.records, longest: config.scans.longest() };
         config.does(Kind::Scan).then_some(scans)
@@ -35,23 +36,23 @@ impl Scans {
         self.longest.min(MOST_PLACES)
     }
 
-    /// The place of a scan that returned so many records, fewer than it asked for.
+    /// The place of a scan that returned this many records, fewer than requested.
     fn place(self, returned: u64) -> usize {
         (returned * self.places() / self.longest) as usize
     }
 
-    /// How many records a scan of this place has returned at most.
+    /// The maximum number of records that a scan of this place has returned.
     fn most_returned(self, place: u64) -> u64 {
         ((place + 1) * self.longest).div_ceil(self.places()) - 1
     }
 }
 
-/// Where a scan began.
+/// The start of a scan.
 #[derive(Debug, Default)]
 struct Start {
-    /// The number of its record with one added; 0 where there was none.
+    /// The number of its record plus one; 0 if there is none.
     record: AtomicU64,
-    /// What its key begins with, by which most keys are told apart.
+    /// The beginning of its key, which distinguishes most keys.
     beginning: AtomicU64,
 }
 
@@ -61,7 +62,7 @@ impl Start {
     }
 }
 
-/// What a client remembers of its scans. The client alone writes it.
+/// The scans that a client remembers. Only the client writes them.
 #[derive(Debug)]
 pub struct ShortScans {
     scans: Scans,
@@ -69,12 +70,12 @@ pub struct ShortScans {
 }
 
 impl ShortScans {
-    /// Of none yet.
+    /// Without any scan.
     pub fn new(scans: Scans) -> Self {
         Self { scans, starts: (0..scans.places()).map(|_| Start::default()).collect() }
     }
 
-    /// A scan from this record, whose key this is, returned so many records, fewer than it asked for.
+    /// Keeps a scan from this record with this key, which returned fewer records than requested.
     #[inline]
     pub fn keep(&self, record: u64, key: &Key, returned: u64) {
         let Some(start) = self.starts.get(self.scans.place(returned)) else { return };
@@ -107,7 +108,7 @@ impl fmt::Display for Missed {
     }
 }
 
-/// Of the scans that clients remember those that missed records, in the order of their keys: none, if no scan did.
+/// The remembered scans that missed records, in the order of their keys; empty if no scan missed any.
 pub fn missed<'a>(scans: Scans, clients: impl Iterator<Item = &'a ShortScans>) -> Vec<Missed> {
     let all = ShortScans::new(scans);
     for (start, place) in clients.flat_map(|client| client.starts.iter().zip(0..)) {
@@ -125,13 +126,13 @@ pub fn missed<'a>(scans: Scans, clients: impl Iterator<Item = &'a ShortScans>) -
     kept
 }
 
-/// Counts the records that were loaded from the key of each scan on, and sorts the scans by it.
+/// Counts the loaded records from the key of each scan on, and sorts the scans by key.
 fn count_loaded(scans: Scans, kept: &mut [Missed]) {
     if kept.is_empty() {
         return;
     }
     kept.sort_unstable_by(|one, other| one.key.bytes().cmp(other.key.bytes()));
-    // By how many of the scans' keys are not above it.
+    // By the number of the scans' keys that are not above it.
     let mut records = vec![0; kept.len() + 1];
     for record in 0..scans.records {
         let key = scans.keys.key(record);
@@ -176,7 +177,7 @@ mod tests {
                     let key = scans.keys.key(record);
                     let is_there = |record: &u64| scans.keys.key(*record).bytes() >= key.bytes();
                     let loaded = (0..RECORDS).filter(is_there).count() as u64;
-                    // One in twenty misses one; what was inserted may make up for it.
+                    // One in twenty misses a record; an inserted record may make up for it.
                     let missed = u64::from(below(&mut random, 20) == 0);
                     let returned = (loaded + below(&mut random, 3)).saturating_sub(missed);
                     has_missed |= returned < loaded;
@@ -190,7 +191,7 @@ mod tests {
         }
     }
 
-    /// One row of each scan is what an engine returns that reads the first and stops.
+    /// Guards against an engine that reads the first row of a scan and stops.
     #[test]
     fn short_scan_is_reported_with_its_key_and_expected_count() {
         let (scans, clients) = (scans("ordered"), [ShortScans::new(scans("ordered"))]);

@@ -1,4 +1,4 @@
-//! The table over SQL. Each statement is its own transaction, as YCSB has it: a read-modify-write is two.
+//! The table over SQL. As in YCSB, each statement is its own transaction: a read-modify-write is two.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement};
@@ -11,11 +11,11 @@ use crate::settings::MOST_FIELDS;
 use crate::sql_text;
 use crate::store::{Fields, Inspect, Load, Store, Values, VisitField, VisitRecord, Wanted, Written};
 
-/// Parameters of most statements fit into so many; of the others into one for each field and the key.
+/// The capacity for the parameters of most statements; the others need one for each field and the key.
 const FEW: usize = 12;
 const MANY: usize = MOST_FIELDS + 1;
 
-/// Which fields operations ask for, or write, at once.
+/// The fields that operations read or write at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Uses {
     /// All of a record.
@@ -25,7 +25,7 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// All if `all`, else any one; nothing where it is not done at all.
+    /// All if `all`, otherwise single ones; empty if the operation is not used.
     pub fn of(all: bool, is_done: bool) -> Self {
         Self { all: is_done && all, one: is_done && !all }
     }
@@ -36,7 +36,7 @@ impl Uses {
     }
 }
 
-/// Which statements a client needs: a server keeps them for each of its thousands.
+/// The statements that a client needs, because a server keeps them for each of thousands of clients.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Needs {
     /// How many fields a record has.
@@ -96,7 +96,7 @@ pub struct SqlStore {
 }
 
 impl SqlStore {
-    /// A client's adapter over its session; the table is there.
+    /// A client's adapter over its session; the table exists.
     ///
     /// # Errors
     /// A statement that the engine refuses.
@@ -149,7 +149,7 @@ impl SqlStore {
     }
 }
 
-/// Visits the columns of a row: all fields stand behind the key, one stands alone.
+/// Visits the columns of a row: all fields follow the key, and a single one is alone.
 fn visit_row(row: &dyn Row, wanted: Wanted, visit: VisitField<'_>) {
     match wanted {
         Wanted::All => (1..row.columns()).for_each(|column| visit(column - 1, row.bytes(column))),
@@ -202,19 +202,19 @@ pub struct SqlLoader {
     rows: Statement,
     /// How many columns a row has.
     columns: usize,
-    /// The cells of the batch, one behind the other, and where each ends.
+    /// The cells of the batch, concatenated, and the end of each.
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl SqlLoader {
-    /// A loader over a session; the table is there.
+    /// Wraps a session; the table exists.
     ///
     /// # Errors
     /// A statement that the engine refuses.
     pub fn new(session: Box<dyn SqlSession>, fields: usize) -> Result<Self, EngineError> {
         let mut transactions = Transactions::new(session)?;
-        // Names are not in quotes: PostgreSQL keeps them in small letters, and others do not tell them apart.
+        // Names are not quoted: PostgreSQL folds them to lower case, and others ignore case.
         let columns = sql_text::columns(fields).into_iter().map(|name| name.to_ascii_lowercase());
         let columns: Vec<String> = columns.collect();
         let names: Vec<&str> = columns.iter().map(String::as_str).collect();
@@ -229,7 +229,7 @@ impl SqlLoader {
 }
 
 impl Load for SqlLoader {
-    /// As many as of others: fewer would be as many more round trips.
+    /// As large as other batches, because smaller ones would need more round trips.
     const SCATTERED_TOGETHER: u64 = BATCH;
 
     fn stage(&mut self, key: &Key, values: &Values) {
@@ -265,7 +265,7 @@ pub struct SqlInspector {
 }
 
 impl SqlInspector {
-    /// Over a session; the table is there.
+    /// Wraps a session; the table exists.
     ///
     /// # Errors
     /// A statement that the engine refuses.

@@ -1,4 +1,4 @@
-//! The table and its statements in SQL, as YCSB's binding for databases with SQL has them.
+//! The table and its statements in SQL, as in YCSB's JDBC binding.
 
 use rumba_core::sql::Dialect;
 
@@ -18,13 +18,13 @@ fn field(number: usize) -> String {
     format!("FIELD{number}")
 }
 
-/// The definition of the table, with what a session wants at its end.
+/// The definition of the table, with the session's table options at its end.
 pub fn create(fields: usize, options: &str) -> String {
     let fields: String = (0..fields).map(|number| format!(", {} TEXT", field(number))).collect();
     format!("CREATE TABLE {TABLE} ({KEY} VARCHAR(255) NOT NULL PRIMARY KEY{fields}) {options}")
 }
 
-/// A record's wanted fields, behind the key where all are wanted.
+/// A record's wanted fields; if all are wanted, the key comes first.
 pub fn read(wanted: Wanted, dialect: Dialect) -> String {
     marked(&format!("SELECT {} FROM {TABLE} WHERE {KEY} = ?", selected(wanted)), dialect)
 }
@@ -62,7 +62,7 @@ fn selected(wanted: Wanted) -> String {
     }
 }
 
-/// With the marks of a dialect's parameters.
+/// The text with the dialect's parameter marks.
 fn marked(text: &str, dialect: Dialect) -> String {
     if dialect != Dialect::PostgreSql {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! What a database does with the workload's operations: the port, with an adapter for each family.
+//! The operations of a database for this workload: the port, with an adapter for each family.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub enum Wanted {
     One(usize),
 }
 
-/// New content of some fields that follow each other, in one flat buffer that is reused.
+/// New content of some adjacent fields, in one flat buffer that is reused.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     first: usize,
@@ -25,12 +25,12 @@ pub struct Values {
 }
 
 impl Values {
-    /// Nothing yet, with room for so many fields and bytes.
+    /// Empty, with room for this many fields and bytes.
     pub fn with_room(fields: usize, bytes: usize) -> Self {
         Self { first: 0, bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(fields) }
     }
 
-    /// Fills these fields with what `put` appends for each.
+    /// Fills these fields with the bytes that `put` appends for each.
     pub fn fill(&mut self, fields: Range<usize>, mut put: impl FnMut(&mut Vec<u8>, usize)) {
         self.first = fields.start;
         self.bytes.clear();
@@ -60,51 +60,51 @@ impl Values {
     }
 }
 
-/// What a write to a record came to.
+/// The result of a write to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Whether the record was there; if not, nothing was done. `None` where the store does not look.
+    /// Whether the record existed; if not, no write was done. `None` if the store does not check.
     pub found: Option<bool>,
-    /// By how many bytes it grew, where the store learns it.
+    /// The bytes by which the record grew, if the store knows.
     pub growth: Option<i64>,
 }
 
 impl Written {
-    /// It was written without a look at what was there.
+    /// Written without a check for the existing record.
     pub const UNREAD: Self = Self { found: None, growth: None };
 
     /// There was no such record.
     pub const NOTHING: Self = Self { found: Some(false), growth: Some(0) };
 }
 
-/// What is called with each field of a record that was read: its number and its content.
+/// The callback for each field of a record that was read: its number and its content.
 pub type VisitField<'a> = &'a mut dyn FnMut(usize, &[u8]);
 
-/// Remembers the first error that a visitor met; visitors cannot return one.
+/// Keeps the first error of a visitor, because visitors cannot return one.
 pub fn keep(first: &mut Option<EngineError>, result: Result<(), EngineError>) {
     if let Err(error) = result {
         first.get_or_insert(error);
     }
 }
 
-/// The operations on the table, each whole. After an error nothing of it is left, but after [`EngineError::CutOff`], when
-/// that is not known.
+/// The operations on the table, each complete. After an error, an operation leaves no trace, except after
+/// [`EngineError::CutOff`], when that is unknown.
 pub trait Store {
-    /// Reads the wanted fields of a record; false when it is not there.
+    /// Reads the wanted fields of a record; false if it does not exist.
     async fn read(&mut self, key: &Key, wanted: Wanted, visit: VisitField<'_>) -> Result<bool, EngineError>;
 
-    /// Writes some fields of a record that is there.
+    /// Writes some fields of an existing record.
     async fn update(&mut self, key: &Key, values: &Values) -> Result<Written, EngineError>;
 
     /// Inserts a record, all of its fields.
     async fn insert(&mut self, key: &Key, values: &Values) -> Result<(), EngineError>;
 
-    /// Reads the wanted fields of up to so many records from this key on; how many there were. A record's fields are visited
-    /// in their order before the next one's.
+    /// Reads the wanted fields of up to `count` records from this key on; returns how many there were. All fields of a
+    /// record are visited, in order, before those of the next.
     async fn scan(&mut self, from: &Key, count: u64, wanted: Wanted, visit: VisitField<'_>)
     -> Result<u64, EngineError>;
 
-    /// Reads the wanted fields of a record, and writes some of it: an update behind a read, where the engine has nothing better.
+    /// Reads the wanted fields of a record, and writes some fields. By default this is a read followed by an update.
     async fn read_modify_write(
         &mut self,
         key: &Key,
@@ -124,7 +124,7 @@ pub trait Store {
 
 /// Loads records in batches.
 pub trait Load {
-    /// Records that are written together at most where their keys are scattered over all of the table.
+    /// The maximum batch size if keys are scattered over the whole table.
     const SCATTERED_TOGETHER: u64;
 
     /// Adds a record to the batch.
@@ -140,7 +140,7 @@ pub trait Load {
     fn statements(&mut self) -> StatementCounts;
 }
 
-/// A whole record that was found: its key, and what field has which content, in order.
+/// The callback for each record found: its key and its fields, in order.
 pub type VisitRecord<'a> = &'a mut dyn FnMut(&[u8], &dyn Fields);
 
 /// The fields of a record that was found.
@@ -151,9 +151,9 @@ pub trait Fields {
     fn get(&self, field: usize) -> &[u8];
 }
 
-/// Reads the whole table, for whoever proves it.
+/// Reads the whole table for verification.
 pub trait Inspect {
-    /// Visits up to `limit` records behind a key, in the order of their keys, from the first one on without it; how many
+    /// Visits up to `limit` records after a key in key order, or from the first one on without a key; returns how many
     /// there were.
     fn page(&mut self, after: Option<&[u8]>, limit: u64, visit: VisitRecord<'_>) -> Result<u64, EngineError>;
 }

@@ -17,13 +17,13 @@ use crate::store::{Store, Values, Wanted, Written};
 use crate::tally::Tally;
 use crate::value::{Owner, ValueOrigin, put_value, told};
 
-/// What has been drawn and not yet performed.
+/// The drawn operation that is not yet performed.
 #[derive(Clone, Debug)]
 struct Drawn {
     kind: Kind,
     record: u64,
     key: Key,
-    /// What is read of it.
+    /// The fields to read.
     wanted: Wanted,
     /// How many records a scan reads.
     length: u64,
@@ -34,11 +34,12 @@ pub struct Stream<S> {
     store: S,
     config: Arc<Config>,
     random: Random,
-    /// The types that occur, with the upper bounds of their shares of 2^64; their places are the operations' numbers.
+    /// The types that occur, with the upper bounds of their shares of 2^64; their positions are the operations'
+    /// numbers.
     mix: Vec<(Kind, u64)>,
     choice: Choice,
     inserted: Arc<Inserted>,
-    /// The number of the record that is inserted next, or now.
+    /// The number of the record inserted next, or now.
     claimed: Option<u64>,
     tally: Tally,
     retry: Retry,
@@ -46,7 +47,7 @@ pub struct Stream<S> {
     values: Values,
 }
 
-/// Has the tally hear whose write a field of a record holds, while something of that record is in doubt.
+/// While a write to this record is in doubt, passes the author of a field's value to the tally.
 #[inline]
 fn show(tally: &mut Tally, config: &Config, record: u64, field: usize, value: &[u8]) {
     let Some(slot) = tally.doubted(record) else { return };
@@ -64,7 +65,7 @@ fn mix(config: &Config) -> Vec<(Kind, u64)> {
         (kind, (upto * u64::MAX as f64) as u64)
     };
     let mut mix: Vec<(Kind, u64)> = config.kinds().into_iter().map(bound).collect();
-    // The last one takes what rounding leaves.
+    // The last type takes the remainder of rounding.
     if let Some((_, last)) = mix.last_mut() {
         *last = u64::MAX;
     }
@@ -72,7 +73,7 @@ fn mix(config: &Config) -> Vec<(Kind, u64)> {
 }
 
 impl<S: Store> Stream<S> {
-    /// The client at this address, which counts what it writes in `tally`; clients of one seed draw different streams.
+    /// The client at this address, which counts its writes in `tally`. Clients of one seed draw different streams.
     pub fn new(
         store: S,
         config: Arc<Config>,
@@ -103,7 +104,7 @@ impl<S: Store> Stream<S> {
         below(&mut self.random, self.config.fields as u64) as usize
     }
 
-    /// Draws what is read of a record: all of it, or one field.
+    /// Draws the fields to read: all of a record, or one.
     fn draw_wanted(&mut self) {
         self.drawn.wanted = if self.config.reads_all { Wanted::All } else { Wanted::One(self.draw_field()) };
     }
@@ -115,7 +116,7 @@ impl<S: Store> Stream<S> {
         self.values.fill(fields, |out, field| put_value(out, lengths, owner, field, author));
     }
 
-    /// Draws which fields an update writes, and their new content.
+    /// Draws the fields that an update writes, and their new content.
     fn draw_update(&mut self) {
         let fields = if self.config.writes_all {
             0..self.config.fields
@@ -126,7 +127,8 @@ impl<S: Store> Stream<S> {
         self.fill(fields);
     }
 
-    /// Whether what the operation is of depends on what is there when it begins: until its turn a client may wait for long.
+    /// Whether the choice of the record depends on the records that exist when the operation begins, because a client
+    /// may wait long for its turn.
     fn chooses_late(&self) -> bool {
         self.choice.is_by_age()
     }
@@ -153,19 +155,21 @@ impl<S: Store> Stream<S> {
         }
     }
 
-    /// Takes the number of the record that is inserted, and makes its content. Not when it is drawn: a client may wait long
-    /// for its turn, or for ever, and nobody counts on what comes after a record that is not there.
+    /// Takes the number of the record to insert, and makes its content. This is not done when the operation is drawn,
+    /// because a client may wait long or for ever for its turn. Meanwhile the missing record would keep later records
+    /// from being counted.
     fn begin_insert(&mut self) {
         let record = *self.claimed.get_or_insert_with(|| self.inserted.claim());
         (self.drawn.record, self.drawn.key) = (record, self.config.keys.key(record));
         self.fill(0..self.config.fields);
     }
 
-    /// Performs the drawn operation once and counts what it wrote; the records that it read or wrote.
+    /// Performs the drawn operation once and counts its writes; returns the number of records that it read or wrote.
     async fn attempt(&mut self) -> Result<u64, EngineError> {
         let Self { store, drawn, values, tally, config, .. } = self;
         let Drawn { kind, record, key, wanted, length } = &*drawn;
-        // Nobody deletes: what was loaded is there, whoever asks for it. Of what was inserted since it may not be known.
+        // No operation deletes records, so every loaded record exists. A record inserted since may not be acknowledged
+        // yet.
         let is_loaded = *record < config.records;
         match kind {
             Kind::Read => {
@@ -175,11 +179,11 @@ impl<S: Store> Stream<S> {
                 Ok(u64::from(found))
             }
             Kind::Scan => {
-                // Of the records behind the first one nobody knows which they are.
+                // Only the first record of a scan is known.
                 let mut show = |field: usize, value: &[u8]| show(tally, config, *record, field, value);
                 let rows = store.scan(key, *length, *wanted, &mut show).await?;
                 tally.asked(is_loaded, rows > 0);
-                // One that found nothing where a record was loaded is counted already.
+                // A scan that found no record from a loaded key on is counted already.
                 if rows < *length && (rows > 0 || !is_loaded) {
                     tally.came_short(*record, key, rows);
                 }
@@ -202,7 +206,7 @@ impl<S: Store> Stream<S> {
                 let found = found.unwrap_or(true);
                 tally.asked(is_loaded, found);
                 if found {
-                    // A store that does not learn the growth is taken to have replaced a value by one as long.
+                    // If the store does not report the growth, the new value is assumed to be as long as the old one.
                     tally.wrote(growth.unwrap_or(0));
                 } else {
                     tally.nothing();
@@ -212,7 +216,7 @@ impl<S: Store> Stream<S> {
         }
     }
 
-    /// The insert at hand has ended, whatever came of it.
+    /// The current insert has ended, with any outcome.
     fn end_insert(&mut self) {
         if self.drawn.kind == Kind::Insert
             && let Some(number) = self.claimed.take()
@@ -235,7 +239,7 @@ impl<S: Store> Worker for Stream<S> {
     }
 
     async fn perform(&mut self) -> Result<Op, EngineError> {
-        // What was stopped before is in doubt.
+        // An operation that was stopped before is in doubt.
         self.tally.leave();
         if self.drawn.kind == Kind::Insert {
             self.begin_insert();
@@ -253,7 +257,7 @@ impl<S: Store> Worker for Stream<S> {
                     }
                     retries += 1;
                 }
-                // The session goes on; what became of the operation stays in doubt.
+                // The session continues; the outcome of the operation stays in doubt.
                 Err(EngineError::CutOff(_)) => {
                     self.tally.leave();
                     break Op { rows: 0, retries, failed: true };
@@ -271,7 +275,7 @@ impl<S: Store> Worker for Stream<S> {
     }
 }
 
-/// A number that is never inserted holds nobody back who asks for the latest.
+/// A number that is never inserted must not hold back clients that request the latest records.
 impl<S> Drop for Stream<S> {
     fn drop(&mut self) {
         if let Some(number) = self.claimed.take() {
@@ -292,7 +296,7 @@ mod tests {
     use crate::store::VisitField;
     use crate::tally::Tallies;
 
-    /// Does nothing, and finds everything, or nothing; an insert may never come back.
+    /// Does nothing, and finds every record or none; an insert may never return.
     struct Nothing {
         finds: bool,
         answers: bool,
@@ -344,7 +348,7 @@ mod tests {
         (Stream::new(store, config, inserted, tallies.client(), at, 7), tallies)
     }
 
-    /// Whether the drawn operation comes to its end at once.
+    /// Whether the drawn operation completes at once.
     fn performs<S: Store>(client: &mut Stream<S>) -> bool {
         let mut operation = std::pin::pin!(client.perform());
         operation.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready()
@@ -368,7 +372,7 @@ mod tests {
             for (count, share) in counts.into_iter().zip(profile.mix) {
                 let seen = f64::from(count) / f64::from(DRAWS);
                 let deviation = (share * (1.0 - share) / f64::from(DRAWS)).sqrt();
-                // Four deviations are passed once in 16,000 times.
+                // Four deviations are exceeded once in 16,000 times.
                 assert!((seen - share).abs() <= 4.0 * deviation, "{}: {counts:?}", profile.name);
             }
         }
@@ -389,7 +393,7 @@ mod tests {
         for counts in [written, read] {
             let expected = f64::from(counts.iter().sum::<u32>()) / 10.0;
             let statistic: f64 = counts.iter().map(|count| (f64::from(*count) - expected).powi(2) / expected).sum();
-            // Of nine degrees of freedom above 27.9 once in a thousand times.
+            // With nine degrees of freedom, the statistic exceeds 27.9 once in a thousand times.
             assert!(statistic < 27.9, "{counts:?}");
         }
         let mut all = client(&[("recordcount", Value::Int(1000)), ("writeallfields", Value::Bool(true))]);
@@ -412,7 +416,7 @@ mod tests {
         draw_insert(&mut stuck);
         assert!(!performs(&mut stuck));
         assert_eq!((inserted.next(), inserted.there()), (11, 10));
-        // Stopped before it ended: it claims no second one.
+        // It was stopped before it ended, so it claims no second one.
         draw_insert(&mut stuck);
         assert!(!performs(&mut stuck));
         assert_eq!(inserted.next(), 11);
@@ -448,14 +452,14 @@ mod tests {
                     assert!(performs(&mut client));
                 }
                 let sums = tallies.sums();
-                // Of what was inserted since nobody knows whether it is there.
+                // Records inserted since the load may or may not exist.
                 assert!((80..=100 - sums.inserted).contains(&sums.asked), "{profile}: {sums:?}");
                 assert_eq!(sums.missing, if finds { 0 } else { sums.asked }, "{profile}");
             }
         }
     }
 
-    /// Carries updates out and loses the connection before it says so; whoever reads the record then finds the last.
+    /// Carries out an update, then loses the connection before the answer; a later read finds the last update.
     #[derive(Default)]
     struct CutOff {
         key: Vec<u8>,
@@ -488,7 +492,7 @@ mod tests {
         }
     }
 
-    /// Draws until it is this, of any record or of one, and performs it.
+    /// Draws until it is this kind, for any record or a given one, and performs it.
     fn perform<S: Store>(client: &mut Stream<S>, kind: Kind, of: Option<u64>) {
         let is_it = |drawn: &Drawn| drawn.kind == kind && of.is_none_or(|record| drawn.record == record);
         while client.draw().is_some() && !is_it(&client.drawn) {}
@@ -514,7 +518,7 @@ mod tests {
             assert_eq!(of_load(), None, "it may not have been carried out");
             perform(&mut client, reading, Some(record));
             assert!(of_load().is_some_and(|why| why.contains("write 1 is gone")), "{reading:?}: {:?}", of_load());
-            // What wrote again has left another in doubt; else there is nothing more to look for.
+            // If the later operation also wrote, its write is in doubt now; otherwise no doubt remains.
             assert_eq!(client.tally.doubted(record).is_some(), writing == reading, "{reading:?}");
         }
     }

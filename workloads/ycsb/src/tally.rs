@@ -1,7 +1,7 @@
-//! What clients and loaders have put into the table.
+//! Counts the writes of clients and loaders to the table.
 //!
-//! Each number has one writer, which stores it without a read-modify-write and in a cache line of its own. Whoever reads it
-//! between two operations reads the truth, so that the sums also hold when clients are stopped.
+//! Each number has one writer, which stores it without a read-modify-write and on a separate cache line. A reader
+//! between two operations sees exact numbers, so the sums also hold when clients are stopped.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use crate::short_scans::{Missed, Scans, ShortScans, missed};
 use crate::value::Author;
 use crate::watched::{Marks, Watched, Write, why_lost};
 
-/// A number of one writer; it wraps, so that it can also fall.
+/// A number with one writer; it wraps, so that it can also decrease.
 #[derive(Debug, Default)]
 struct Number(AtomicU64);
 
@@ -30,7 +30,7 @@ impl Number {
     }
 }
 
-/// What one client or loader has done.
+/// The counts of one client or loader.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Log {
@@ -42,7 +42,7 @@ struct Log {
     asked: Number,
     missing: Number,
     marks: Marks,
-    /// Of a mix with scans.
+    /// Present if the mix has scans.
     short_scans: Option<ShortScans>,
 }
 
@@ -55,13 +55,13 @@ pub struct Sums {
     pub inserts_in_doubt: u64,
     /// Logical bytes in the table.
     pub bytes: u64,
-    /// Operations of this process that asked for records which were loaded.
+    /// Operations of this process that requested loaded records.
     pub asked: u64,
-    /// Those of them that found nothing.
+    /// Those operations that found no record.
     pub missing: u64,
 }
 
-/// What is known of those that wrote to the same data in other processes.
+/// The known facts about writers to the same data in other processes.
 #[derive(Debug)]
 struct Earlier {
     /// The first writer of this process.
@@ -81,7 +81,7 @@ pub struct Tallies {
     began: Instant,
     earlier: Earlier,
     loaders: Mutex<Vec<Arc<Log>>>,
-    /// By their numbers, from the first writer on.
+    /// The writers by number, from the first one on.
     writers: Mutex<Vec<Arc<Log>>>,
 }
 
@@ -147,7 +147,7 @@ impl Tallies {
         }
     }
 
-    /// Of the scans of this process's clients those that missed records which were loaded; some of them, if any did.
+    /// The scans of this process's clients that missed loaded records; not all of them, but at least one if any did.
     pub fn missed_by_scans(&self) -> Vec<Missed> {
         let writers = all(&self.writers);
         let short_scans = writers.iter().filter_map(|log| log.short_scans.as_ref());
@@ -164,7 +164,7 @@ impl Tallies {
         self.earlier.first_writer.load(Relaxed)
     }
 
-    /// The sums as of now by name, and who comes next.
+    /// The current sums by name, and the next writer.
     pub fn state(&self) -> State {
         let sums = self.sums();
         let writers = all(&self.writers);
@@ -181,10 +181,10 @@ impl Tallies {
         named.map(|(name, number)| (name.to_owned(), number)).into()
     }
 
-    /// Goes on from what another process has given, before the first client.
+    /// Continues from another process's state, before the first client.
     ///
     /// # Errors
-    /// The name of one that is missing; nothing is taken over then.
+    /// The name of a missing entry; no entry is taken over then.
     pub fn restore(&self, state: &State) -> Result<(), &'static str> {
         let named = [INSERTED, IN_DOUBT, BYTES, NEXT_WRITER, VERSION].map(|name| state.get(name).copied().ok_or(name));
         let [inserted, in_doubt, bytes, next, version] = named;
@@ -198,7 +198,7 @@ impl Tallies {
         Ok(())
     }
 
-    /// Whether anybody has begun such a write, be it to which record it may.
+    /// Whether any client has begun this write, to any record.
     pub fn has_begun(&self, author: Author) -> bool {
         let first = self.earlier.first_writer.load(Relaxed);
         let Some(place) = author.writer.checked_sub(first) else {
@@ -208,7 +208,7 @@ impl Tallies {
         writers.get(place as usize).is_some_and(|log| (1..=log.version.get()).contains(&author.version))
     }
 
-    /// Which acknowledged write to a field of a watched record is lost, if this is what was found there.
+    /// The acknowledged write to a field of a watched record that is lost, given the value found there.
     pub fn why_lost(&self, slot: usize, field: usize, found: Author) -> Option<String> {
         let writers = all(&self.writers);
         let marks: Vec<&Marks> = writers.iter().map(|log| &log.marks).collect();
@@ -233,7 +233,7 @@ impl LoadTally {
     }
 }
 
-/// What a client is at.
+/// The operation in progress.
 #[derive(Clone, Copy, Debug)]
 enum UnderWay {
     Nothing,
@@ -249,12 +249,12 @@ pub struct Tally {
     watched: Arc<Watched>,
     began: Instant,
     under_way: UnderWay,
-    /// Whether it is not known of a write what became of it, and nothing newer is known of its fields either.
+    /// Whether the outcome of a write is unknown, with no newer write known to its fields.
     has_doubts: bool,
 }
 
 impl Tally {
-    /// Who writes next, and which write of its it is.
+    /// The author of the next write: this writer, and the number of its write.
     #[inline]
     pub fn author(&mut self) -> Author {
         self.log.version.add(1);
@@ -272,7 +272,7 @@ impl Tally {
         self.under_way = UnderWay::Insert;
     }
 
-    /// It was, with so many logical bytes.
+    /// The record was inserted, with this many logical bytes.
     #[inline]
     pub fn inserted(&mut self, bytes: u64) {
         self.log.inserts_in_doubt.add(-1);
@@ -281,7 +281,7 @@ impl Tally {
         self.under_way = UnderWay::Nothing;
     }
 
-    /// A record was asked for: whether it was loaded, and whether it was found.
+    /// A record was requested: whether it was loaded, and whether it was found.
     #[inline]
     pub fn asked(&mut self, is_loaded: bool, found: bool) {
         if is_loaded {
@@ -290,7 +290,7 @@ impl Tally {
         }
     }
 
-    /// A scan from a record, whose key this is, returned so many records, fewer than it asked for.
+    /// A scan from this record with this key returned fewer records than requested.
     #[inline]
     pub fn came_short(&mut self, record: u64, key: &Key, returned: u64) {
         if let Some(short_scans) = &self.log.short_scans {
@@ -307,7 +307,7 @@ impl Tally {
         }
     }
 
-    /// They were, and the record grew by so many bytes.
+    /// The fields were written, and the record grew by this many bytes.
     #[inline]
     pub fn wrote(&mut self, growth: i64) {
         self.log.bytes.add(growth);
@@ -318,7 +318,7 @@ impl Tally {
         }
     }
 
-    /// What was about to be done is known not to have been.
+    /// The operation is known not to have been carried out.
     #[inline]
     pub fn nothing(&mut self) {
         if let UnderWay::Insert = self.under_way {
@@ -327,7 +327,7 @@ impl Tally {
         self.under_way = UnderWay::Nothing;
     }
 
-    /// What was about to be done is in doubt if nothing better is known of it.
+    /// The operation in progress becomes in doubt, if its outcome is still unknown.
     pub fn leave(&mut self) {
         if let UnderWay::Write(write) = self.under_way {
             self.log.marks.in_doubt(write, self.now_ns());
@@ -336,14 +336,14 @@ impl Tally {
         self.under_way = UnderWay::Nothing;
     }
 
-    /// The slot of a record of which [`Tally::shown`] wants to hear what it holds; none while nothing is in doubt.
+    /// The slot of a record whose values [`Tally::shown`] needs; none while no write is in doubt.
     #[inline]
     pub fn doubted(&self, record: u64) -> Option<usize> {
         if self.has_doubts { self.watched.slot(record) } else { None }
     }
 
-    /// A field of a watched record was found to hold what this writer has written: a write of this client's that was in
-    /// doubt has been carried out.
+    /// A field of a watched record was found with a value of this author: if it is this client's write in doubt, it has
+    /// been carried out.
     pub fn shown(&mut self, slot: usize, field: usize, found: Author) {
         if found.writer == self.writer {
             self.log.marks.shown(slot, field, found.version, self.now_ns());
@@ -351,7 +351,7 @@ impl Tally {
         }
     }
 
-    /// Where something newer is known of all that was in doubt, nobody need look for it any more.
+    /// Ends the search once newer writes are known for every field in doubt.
     #[inline]
     fn look_at_doubts(&mut self) {
         self.has_doubts = self.has_doubts && self.log.marks.are_in_doubt();
@@ -415,7 +415,8 @@ mod tests {
         }
     }
 
-    /// Before, a client whose connection was lost once looked at all that it read for the rest of the run.
+    /// Guards against an endless search: a client that lost its connection once used to check everything it read for
+    /// the rest of the run.
     #[test]
     fn doubt_ends_once_newer_values_are_known_for_all_fields() {
         let tallies = tallies();

@@ -1,20 +1,22 @@
-//! What fields hold: printable bytes of six random bits each, as YCSB's are, that say by themselves whose they are.
+//! The content of fields: printable bytes of six random bits each, as in YCSB, which identify their author.
 //!
-//! A value of [`LONG`] bytes or more begins with the number of its record, its field, who wrote it and how many writes
-//! its writer had begun; all that follows, and how long it is, is drawn from those. So whoever finds it can make it again
-//! and compare. The header is scattered by the key and the field, so that it looks, and compresses, like the rest. A
-//! shorter value has no room for it, and follows from its key and field alone.
+//! A value of [`LONG`] bytes or more begins with a header: the number of its record, its field, its writer, and the
+//! number of the writer's writes. Its length and all later bytes are drawn from the header, so a reader can generate
+//! the value again and compare. The header is scattered by the key and the field, so that it looks and compresses like
+//! the rest.
+//!
+//! A shorter value has no room for a header, and follows from its key and field alone.
 
 use rumba_workload_kit::stream_seed;
 
 use crate::keys::scattered;
 use crate::lengths::Lengths;
 
-/// How many bytes of a header, of six bits each, are of the record, the field, the writer and the version.
+/// The bytes of a header, of six bits each, for the record, the field, the writer and the version.
 const PARTS: [usize; 4] = [8, 2, 4, 7];
-/// Bytes that say whose a value is.
+/// The bytes that identify a value's author.
 const HEADER: usize = 8 + 2 + 4 + 7;
-/// The fewest bytes of a value that has them: behind them follow some that prove them.
+/// The minimum length of a value with a header: some bytes must follow, to prove it.
 pub const LONG: usize = HEADER + 4;
 /// The lowest of the 64 printable bytes.
 const LOWEST: u64 = 0x20;
@@ -22,20 +24,20 @@ const SIX_BITS: u64 = 0x3F;
 
 /// The place in a value's stream that its length is drawn from.
 const LENGTH: u64 = u64::MAX;
-/// What sets the streams of headers apart from those of values.
+/// Separates the streams of headers from those of values.
 const MASK: u64 = 0x6D61_736B;
 
-/// Who wrote a value, and when in the order of that writer's writes.
+/// The author of a value: the writer, and the position in the order of that writer's writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Author {
     /// The number of the writer; 0 for all loaders.
     pub writer: u32,
-    /// Which of its writes; 0 for what was loaded.
+    /// The number of the write; 0 for loaded values.
     pub version: u64,
 }
 
 impl Author {
-    /// Whoever loads: what is loaded depends on the record and the field alone.
+    /// Any loader: loaded values depend on the record and the field alone.
     pub const LOADER: Author = Author { writer: 0, version: 0 };
 }
 
@@ -44,7 +46,7 @@ impl Author {
 pub struct Owner {
     /// Its number.
     pub record: u64,
-    /// The number scattered, which its key tells whatever its form is.
+    /// The scattered number, which its key shows in any form.
     scatter: u64,
 }
 
@@ -56,12 +58,12 @@ impl Owner {
     }
 }
 
-/// What the headers of a field's values are scattered by.
+/// The mask that scatters the headers of a field's values.
 fn mask(scatter: u64, field: usize) -> u64 {
     stream_seed(scatter ^ MASK, field as u64)
 }
 
-/// What a value that has no room for its header is drawn from.
+/// The seed of a value without room for a header.
 fn short_seed(scatter: u64, field: usize) -> u64 {
     stream_seed(!mask(scatter, field), 0)
 }
@@ -85,7 +87,7 @@ pub fn put_value(out: &mut Vec<u8>, lengths: &Lengths, owner: Owner, field: usiz
     out[start..start + HEADER].copy_from_slice(&header);
 }
 
-/// Appends so many bytes of a stream.
+/// Appends this many bytes of a stream.
 #[inline]
 fn fill(out: &mut Vec<u8>, seed: u64, length: usize) {
     const EACH: u64 = 0x0101_0101_0101_0101;
@@ -119,18 +121,19 @@ fn mask_at(mask: u64, byte: usize) -> u64 {
     mask.rotate_right(byte as u32 * 11) & SIX_BITS
 }
 
-/// What a value says of itself.
+/// The origin that a value shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueOrigin {
-    /// It is what this writer wrote to this field of the record of this number, byte for byte.
+    /// The exact value that this writer wrote to this field of the record with this number.
     By(u64, Author),
-    /// It is too short to say who wrote it, and it is one of this field's.
+    /// A value that is too short for an author, and valid for this field.
     Short,
-    /// Nobody wrote it to this field.
+    /// A value that no client wrote to this field.
     Foreign,
 }
 
-/// Holds a value of a record, whose number its key tells scattered, against what its writer must have written there.
+/// Compares a value with the one that its author must have written there; `scatter` is the record's scattered number,
+/// from its key.
 pub fn told(value: &[u8], lengths: &Lengths, scatter: u64, field: usize, scratch: &mut Vec<u8>) -> ValueOrigin {
     scratch.clear();
     if value.len() < LONG {
@@ -223,7 +226,7 @@ mod tests {
         }
         let expected = all / 64.0;
         let statistic: f64 = counts.iter().map(|count| (count - expected).powi(2) / expected).sum();
-        // Of 63 degrees of freedom above 104 once in a thousand times.
+        // With 63 degrees of freedom, the statistic exceeds 104 once in a thousand times.
         assert!(statistic < 104.0, "{statistic}");
     }
 
@@ -246,7 +249,7 @@ mod tests {
         drawn(&lengths()[1]).into_iter().for_each(|length| counts[length - 1] += 1.0);
         let expected = DRAWS as f64 / 100.0;
         let statistic: f64 = counts.iter().map(|count| (count - expected).powi(2) / expected).sum();
-        // Of 99 degrees of freedom above 149 once in a thousand times.
+        // With 99 degrees of freedom, the statistic exceeds 149 once in a thousand times.
         assert!(statistic < 149.0, "{statistic}");
     }
 

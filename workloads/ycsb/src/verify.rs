@@ -1,4 +1,4 @@
-//! The proof: what was acknowledged is there, and nothing else.
+//! Verification: all acknowledged writes are present, and no others.
 
 use rumba_core::check::Check;
 use rumba_core::error::EngineError;
@@ -15,19 +15,19 @@ use crate::value::{Author, ValueOrigin, told};
 /// Records that are read at once.
 const PAGE: u64 = 1000;
 
-/// What must be there.
+/// The content that must be present.
 pub struct Expected<'a> {
     pub config: &'a Config,
-    /// What was acknowledged.
+    /// The acknowledged writes.
     pub tallies: &'a Tallies,
-    /// The first record that nobody has inserted; `None` where it is not known, after a kill.
+    /// The first number that is not inserted yet; `None` if it is unknown, after a kill.
     pub next_record: Option<u64>,
 }
 
 /// The checks, as they are added up.
 struct Proof<'a> {
     expected: &'a Expected<'a>,
-    /// What a journal says besides.
+    /// The journal's findings, after a kill.
     left: Option<&'a mut RecoveryCheck>,
     records: u64,
     keys: Check,
@@ -38,10 +38,10 @@ struct Proof<'a> {
     scratch: Vec<u8>,
 }
 
-/// Reads the whole table and proves it; after a kill with what a journal says must be left.
+/// Reads the whole table and checks it; after a kill, also against the journal.
 ///
 /// # Errors
-/// Whatever the engine said.
+/// Any error of the engine.
 pub fn verify(
     table: &mut impl Inspect,
     expected: &Expected<'_>,
@@ -70,7 +70,7 @@ impl Proof<'_> {
     fn record(&mut self, key: &[u8], fields: &dyn Fields) {
         self.records += 1;
         self.keys.examined += 1;
-        // One that came twice would stand for another that is lost.
+        // A duplicate record would make up for a lost one in the count.
         if self.records > 1 && key <= self.previous.as_slice() {
             let previous = shown(&self.previous);
             self.keys.fail(|| format!("{} comes after {previous}", shown(key)));
@@ -93,7 +93,7 @@ impl Proof<'_> {
             let told = told(fields.get(field), &config.lengths, scatter, field, &mut self.scratch);
             number = self.value(key, field, told).or(number);
         }
-        // Of a record of short values alone the number is not known, but its key has the form of one.
+        // A record with only short values does not show its number, but its key has the form of one.
         if let Some(number) = number
             && (self.expected.next_record.is_some_and(|next| number >= next) || config.keys.key(number).bytes() != key)
         {
@@ -101,7 +101,7 @@ impl Proof<'_> {
         }
     }
 
-    /// Looks at a value that says this of itself; the number of the record that it tells.
+    /// Checks a value with this origin; returns the number of its record, if known.
     fn value(&mut self, key: &[u8], field: usize, told: ValueOrigin) -> Option<u64> {
         self.values.examined += 1;
         let place = || format!("{}, field {field}", shown(key));
@@ -142,11 +142,11 @@ impl Proof<'_> {
             let (in_doubt, inserted) = left.inserts();
             sums.inserts_in_doubt += in_doubt;
             sums.inserted += inserted;
-            // What is lost is counted, and nobody has asked for anything.
+            // Lost writes are counted elsewhere, and no operation has requested records.
             return vec![count(config.records, sums, self.records), self.keys, self.values];
         }
         let mut checks = vec![count(config.records, sums, self.records), self.keys, self.values];
-        // Where nobody updates, nothing can be lost.
+        // Without updates, no update can be lost.
         if config.kinds().into_iter().any(Kind::updates) {
             checks.push(self.updates);
         }
@@ -157,7 +157,7 @@ impl Proof<'_> {
     }
 }
 
-/// The scattered number of a record that its key tells, whatever its form is.
+/// The scattered number of a record, from its key in any form.
 pub fn scatter_of(config: &Config, key: &[u8]) -> Option<u64> {
     let digits = key.strip_prefix(b"user").filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
     let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
@@ -168,8 +168,8 @@ fn shown(key: &[u8]) -> String {
     String::from_utf8_lossy(key).into_owned()
 }
 
-/// Whether clients found what they asked for, by whatever way they asked: the proof reads all records in order. Of scans
-/// these have missed records.
+/// Whether clients found the records that they requested, by any operation. The check is needed because verification
+/// only reads all records in order. `missed` lists the scans that missed records.
 fn asked(sums: Sums, missed: &[Missed]) -> Check {
     let mut check = Check::new("every loaded record that a client asked for was found");
     (check.examined, check.wrong) = (sums.asked, sums.missing);
@@ -180,12 +180,12 @@ fn asked(sums: Sums, missed: &[Missed]) -> Check {
     check
 }
 
-/// Compares the number of records with what was loaded and inserted.
+/// Compares the number of records with those loaded and inserted.
 fn count(loaded: u64, sums: Sums, found: u64) -> Check {
     let mut check = Check::new("the records are as many as loaded and inserted");
     let Sums { inserted, inserts_in_doubt, .. } = sums;
     if inserts_in_doubt > 0 {
-        // The trial has failed for another reason; this must not name a false one.
+        // The trial has failed for another reason, so this check must not report a false one.
         check.name +=
             &format!(", leaving open {inserts_in_doubt} inserts that ended in an engine's error or not at all");
     }

@@ -1,7 +1,7 @@
-//! The records of which every client remembers its last write to each field, so that a lost one is found.
+//! The records for which every client remembers its last write to each field, so that a lost one is found.
 //!
-//! Of all records that would be as much memory as the data. Watched are those that are asked for most often, where clients
-//! meet, and as many that are spread over all.
+//! For all records, that would take as much memory as the data. Watched are the most requested records, where clients
+//! collide, and as many others, spread over all records.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -12,14 +12,14 @@ use crate::choice::hottest;
 use crate::settings::Config;
 use crate::value::Author;
 
-/// About how many records are watched at most, and fields of them: a hundred kilobytes for a client.
+/// The approximate maximum of watched records, and of their fields: a hundred kilobytes for a client.
 const MOST_RECORDS: usize = 256;
 const MOST_FIELDS: usize = 4096;
 
-/// Which records are watched; shared by all clients, and never changed.
+/// The watched records; shared by all clients, and never changed.
 #[derive(Debug)]
 pub struct Watched {
-    /// A hash table of the records' numbers, each with one added, and of their slots.
+    /// A hash table of the records' numbers plus one, and of their slots.
     table: Box<[(u64, u32)]>,
     slots: usize,
     fields: usize,
@@ -46,7 +46,7 @@ impl Watched {
         Self { table, slots: records.len(), fields: config.fields }
     }
 
-    /// Where a record's fields are remembered, if it is watched.
+    /// The slot of a record's fields, if it is watched.
     #[inline]
     pub fn slot(&self, record: u64) -> Option<usize> {
         let mut at = start(record, self.table.len());
@@ -60,13 +60,13 @@ impl Watched {
     }
 }
 
-/// Where a record's search begins in a table of a power of two.
+/// The start of a record's search in a table whose size is a power of two.
 #[inline]
 fn start(record: u64, size: usize) -> usize {
     (record.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (size - 1)
 }
 
-/// A client's last acknowledged write to a field; the version is 0 where there is none. Times are in nanoseconds.
+/// A client's last acknowledged write to a field; the version is 0 if there is none. Times are in nanoseconds.
 #[derive(Debug, Default)]
 struct Mark {
     version: AtomicU64,
@@ -83,19 +83,20 @@ impl Mark {
     }
 }
 
-/// How long a server may still be at a write that was cut off, nanoseconds after its client has another connection, by
-/// which the server answers: behind the locks of others, each of which is held for milliseconds.
+/// How long a server may continue with a write after its connection was cut off, in nanoseconds from the client's next
+/// connection. The server answers by then, so the write only waits for the locks of others, each of which is held for
+/// milliseconds.
 const LINGERS_NS: u64 = 10_000_000_000;
 
-/// A write of which it is not known whether it was carried out.
+/// A write that may or may not have been carried out.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
     write: Write,
-    /// If it was, it was by then: what began later has come after it.
+    /// If it was carried out, it was before this time: a write that began later has come after it.
     until_ns: u64,
 }
 
-/// What one client has written to watched records. The client alone writes it.
+/// The writes of one client to watched records. Only the client writes them.
 #[derive(Debug, Default)]
 pub struct Marks {
     marks: Box<[Mark]>,
@@ -103,7 +104,7 @@ pub struct Marks {
     doubts: Mutex<Vec<Doubt>>,
 }
 
-/// A write to a watched record that is under way.
+/// A write to a watched record in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Write {
     slot: usize,
@@ -113,14 +114,14 @@ pub struct Write {
 }
 
 impl Write {
-    /// Of these fields, with this version, begun now.
+    /// To these fields, with this version, begun now.
     pub fn new(slot: usize, fields: std::ops::Range<usize>, version: u64, began_ns: u64) -> Self {
         Self { slot, fields: (fields.start, fields.end), version, began_ns }
     }
 }
 
 impl Marks {
-    /// Of nothing yet.
+    /// Without any write.
     pub fn new(watched: &Watched) -> Self {
         let marks = (0..watched.slots * watched.fields).map(|_| Mark::default()).collect();
         Self { marks, fields: watched.fields, doubts: Mutex::default() }
@@ -145,13 +146,13 @@ impl Marks {
         }
     }
 
-    /// What became of the write is not known; its client goes on, or ends, now.
+    /// The outcome of the write is unknown; its client continues, or ends, now.
     pub fn in_doubt(&self, write: Write, now_ns: u64) {
         let doubt = Doubt { write, until_ns: now_ns + LINGERS_NS };
         self.doubts.lock().unwrap_or_else(PoisonError::into_inner).push(doubt);
     }
 
-    /// A write was seen in its field: if it was in doubt, it is not any more, and as good as acknowledged.
+    /// A write was seen in its field: if it was in doubt, it now counts as acknowledged.
     pub fn shown(&self, slot: usize, field: usize, version: u64, now_ns: u64) {
         let (doubt, mark) = (self.doubt(slot, field, version), self.mark(slot, field));
         if let Some((Doubt { write, .. }, mark)) = doubt.zip(mark)
@@ -161,7 +162,7 @@ impl Marks {
         }
     }
 
-    /// Whether there is a field to which the client has acknowledged nothing newer than a write that is in doubt.
+    /// Whether a field has no acknowledged write of this client that is newer than a write in doubt.
     pub fn are_in_doubt(&self) -> bool {
         let doubts = self.doubts.lock().unwrap_or_else(PoisonError::into_inner);
         doubts.iter().any(|Doubt { write, .. }| {
@@ -179,11 +180,11 @@ impl Marks {
     }
 }
 
-/// Holds what was found in a field of a watched record against what all clients remember; why an acknowledged write is lost,
-/// in words. Clients have numbers from `first` on.
+/// Compares a value found in a field of a watched record with the writes that all clients remember. Returns the reason
+/// if an acknowledged write is lost. Clients have numbers from `first` on.
 pub fn why_lost(clients: &[&Marks], first: u32, slot: usize, field: usize, found: Author) -> Option<String> {
     let Author { writer, version } = found;
-    // What a client wrote before its last write, that write has replaced.
+    // A client's last write has replaced its earlier ones.
     let last = clients.iter().zip(first..).filter_map(|(marks, writer)| marks.last(slot, field, writer));
     let mut writes: Vec<Noted<Author>> = last.collect();
     if let Some(finder) = writer.checked_sub(first).and_then(|place| clients.get(place as usize)) {
@@ -278,7 +279,8 @@ mod tests {
         assert!(lost_of(&clients, 5, 1).is_some());
     }
 
-    /// Before, a write that was cut off excused for ever the loss of all that was acknowledged after it.
+    /// Guards against an endless excuse: a write that was cut off once excused the loss of every write acknowledged
+    /// after it.
     #[test]
     fn late_acknowledged_write_ends_an_earlier_doubt() {
         const ENDS: u64 = 40 + LINGERS_NS;
@@ -309,7 +311,7 @@ mod tests {
         clients[0].shown(SLOT, FIELD, 2, 50);
         assert!(lost_of(&clients, 5, 1).unwrap().contains("write 2 is gone, its write 1 is there"));
         assert_eq!(lost_of(&clients, 5, 2), None);
-        // What its client has written since stands.
+        // A later write of the client remains in effect.
         clients[0].acknowledged(Write::new(SLOT, FIELD..FIELD + 1, 3, 60), 70);
         clients[0].shown(SLOT, FIELD, 2, 80);
         assert_eq!(lost_of(&clients, 5, 3), None);

@@ -1,26 +1,26 @@
-//! Zipf's law as YCSB draws it: by one formula of Gray and others (*Quickly Generating Billion-Record Synthetic
-//! Databases*, SIGMOD 1994), exact for the first two ranks and close for the others.
+//! Zipf's law as in YCSB, by a formula of Gray and others (*Quickly Generating Billion-Record Synthetic Databases*,
+//! SIGMOD 1994). It is exact for the first two ranks, and close for the others.
 
 use std::sync::LazyLock;
 
-/// The exponent that YCSB has for all of its Zipfian distributions.
+/// The exponent of all of YCSB's Zipfian distributions.
 pub const CONSTANT: f64 = 0.99;
 
-/// The ranks of the scrambled distribution, whatever the number of records is.
+/// The number of ranks of the scrambled distribution, for any number of records.
 pub const SCRAMBLED_ITEMS: u64 = 10_000_000_001;
 
-/// The sum of their weights that goes with them; YCSB has it as a number, for adding them up takes minutes.
+/// The sum of their weights. YCSB has it as a constant, because the addition takes minutes.
 pub const SCRAMBLED_ZETA: f64 = 26.469_028_201_783_02;
 
-/// How many terms of a sum are added one by one.
+/// The number of terms of a sum that are added one by one.
 const EXACT: u64 = 1000;
 
-/// What the sum of the first ranks' weights is beyond Euler and Maclaurin's terms at its end: it is asked for anew with each
-/// record that is inserted, and a thousand powers are ten microseconds.
+/// The difference between the sum of the first ranks' weights and Euler and Maclaurin's terms at its end. It is kept
+/// because the sum is needed again for each inserted record, and a thousand powers take ten microseconds.
 static BEFORE: LazyLock<f64> = LazyLock::new(|| one_by_one(EXACT) - euler_maclaurin(EXACT));
 
-/// The sum of 1 / rank^CONSTANT over the first ranks: the first thousand one by one, the others by Euler and Maclaurin,
-/// whose next term is below 1e-12.
+/// The sum of 1 / rank^CONSTANT over the first ranks. The first thousand terms are added one by one; the others by
+/// Euler and Maclaurin, whose next term is below 1e-12.
 pub fn zeta(items: u64) -> f64 {
     if items <= EXACT { one_by_one(items) } else { *BEFORE + euler_maclaurin(items) }
 }
@@ -29,7 +29,7 @@ fn one_by_one(items: u64) -> f64 {
     (1..=items).map(|rank| (rank as f64).powf(-CONSTANT)).sum()
 }
 
-/// What the sum is apart from a constant.
+/// The sum without a constant.
 fn euler_maclaurin(items: u64) -> f64 {
     let x = items as f64;
     let power = x.powf(-CONSTANT);
@@ -47,7 +47,7 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// Over so many ranks, at least one.
+    /// Creates the law for this many ranks, at least one.
     pub fn new(items: u64) -> Self {
         Self::with_zeta(items, zeta(items))
     }
@@ -60,7 +60,7 @@ impl Zipf {
     fn with_zeta(items: u64, zeta: f64) -> Self {
         let items = items as f64;
         let two = 1.0 + 0.5_f64.powf(CONSTANT);
-        // Of two ranks or fewer the formula is never asked.
+        // The formula is not used for two ranks or fewer.
         let eta = if items > 2.0 { (1.0 - (2.0 / items).powf(1.0 - CONSTANT)) / (1.0 - two / zeta) } else { 0.0 };
         Self { items, zeta, two, eta }
     }
@@ -87,7 +87,7 @@ impl Zipf {
 
 #[cfg(test)]
 impl Zipf {
-    /// How often a rank comes by the formula itself: from where it begins to where the next one does.
+    /// The frequency of a rank by the formula itself: from its start to the next rank's start.
     pub fn share_of(&self, rank: u64) -> f64 {
         self.begins(rank + 1) - self.begins(rank)
     }
@@ -135,7 +135,7 @@ mod tests {
         let mut random = Random::seed_from_u64(3);
         let mut counts = vec![0_u32; 1000];
         (0..DRAWS).for_each(|_| counts[zipf.rank(share(random.next_u64())) as usize] += 1);
-        // Ranks that the formula passes over have no degree of freedom.
+        // Ranks that the formula skips have no degree of freedom.
         let (mut statistic, mut classes) = (0.0, 0);
         for (rank, count) in (0_u64..).zip(&counts) {
             let expected = (zipf.share_of(rank)) * f64::from(DRAWS);
@@ -146,7 +146,7 @@ mod tests {
             statistic += (f64::from(*count) - expected).powi(2) / expected;
             classes += 1;
         }
-        // Of some 1000 degrees of freedom, deviation 45: passed once in a thousand times.
+        // Some 1000 degrees of freedom have a deviation of 45; the bound is exceeded once in a thousand times.
         assert!(classes > 990 && statistic < f64::from(classes) + 150.0, "{statistic} of {classes}");
     }
 
@@ -161,7 +161,7 @@ mod tests {
                 let expected = zeta(head) / zeta(items);
                 let seen = ranks.iter().filter(|rank| **rank < head).count() as f64 / f64::from(DRAWS);
                 let deviation = (expected * (1.0 - expected) / f64::from(DRAWS)).sqrt();
-                // Four deviations are passed once in 16,000 times; the formula itself is off by up to 0.4%.
+                // Four deviations are exceeded once in 16,000 times; the formula itself is off by up to 0.4%.
                 assert!((seen - expected).abs() < 4.0 * deviation + 0.004, "{items}, {head}: {seen} {expected}");
             }
         }

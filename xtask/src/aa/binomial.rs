@@ -2,7 +2,7 @@
 
 /// How often a verdict of a headline may err.
 pub const LEVEL: f64 = 0.05;
-/// What each end of an interval of 95% may err in.
+/// The error probability at each end of an interval of 95%.
 const ALPHA: f64 = 0.025;
 /// Halvings of the interval from 0 to 1: more than a double has digits.
 const STEPS: u32 = 60;
@@ -20,7 +20,7 @@ pub fn interval(hits: u64, all: u64) -> (f64, f64) {
     (low, high)
 }
 
-/// The share up to which it is so.
+/// The share up to which `is_below` holds.
 fn solve(is_below: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..STEPS {
@@ -30,7 +30,7 @@ fn solve(is_below: impl Fn(f64) -> bool) -> f64 {
     (low + high) / 2.0
 }
 
-/// The probability of so many hits or more.
+/// The probability of this many hits or more.
 fn at_least(hits: u64, all: u64, share: f64) -> f64 {
     let (yes, no) = (share.ln(), (1.0 - share).ln());
     let mut choices: f64 = 0.0;

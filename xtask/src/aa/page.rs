@@ -1,4 +1,4 @@
-//! The counts as a table, and where they are kept.
+//! The counts as a table, and their storage.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,10 +12,10 @@ const PAGE: &str = "docs/method.md";
 const BEGIN: &str = "<!-- measured: cargo run --release -p xtask -- aa --write -->";
 const END: &str = "<!-- end of measured -->";
 
-/// Keeps the counts and puts the table into the page.
+/// Stores the counts and puts the table into the page.
 ///
 /// # Errors
-/// When the page lacks the place for it, or cannot be written.
+/// The page has no place for it, or cannot be written.
 pub fn write(root: &Path, cells: &mut Cells) -> Result<(), Failure> {
     let place = |engine: &str| ENGINES.iter().position(|known| *known == engine).unwrap_or(ENGINES.len());
     cells.sort_by_key(|(engine, mode, _)| (place(engine), engine.clone(), *mode));

@@ -1,4 +1,4 @@
-//! What driving a server costs: rumba's clients beside sysbench, in turns, in one run.
+//! The cost of driving a server: rumba's clients next to sysbench, in turns, in one run.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use super::measure::{Bench, Spread, callgrind, json, number};
 use super::servers::{Cores, SYSBENCH, Server, Sysbench, Window, pinned, point_selects};
 use super::{Failure, Line};
 
-/// sysbench needs it at 256 threads and more before it is compared with.
+/// The warmup that sysbench needs with 256 threads and more before a comparison.
 const SYSBENCH_WARMUP: Duration = Duration::from_secs(10);
-/// Windows of each, one after the other in turns.
+/// The number of windows of each program, in turns.
 pub const REPEATS: usize = 3;
 /// Seconds of a window.
 pub const WINDOW_S: u32 = 2;
 
-/// rumba's side of a comparison, as `wire_clients` tells it.
+/// rumba's side of a comparison, as `wire_clients` reports it.
 pub struct Own {
-    /// What it did.
+    /// The work in the window.
     pub window: Window,
     p50_ms: f64,
-    /// Who ran the clients.
+    /// The driver that ran the clients.
     pub driver: String,
 }
 
@@ -48,7 +48,7 @@ struct Compared {
     driver: String,
 }
 
-/// What `wire_clients` is told of a comparison.
+/// The arguments of `wire_clients` in a comparison.
 pub fn arguments(clients: u32) -> Vec<String> {
     vec![format!("clients={clients}"), "warmup=1".into(), format!("seconds={WINDOW_S}")]
 }
@@ -105,26 +105,26 @@ impl Compared {
     }
 }
 
-/// Whose point select, or find by _id, is counted.
+/// A point select, or a find by _id, whose instructions are counted.
 pub struct PointSelect {
-    /// What it is called.
+    /// The name of the call.
     pub call: &'static str,
-    /// What the null server is told.
+    /// The arguments of the null server.
     pub speak: &'static [&'static str],
     /// The example that sends them over one session and does nothing else.
     pub session: &'static str,
-    /// What `wire_clients` is told.
+    /// The arguments of `wire_clients`.
     pub clients: &'static [&'static str],
     /// The server family, for a line's name.
     pub of: &'static str,
     /// The instructions that the session may take.
     pub most: f64,
-    /// What the goal is beside.
+    /// The program that the goal is compared with.
     pub beside: &'static str,
 }
 
 impl PointSelect {
-    /// Instructions of the session, which have a goal; and of the same with all that the harness does around it.
+    /// The session's instructions, which have a goal; and those of the same work within the harness.
     pub fn instructions(&self, bench: &Bench) -> Result<Vec<Line>, Failure> {
         const QUERIES: u64 = 50_000;
         let server = Server::null(bench, &Cores::FREE, &[self.speak, &["--threads", "1"]].concat())?;
@@ -161,7 +161,7 @@ impl PointSelect {
     }
 }
 
-/// What clients of SQL are counted by.
+/// The name of the operation of SQL clients.
 pub const PREPARED: &str = "prepared point select";
 
 /// Instructions of a point select.
@@ -171,7 +171,7 @@ pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
         .instructions(bench)
 }
 
-/// Against a server that costs next to nothing, the client is all there is.
+/// With a server that has almost no cost, only the client is measured.
 pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let cores = Cores::halves()?;
     let server = Server::null(bench, &cores, &[])?;
@@ -187,8 +187,8 @@ pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
     Ok(lines)
 }
 
-/// Whether clients that share a thread see the server's time and not each other's. The server's time is what it has held
-/// its answers for, which is its delay and what the host takes to wake it.
+/// Whether clients that share a thread measure the server's time and not each other's. The server's time is how long it
+/// holds its answers: its delay, plus the host's time to wake it.
 pub fn delay(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let cores = Cores::halves()?;
     let args = arguments(256);

@@ -1,7 +1,7 @@
-//! What driving a server costs beside the least that it can cost: an event loop of `epoll_wait`, `recv` and `send`.
+//! The cost of driving a server next to the least possible cost: an event loop of `epoll_wait`, `recv` and `send`.
 //!
-//! The server has cores of its own; beside it nearly all that a client spends is the kernel's, and no client can spend
-//! less than such a loop. So the loop is the goal, for the native clients and for a script's.
+//! The server has separate cores. With such a server, the kernel spends nearly all of a client's CPU time, and no
+//! client can spend less than this loop. The loop is therefore the goal, for the native clients and for a script's.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub fn loop_window(bench: &Bench, socket: &Path, cores: &Cores, args: &[String])
     Ok(Window { queries_per_s: figure("queries_per_s")?, cpu_us_per_query: figure("client_cpu_us_per_query")? })
 }
 
-/// The loop's CPU per query, where others were measured: what is told beside them.
+/// The loop's CPU per query, measured next to the other clients and reported with them.
 pub fn loop_us(bench: &Bench, socket: &Path, cores: &Cores, args: &[String]) -> Result<f64, Failure> {
     let windows = (0..REPEATS).map(|_| Ok(loop_window(bench, socket, cores, args)?.cpu_us_per_query));
     Ok(Spread::of(windows.collect::<Result<_, Failure>>()?).median)

@@ -1,4 +1,4 @@
-//! What the harness costs where the engine answers at once.
+//! The cost of the harness with an engine that answers at once.
 
 use std::process::Command;
 
@@ -47,7 +47,7 @@ pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
     .collect()
 }
 
-/// How many clients are compared with one: a core each, and four at most.
+/// The number of clients to compare with one: one per core, and at most four.
 fn many() -> Result<usize, Failure> {
     Ok(std::thread::available_parallelism()?.get().min(4))
 }
@@ -82,7 +82,7 @@ pub fn harness(bench: &Bench) -> Result<Vec<Line>, Failure> {
         line(
             format!("{many} clients against one, a core each"),
             format!("≥ {:.2} × (3.5 × on 4 cores; this machine has {many})", 0.875 * many as f64),
-            // Clients that stood in each other's way would show it here, also where others take the cores away.
+            // Clients that obstruct each other would show it here, but so would other processes that use the cores.
             format!("{scaling:.2} ×; {:.0} operations/s; CPU per operation {} µs", all.median, cpu_all.told(3)),
             (many > 1).then_some(scaling >= 0.875 * many as f64),
         ),

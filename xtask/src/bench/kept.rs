@@ -1,5 +1,5 @@
-//! docs/performance.json: of every measurement what was found last, and on which day. The page is made from it, so that
-//! one measurement can be taken again without the hour that all of them take.
+//! docs/performance.json: the last result of every measurement, with its day. The page is made from it, so that one
+//! measurement can be repeated without the hour that all of them take.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Failure, Line, STEPS, page};
 
-/// What is kept.
+/// The stored measurements.
 pub struct MeasurementStore {
     root: PathBuf,
     machine: Value,
@@ -16,10 +16,10 @@ pub struct MeasurementStore {
 }
 
 impl MeasurementStore {
-    /// What the file holds; nothing where there is none.
+    /// Reads the file; empty if there is none.
     ///
     /// # Errors
-    /// A file that is none of these.
+    /// A file in another format.
     pub fn read(root: &Path) -> Result<Self, Failure> {
         let text = match std::fs::read_to_string(root.join(FILE)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => "{}".to_owned(),
@@ -30,16 +30,16 @@ impl MeasurementStore {
         Ok(Self { root: root.to_owned(), machine: kept["machine"].take(), steps })
     }
 
-    /// Puts what a measurement found in the place of what it found before, and writes file and page: an hour's
-    /// measurements that are interrupted leave those that were taken.
+    /// Replaces a measurement's earlier results, and writes file and page. An hour's measurements that are interrupted
+    /// therefore keep those that were taken.
     ///
     /// # Errors
-    /// What cannot be written.
+    /// A file that cannot be written.
     pub fn put(&mut self, step: &str, lines: &[Line], machine: Value) -> Result<(), Failure> {
         self.machine = machine;
         let lines: Vec<Value> = lines.iter().map(to_json).collect();
         self.steps.insert(step.to_owned(), json!({ "day": today()?, "lines": lines }));
-        // One that is not taken any more has no figures.
+        // The figures of a removed measurement are dropped.
         self.steps.retain(|name, _| STEPS.iter().any(|(step, ..)| step == name));
         let kept = json!({ "machine": self.machine, "steps": self.steps });
         std::fs::write(self.root.join(FILE), format!("{}\n", serde_json::to_string_pretty(&kept)?))?;

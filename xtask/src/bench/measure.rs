@@ -1,4 +1,4 @@
-//! What every measurement needs: the binaries, their output as JSON, medians.
+//! Common parts of all measurements: the binaries, their output as JSON, and medians.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,16 +17,16 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Builds what is measured: `rumba`, and the examples of these names.
+    /// Builds the measured programs: `rumba`, and the examples with these names.
     pub fn new(root: &Path, examples: BTreeSet<&'static str>) -> Result<Self, Failure> {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
         std::fs::create_dir_all(&target)?;
-        // Beside the build and not in /tmp, which may be memory: the device is measured too.
+        // Next to the build and not in /tmp, which may be in memory, because the device is measured too.
         let out = tempfile::tempdir_in(&target)?;
         let bench = Self { root: root.to_owned(), release: target.join("release"), out, examples };
         let protocols = ["rumba-protocol-mongodb", "rumba-protocol-mysql", "rumba-protocol-postgresql"];
         let of = [&["rumba", "rumba-lab"][..], &protocols].concat();
-        // All at once: for one package after the other, crates are compiled with other features each time.
+        // Built together, because separate builds would compile crates with different features each time.
         let of = of.iter().flat_map(|name| ["-p", name]);
         let examples = bench.examples.iter().flat_map(|name| ["--example", name]);
         let built = ["build", "--release", "--bin", "rumba"].into_iter().chain(of).chain(examples);
@@ -36,7 +36,8 @@ impl Bench {
 
     fn cargo(&self, args: &[&str]) -> Result<(), Failure> {
         let mut command = Command::new("cargo");
-        // What `cargo run` tells this program makes build scripts run again that look at it (ring's does).
+        // The variables that `cargo run` sets for this program would rerun build scripts that depend on them, such as
+        // ring's.
         for (name, _) in
             std::env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
         {
@@ -46,7 +47,7 @@ impl Bench {
         if status.success() { Ok(()) } else { Err(format!("cargo {} failed", args.join(" ")).into()) }
     }
 
-    /// Builds a program that is measured beside rumba, a workspace of its own below xtask/peers; its path.
+    /// Builds a program to measure next to rumba, from its own workspace below xtask/peers; returns its path.
     pub fn peer(&self, name: &str) -> Result<PathBuf, Failure> {
         let (manifest, target) = (format!("xtask/peers/{name}/Cargo.toml"), self.release.with_file_name("peers"));
         let built = ["build", "--release", "--locked", "--manifest-path", &manifest, "--target-dir"];
@@ -62,13 +63,13 @@ impl Bench {
     /// The path of an example that was built.
     ///
     /// # Panics
-    /// It was not: what lies there is of another day.
+    /// The example was not built, so the file there may be old.
     pub fn example(&self, name: &str) -> PathBuf {
         assert!(self.examples.contains(name), "bench::STEPS does not say that {name} is run");
         self.release.join("examples").join(name)
     }
 
-    /// A path for something of this run; it is removed with the run.
+    /// A path for a file of this run; it is removed with the run.
     pub fn path(&self, name: &str) -> PathBuf {
         self.out.path().join(name)
     }
@@ -76,7 +77,7 @@ impl Bench {
     /// The host, by name.
     pub fn conditions(&self) -> Result<Value, Failure> {
         let mut conditions = json(Command::new(self.rumba()).args(["doctor", "--json"]))?["conditions"].take();
-        // Of the moment after the last of many measurements.
+        // This fact describes the moment after the last of many measurements.
         if let Some(facts) = conditions.as_object_mut() {
             facts.remove("load_average_at_start");
         }
@@ -91,7 +92,7 @@ impl Bench {
     }
 }
 
-/// What a command prints, as JSON.
+/// The output of a command, as JSON.
 pub fn json(command: &mut Command) -> Result<Value, Failure> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {
@@ -101,7 +102,7 @@ pub fn json(command: &mut Command) -> Result<Value, Failure> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// What became of the trials of a report that did not end as planned: a run that is to be quiet says it nowhere else.
+/// The failed trials of a report, because a quiet run reports them nowhere else.
 fn failures(report: &[u8]) -> String {
     let report: Value = serde_json::from_slice(report).unwrap_or_default();
     let trials = report["trials"].as_array().map_or(&[][..], Vec::as_slice);
@@ -121,12 +122,12 @@ pub struct Spread {
     pub median: f64,
     least: f64,
     most: f64,
-    /// Between which the true median lies in 95 of 100 such measurements at least.
+    /// The range that contains the true median in at least 95 of 100 such measurements.
     sure: (f64, f64),
 }
 
 impl Spread {
-    /// Of at least one repeat.
+    /// Computes the spread of one or more repeats.
     pub fn of(mut repeats: Vec<f64>) -> Self {
         repeats.sort_by(f64::total_cmp);
         let at = |place: usize| repeats.get(place).copied().unwrap_or(f64::NAN);
@@ -151,11 +152,11 @@ impl Spread {
     }
 }
 
-/// How many of so many sorted repeats are left out at each end if what is left is to hold the median in 95 of 100 cases at
-/// least. Each repeat lies below it as a fair coin falls, whatever the distribution: so much says the sign test.
+/// The number of sorted repeats to leave out at each end, so that the rest contains the median in at least 95 of 100
+/// cases. For any distribution, each repeat lies below the median with probability 1/2 (sign test).
 fn left_out(repeats: usize) -> usize {
     let outcomes = 2_f64.powi(repeats as i32);
-    // How many lie below, in so many of all outcomes.
+    // The number of repeats below, by its share of all outcomes.
     let (mut ways, mut below, mut out) = (1.0, 1.0, 0);
     while out < repeats / 2 {
         ways *= (repeats - out) as f64 / (out + 1) as f64;
@@ -174,7 +175,7 @@ pub fn phase<'a>(trial: &'a Value, name: &str) -> Result<&'a Value, Failure> {
     phases.iter().find(|phase| phase["phase"] == name).ok_or_else(|| format!("a trial without {name}").into())
 }
 
-/// A figure of the trials that `keep` keeps.
+/// A figure over the trials that `keep` selects.
 pub fn over_trials(
     report: &Value,
     keep: &dyn Fn(&Value) -> bool,
@@ -189,8 +190,8 @@ pub fn over_trials(
     Ok(Spread::of(trials.iter().filter(|trial| keep(trial)).map(of).collect::<Result<_, _>>()?))
 }
 
-/// Instructions that a program executes per operation: the difference between runs with `count` operations and
-/// twice as many takes the start of the process out.
+/// The instructions of a program per operation. It is the difference between runs with `count` and with twice as many
+/// operations, which removes the start of the process.
 pub fn callgrind(count: u64, program: &dyn Fn(&mut Command, u64)) -> Result<f64, Failure> {
     let executed = |count: u64| -> Result<f64, Failure> {
         let mut command = Command::new("valgrind");

@@ -1,6 +1,5 @@
-//! `xtask bench`: what rumba itself costs, against its goals. Every figure is
-//! measured by a command that is printed beside it; `--write` keeps it in
-//! docs/performance.json, from which docs/performance.md is made.
+//! `xtask bench`: rumba's own cost, against its goals. Every figure is printed with the command that measured it.
+//! `--write` stores it in docs/performance.json, from which docs/performance.md is made.
 
 mod clients;
 mod floor;
@@ -19,27 +18,27 @@ use std::path::Path;
 use kept::MeasurementStore;
 use measure::Bench;
 
-/// One goal and what was measured.
+/// One goal and its measurement.
 pub struct Line {
-    /// What is measured.
+    /// The measured quantity.
     pub what: String,
-    /// The goal, in words.
+    /// A description of the goal.
     pub goal: String,
     /// The figure, with its unit.
     pub measured: String,
-    /// Whether the goal is met; `None` where there is none or it cannot be judged here.
+    /// Whether the goal is met; `None` if there is no goal or this machine cannot judge it.
     pub met: Option<bool>,
     /// The command that measured it.
     pub command: String,
 }
 
-/// Something that kept a figure from being measured.
+/// The reason why a figure could not be measured.
 pub type Failure = Box<dyn std::error::Error>;
 
 /// A measurement of one or more figures.
 type Step = fn(&Bench) -> Result<Vec<Line>, Failure>;
 
-/// All measurements, by name and in order, with the examples that they run beside `rumba`.
+/// All measurements by name and in order, with the examples that they run next to `rumba`.
 pub const STEPS: &[(&str, Step, &[&str])] = &[
     ("recording", harness::recording, &["record_cost"]),
     ("instructions", harness::instructions, &["record_cost", "harness_cost"]),
@@ -57,9 +56,9 @@ pub const STEPS: &[(&str, Step, &[&str])] = &[
     ("delay", clients::delay, &["wire_clients"]),
 ];
 
-/// A measurement that something kept from being taken; its goal counts as missed.
+/// A measurement that failed; its goal counts as missed.
 fn not_measured(name: &str, error: &dyn std::error::Error, root: &Path) -> Line {
-    // Where this tree lies is nobody's business who reads the page.
+    // The page must not show the path of this source tree.
     let here = root.display();
     let words = error.to_string().replace(&format!("cd \"{here}\" && "), "").replace(&format!("{here}/"), "");
     let told: Vec<&str> = words.split_whitespace().collect();
@@ -75,7 +74,8 @@ fn not_measured(name: &str, error: &dyn std::error::Error, root: &Path) -> Line 
 /// Measures the named steps, or everything; returns whether every goal was met.
 ///
 /// # Errors
-/// When nothing can be measured at all, or the page not be written; a measurement that fails is a line that says so.
+/// No measurement is possible, or the page cannot be written. A single failed measurement becomes a line that reports
+/// it.
 pub fn bench(root: &Path, named: &[&str], write: bool) -> Result<bool, Failure> {
     if let Some(unknown) = named.iter().find(|name| STEPS.iter().all(|(step, ..)| step != *name)) {
         let steps: Vec<_> = STEPS.iter().map(|(name, ..)| *name).collect();
@@ -87,13 +87,13 @@ pub fn bench(root: &Path, named: &[&str], write: bool) -> Result<bool, Failure> 
     let bench = Bench::new(root, examples)?;
     let mut are_met = true;
     for (name, step, _) in chosen() {
-        // What one lacks takes nothing from the others.
+        // A failed measurement does not affect the others.
         let measured = step(&bench).unwrap_or_else(|error| vec![not_measured(name, error.as_ref(), root)]);
         for line in &measured {
             println!("{}", page::text(line));
             are_met &= line.met != Some(false);
         }
-        // A step whose subject somebody has to bring measures nothing where it is not, and what was kept stays.
+        // A step without its external program measures nothing, and its stored results stay.
         if write && !measured.is_empty() {
             kept.put(name, &measured, bench.conditions()?)?;
         }

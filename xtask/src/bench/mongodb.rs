@@ -1,17 +1,17 @@
-//! What driving a server of documents costs: rumba's clients beside the official Rust driver, in turns, in one run.
+//! The cost of driving a document server: rumba's clients next to the official Rust driver, in turns, in one run.
 
 use super::clients::{Own, PointSelect, REPEATS, arguments};
 use super::measure::{Bench, Spread, json, number};
 use super::servers::{Cores, Server, Window, pinned};
 use super::{Failure, Line};
 
-/// The driver, a program of its own: nothing of rumba links it.
+/// The driver, which is a separate program: rumba does not link it.
 const PEER: &str = "mongodb-driver";
 const CLIENTS: u32 = 64;
 /// The most client CPU of a find, ratio to the driver.
 const MOST_CPU: f64 = 0.4;
 
-/// What the null server is told.
+/// The arguments of the null server.
 const SPEAK: [&str; 2] = ["--protocol", "mongodb"];
 
 /// Instructions of a find by _id.
@@ -28,7 +28,7 @@ pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
     .instructions(bench)
 }
 
-/// Documents found by their ids, of a server that costs next to nothing.
+/// Documents found by id, with a server that has almost no cost.
 pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let driver = bench.peer(PEER)?;
     let cores = Cores::halves()?;

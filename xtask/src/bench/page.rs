@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::Line;
 
-/// What stands above the table; the text is the project's, the table is measured.
+/// The text above the table; the table is measured.
 const HEAD: &str = "# Performance
 
-What rumba itself costs, measured by `make bench`. `cargo run --release -p xtask -- bench --write` takes all measurements and writes this page, `bench
---write NAME...` those that are named; the day of each stands beside it, and [performance.json](performance.json) has what the page is made of.
+What rumba itself costs. `make bench` measures every row; `cargo run --release -p xtask -- bench --write NAME...` measures the
+named ones again and writes this page. Each row has the day of its measurement, and [performance.json](performance.json) has the data.
 The machines are shared and noisy: ratios and instruction counts are worth more than microseconds.
 
 ";
@@ -50,5 +50,5 @@ pub fn page(lines: &[(String, Line)], conditions: &Value) -> String {
     page
 }
 
-/// What a reader of the figures wants to know beside them; kept with the code that measures them.
+/// The explanations for readers of the figures, kept with the code that measures them.
 const REASONS: &str = include_str!("reasons.md");

@@ -1,4 +1,4 @@
-//! What driving PostgreSQL costs: rumba's clients beside pgbench, in turns, in one run.
+//! The cost of driving PostgreSQL: rumba's clients next to pgbench, in turns, in one run.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,9 +9,9 @@ use super::measure::{Bench, Spread};
 use super::servers::{Cores, Server, Whose, Window, cpu_us, pinned};
 use super::{Failure, Line};
 
-/// Where Debian 12 has pgbench.
+/// The path of pgbench in Debian 12.
 const PGBENCH: &str = "/usr/lib/postgresql/15/bin/pgbench";
-/// What the null server is told.
+/// The arguments of the null server.
 const SPEAK: [&str; 2] = ["--protocol", "postgresql"];
 
 /// Instructions of a point select.
@@ -28,7 +28,7 @@ pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
     .instructions(bench)
 }
 
-/// The client's CPU against a server that costs next to nothing, beside pgbench's.
+/// The client's CPU against a server with almost no cost, next to pgbench's.
 pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let cores = Cores::halves()?;
     let server = Server::null(bench, &cores, &SPEAK)?;
@@ -80,8 +80,8 @@ fn compare(
     })
 }
 
-/// pgbench's prepared point selects in a window: what it does in three windows less what it does in one, so that
-/// connecting, preparing and the first cold queries are on neither side.
+/// pgbench's prepared point selects in a window: the work in three windows less the work in one. Connecting, preparing
+/// and the first cold queries are therefore excluded.
 fn pgbench(server: &Server, cores: &Cores, clients: u32, script: &Path) -> Result<Window, Failure> {
     let [short, long] = [1, 3].map(|windows| pgbench_for(server, cores, clients, script, windows * WINDOW_S));
     let ((few, short_us), (many, long_us)) = (short?, long?);
@@ -89,8 +89,8 @@ fn pgbench(server: &Server, cores: &Cores, clients: u32, script: &Path) -> Resul
     Ok(Window { queries_per_s: queries / f64::from(2 * WINDOW_S), cpu_us_per_query: (long_us - short_us) / queries })
 }
 
-/// The queries that it makes in so many seconds, and its CPU time in microseconds, all included. One thread, as its
-/// documentation has it for one core.
+/// Its queries in this many seconds, and its total CPU time in microseconds. It has one thread, which its documentation
+/// recommends for one core.
 fn pgbench_for(
     server: &Server,
     cores: &Cores,

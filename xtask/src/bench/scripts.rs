@@ -1,4 +1,4 @@
-//! What a sysbench script costs its client: `rumba sysbench` beside sysbench, the same words given to both, in turns.
+//! The client cost of a sysbench script: `rumba sysbench` next to sysbench with the same arguments, in turns.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use super::measure::{Bench, Spread, callgrind};
 use super::servers::{Cores, SYSBENCH, Server, Sysbench, Window, point_selects};
 use super::{Failure, Line};
 
-/// Both need it at 256 threads before they are compared.
+/// The warmup that both need with 256 threads before a comparison.
 const WARMUP: Duration = Duration::from_secs(10);
 const REPEATS: usize = 3;
 const WINDOW_S: u32 = 2;
 /// The most instructions of an event.
 const MOST_INSTRUCTIONS: f64 = 1500.0;
 
-/// Instructions of a point select through the bundled script, with all that a run does around it.
+/// Instructions of a point select through the bundled script, including the rest of a run.
 pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
     const EVENTS: u64 = 50_000;
     let server = Server::null(bench, &Cores::FREE, &["--threads", "1"])?;
-    // LuaJIT leaves to chance when it tries a loop again that it could not compile, and what it makes of it then.
+    // It is random when LuaJIT retries a loop that it could not compile, and how well it compiles it then.
     let count = || {
         callgrind(EVENTS, &|command, events| {
             command.arg(bench.example("script_cost")).arg(&server.socket).arg(events.to_string());
@@ -35,7 +35,7 @@ pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
     }])
 }
 
-/// Against a server that costs next to nothing, the client is all there is.
+/// With a server that has almost no cost, only the client is measured.
 pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let cores = Cores::halves()?;
     let server = Server::null(bench, &cores, &[])?;
@@ -46,7 +46,7 @@ pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
     Ok(lines)
 }
 
-/// What was seen one after the other: rumba, sysbench, and the least that a client can cost (`super::floor`).
+/// The results of one turn: rumba, sysbench, and the least possible cost of a client (`super::floor`).
 struct Turn {
     own: Window,
     peer: Window,
@@ -57,7 +57,7 @@ struct Turn {
 fn compare(bench: &Bench, server: &Server, cores: &Cores, clients: u32, most: f64) -> Result<Vec<Line>, Failure> {
     let (rumba, words) = (bench.rumba(), point_selects(server));
     let own = Sysbench::start(&[rumba.as_os_str(), SYSBENCH.as_ref()], &words, cores, clients, WARMUP)?;
-    // The first window stops it, so that the other runs warm alone.
+    // The first window stops it, so that the other warms up alone.
     own.window(1)?;
     let peer = Sysbench::start(&[SYSBENCH.as_ref()], &words, cores, clients, WARMUP)?;
     peer.window(1)?;

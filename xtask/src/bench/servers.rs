@@ -1,4 +1,4 @@
-//! Servers that the bench starts for itself, and sysbench as the peer.
+//! Servers that the benchmark starts, and sysbench for comparison.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::Failure;
 use super::measure::Bench;
 
-/// The longest wait for anything that a server or a client is to say.
+/// The longest wait for any output of a server or a client.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Cores for the server and cores for its clients, as `taskset` writes them; `None` leaves both to the kernel.
@@ -23,7 +23,7 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// Nothing is pinned.
+    /// Without pinning.
     pub const FREE: Self = Self { server: None, clients: None };
 
     /// One half of the cores each.
@@ -57,12 +57,12 @@ pub fn pinned(cores: Option<&String>, program: &Path) -> Command {
     command
 }
 
-/// A server of the bench's own; dropped, it is killed.
+/// A server of the benchmark; dropping it kills it.
 pub struct Server {
     child: Child,
-    /// What a null server says.
+    /// The output of a null server.
     said: Option<BufReader<ChildStdout>>,
-    /// Where it listens.
+    /// The path of the server's socket.
     pub socket: PathBuf,
 }
 
@@ -77,7 +77,7 @@ impl Drop for Server {
 impl Server {
     /// rumba's null server, with a thread per core that it has.
     pub fn null(bench: &Bench, cores: &Cores, more: &[&str]) -> Result<Self, Failure> {
-        // By the name that PostgreSQL's clients look for; the others take any.
+        // PostgreSQL's clients look for this name; the others take any name.
         let socket = bench.path(".s.PGSQL.5432");
         let _ = std::fs::remove_file(&socket);
         let mut command = pinned(cores.server.as_ref(), &bench.rumba());
@@ -90,7 +90,7 @@ impl Server {
         if line.starts_with("listening") { Ok(server) } else { Err(format!("{command:?} said {line:?}").into()) }
     }
 
-    /// Ends a null server with a delay, and gives the median of how long it held its answers, in milliseconds.
+    /// Ends a null server with a delay, and returns the median time for which it held its answers, in milliseconds.
     pub fn held_ms(mut self) -> Result<f64, Failure> {
         run(Command::new("kill").args(["-TERM", &self.child.id().to_string()]))?;
         let mut words = String::new();
@@ -107,16 +107,16 @@ impl Server {
         Ok(server)
     }
 
-    /// A database of MariaDB's with the same table, whoever is to use it; what it had before is gone.
+    /// Fills a database of MariaDB with the same table, for any client; its earlier content is dropped.
     pub fn fill_mariadb(&self, database: &str) -> Result<(), Failure> {
         self.await_mariadb(&format!("CREATE OR REPLACE DATABASE {database}"))?;
         run(Command::new(SYSBENCH).arg("oltp_read_write").args(TABLE).args(at(&self.socket, database)).arg("prepare"))
     }
 
-    /// MariaDB without a database, on its way up.
+    /// MariaDB without a database, while it starts.
     pub fn mariadb_with(bench: &Bench, cores: &Cores, settings: &[&str]) -> Result<Self, Failure> {
         let (data, socket) = (bench.path("mariadb"), bench.path("mariadb.sock"));
-        // What another measurement has left is its own: inserted, deleted, of other rows.
+        // Another measurement's data is different: rows were inserted, deleted, or have other values.
         if data.exists() {
             std::fs::remove_dir_all(&data)?;
         }
@@ -132,7 +132,7 @@ impl Server {
         Ok(Self { child, said: None, socket })
     }
 
-    /// Waits until MariaDB takes these first statements.
+    /// Waits until MariaDB accepts these first statements.
     pub fn await_mariadb(&self, sql: &str) -> Result<(), Failure> {
         let deadline = Instant::now() + PATIENCE;
         while let Err(error) = self.ask_mariadb(sql) {
@@ -144,14 +144,14 @@ impl Server {
         Ok(())
     }
 
-    /// What MariaDB answers to statements: a row a line, its columns parted by tabs.
+    /// MariaDB's answer to statements: a row per line, with columns separated by tabs.
     fn ask_mariadb(&self, sql: &str) -> Result<String, Failure> {
         let mut command = Command::new("mariadb");
         said(command.args(["--no-defaults", "--user=root", "--batch", "-e", sql, "--socket"]).arg(&self.socket))
     }
 }
 
-/// Where a MySQL listens, as sysbench is told.
+/// The arguments for sysbench to connect to a MySQL server.
 pub fn at(socket: &Path, database: &str) -> [String; 3] {
     [format!("--mysql-socket={}", socket.display()), "--mysql-user=root".into(), format!("--mysql-db={database}")]
 }
@@ -161,7 +161,7 @@ pub fn run(command: &mut Command) -> Result<(), Failure> {
     said(command).map(drop)
 }
 
-/// What a command said that was run to its end.
+/// The output of a command that ran to its end.
 fn said(command: &mut Command) -> Result<String, Failure> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if output.status.success() {
@@ -171,7 +171,7 @@ fn said(command: &mut Command) -> Result<String, Failure> {
     Err(format!("{command:?}: {told}").into())
 }
 
-/// What a client did in a window of time.
+/// The work of a client in a time window.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     /// Queries per second.
@@ -192,22 +192,22 @@ pub const DATABASE: &str = "sbtest";
 /// The peer.
 pub const SYSBENCH: &str = "sysbench";
 
-/// The table and what is drawn of it, as sysbench is told to fill it and to run. Its rows are drawn too: by default most
-/// of them have their `k` in a hundredth of the range, and a list of `k` then finds no row or a hundred.
+/// sysbench's arguments for the table and for drawing its rows. The values of the rows are drawn uniformly too. By
+/// default most rows have their `k` in a hundredth of the range, so a list of `k` matches no row or a hundred.
 pub const TABLE: [&str; 2] = ["--table-size=100000", "--rand-type=uniform"];
 
-/// A test of that table at a place, as sysbench is told.
+/// sysbench's arguments for a test of that table on a server.
 pub fn words(test: &str, place: &[String]) -> Vec<String> {
     [test].into_iter().chain(TABLE).map(str::to_owned).chain(place.iter().cloned()).collect()
 }
 
-/// Prepared point selects over MySQL's protocol, as sysbench is told.
+/// sysbench's arguments for prepared point selects over MySQL's protocol.
 pub fn point_selects(server: &Server) -> Vec<String> {
     words("oltp_point_select", &at(&server.socket, DATABASE))
 }
 
 impl Sysbench {
-    /// Starts a program (`sysbench`, or `rumba` and `sysbench`) with a test's words, and lets it run warm.
+    /// Starts a program (`sysbench`, or `rumba` and `sysbench`) with a test's arguments, and lets it warm up.
     pub fn start(
         program: &[&OsStr],
         words: &[String],
@@ -243,10 +243,10 @@ impl Sysbench {
         }
     }
 
-    /// What it does in so many seconds.
+    /// The program's work in this many seconds.
     pub fn window(&self, seconds: u32) -> Result<Window, Failure> {
         self.signal("CONT")?;
-        // The second that it was stopped in says nothing, and one more lets its threads find their places again.
+        // The second in which it was stopped is not usable, and one more lets its threads settle.
         for _ in 0..2 {
             self.queries_per_s()?;
         }
@@ -255,7 +255,7 @@ impl Sysbench {
         Ok(window)
     }
 
-    /// What it does in the next seconds, as it runs.
+    /// The program's work in the next seconds, while it keeps running.
     pub fn seconds(&self, seconds: u32) -> Result<Window, Failure> {
         let (start, cpu) = (Instant::now(), self.cpu_us()?);
         let rates = (0..seconds).map(|_| self.queries_per_s()).collect::<Result<Vec<_>, _>>()?;
@@ -287,17 +287,17 @@ impl Drop for Sysbench {
     }
 }
 
-/// Whose CPU time is asked for.
+/// The processes whose CPU time to read.
 #[derive(Clone, Copy, Debug)]
 pub enum Whose {
-    /// The process's own, all its threads included.
+    /// The process's own time, including all its threads.
     Own,
-    /// That of the processes that it has started and that have ended.
+    /// The time of its ended child processes.
     Children,
 }
 
-/// CPU time so far of a process, by its number or `self`, in microseconds. The kernel counts it exactly and tells
-/// hundredths of a second.
+/// The CPU time so far of a process, by its number or `self`, in microseconds. The kernel counts it exactly, but
+/// reports hundredths of a second.
 pub fn cpu_us(process: &str, whose: Whose) -> Result<f64, Failure> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     let (_, fields) = stat.rsplit_once(')').ok_or("/proc/PID/stat has no name")?;

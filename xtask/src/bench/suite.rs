@@ -1,4 +1,4 @@
-//! The bundled scripts over real servers: `rumba sysbench` beside sysbench, the same words given to both, in turns.
+//! The bundled scripts over real servers: `rumba sysbench` next to sysbench with the same arguments, in turns.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -8,12 +8,13 @@ use super::measure::{Bench, Spread};
 use super::servers::{Cores, DATABASE, SYSBENCH, Server, Sysbench, Window, at, words};
 use super::{Failure, Line};
 
-/// Where the threads of a process come to lie makes a third more or less of its rate and lasts as long as it does, so that
-/// each turn of a test is a process of its own, and there are many short ones.
+/// The placement of a process's threads changes its rate by a third, and lasts as long as the process. Each turn of a
+/// test is therefore a new process, and there are many short turns.
 const TURNS: usize = 9;
 const WINDOW_S: u32 = 1;
-/// How long a process runs before it is looked at, beyond the first second that it tells of. Each of its clients compiles the
-/// script for itself, and of 64 each has some thirty transactions in a second: at first both programs measure LuaJIT's compiler.
+/// How long a process runs before it is measured, after the first second that it reports. Each client compiles the
+/// script itself, and each of 64 clients has some thirty transactions per second. At first, both programs therefore
+/// measure LuaJIT's compiler.
 const WARMUP: Duration = Duration::from_secs(2);
 /// Reads alone, writes alone, and both.
 const TESTS: [&str; 3] = ["oltp_point_select", "oltp_write_only", "oltp_read_write"];
@@ -30,8 +31,8 @@ impl<'a> Programs<'a> {
     }
 }
 
-/// Measures both in turns, rumba's first; each second time the other way round, so that what a turn leaves behind is in
-/// both's figures.
+/// Measures both in turns, rumba's first. Every second time the order is reversed, so that the after-effects of a turn
+/// affect both.
 fn in_turns<T>(
     repeats: usize,
     own: impl Fn() -> Result<T, Failure>,
@@ -49,11 +50,11 @@ fn in_turns<T>(
     Ok(pairs)
 }
 
-/// A database each, filled before every test: of what was inserted and deleted by the test before, the faster of the two
-/// would have more to read.
+/// One database for each program, filled before every test. Otherwise the faster program would have to read more rows
+/// that the previous test inserted and deleted.
 const DATABASES: [&str; 2] = [DATABASE, "peer"];
 
-/// Bundled tests over MariaDB, nothing pinned: what a user sees.
+/// Bundled tests over MariaDB without pinning, as a user would run them.
 pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let server = Server::mariadb(bench, &Cores::FREE)?;
     let words_of = |test: &str| DATABASES.map(|database| words(test, &at(&server.socket, database)));
@@ -82,7 +83,7 @@ struct Compared {
 }
 
 impl Compared {
-    /// Of windows that were neighbours in time, rumba's first.
+    /// Computes the ratios of windows that were neighbours in time, rumba's first.
     fn of(pairs: &[(Window, Window)]) -> Self {
         let over = |of: &dyn Fn(&(Window, Window)) -> f64| Spread::of(pairs.iter().map(of).collect());
         Self {
@@ -98,7 +99,7 @@ impl Compared {
     }
 }
 
-/// Alternates between the two; each ratio is of neighbours in time, and each turn a process of its own.
+/// Alternates between the two programs. Each ratio is of neighbours in time, and each turn is a new process.
 fn compare(programs: &Programs<'_>, words: &[Vec<String>; 2], clients: u32) -> Result<Compared, Failure> {
     let turn = |program: &[&OsStr], words: &[String]| {
         Sysbench::start(program, words, &Cores::FREE, clients, WARMUP)?.seconds(WINDOW_S)

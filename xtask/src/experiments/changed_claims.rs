@@ -1,8 +1,8 @@
-//! Claims that are no longer what they were when the first result of their experiment was kept.
+//! Claims that have changed since the first result of their experiment was committed.
 //!
-//! A threshold that is set after the result is known proves nothing. docs/experiments/changed-claims.md therefore lists,
-//! from the history of the repository, each claim of today that differs from the experiment's file at the commit that kept
-//! its first result; wording apart, since a sentence may be corrected.
+//! A threshold that is set after the result is known proves nothing. docs/experiments/changed-claims.md therefore lists
+//! the changed claims, from the history of the repository. It compares each present claim with the experiment's file at
+//! the commit of its first result. The wording is not compared, because a sentence may be corrected.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ the experiment's file at the commit that kept the experiment's first result. A c
 afterwards did not predict that result. An experiment that is not listed has the claims that it had then.
 ";
 
-/// A claim's inequality, by what it is called.
+/// A claim's inequality, with its text.
 #[derive(Clone, Debug, PartialEq)]
 struct Claim {
     text: String,
@@ -31,10 +31,10 @@ struct Changed {
     now: Option<String>,
 }
 
-/// The page as it has to be; or why nobody can tell, where the history is not here.
+/// The expected page; or the reason why it is unknown, if the history is not available.
 ///
 /// # Errors
-/// A file that cannot be read, or git that fails.
+/// A file that cannot be read, or an error of git.
 pub fn page(root: &Path) -> Result<Result<String, String>, String> {
     if let Some(why) = without_history(root) {
         return Ok(Err(why));
@@ -72,7 +72,7 @@ struct Commit {
     date: String,
 }
 
-/// Why the history cannot be asked: it is a shallow clone, or no clone at all.
+/// Why the history is not available: a shallow clone, or no clone at all.
 fn without_history(root: &Path) -> Option<String> {
     match git(root, &["rev-parse", "--is-shallow-repository"]) {
         Ok(answer) if answer.trim() == "false" => None,
@@ -111,7 +111,7 @@ fn claims(experiment: &str, path: &str) -> Result<Vec<Claim>, String> {
     Ok(table["claim"].as_array().map(|claims| claims.iter().map(of).collect()).unwrap_or_default())
 }
 
-/// The inequalities that only one of the two has; those of one text stand beside each other.
+/// The inequalities that only one of the two has; those with the same text are next to each other.
 fn changed(then: &[Claim], now: &[Claim]) -> Vec<Changed> {
     let without = |own: &[Claim], others: &[Claim]| -> Vec<Claim> {
         own.iter().filter(|claim| others.iter().all(|other| other.holds != claim.holds)).cloned().collect()
@@ -156,7 +156,7 @@ mod tests {
         let repository = repository();
         let root = repository.path();
         let set = |text: String| std::fs::write(root.join("experiments/tiny.toml"), text).unwrap();
-        // Before there is a result a threshold may be thought over.
+        // Before there is a result, a threshold may still be changed.
         set(CLAIM.replace(">= 2", ">= 3"));
         assert_eq!(page(root).unwrap().unwrap(), HEAD);
         std::fs::write(root.join("docs/experiments/tiny.json"), "{}").unwrap();

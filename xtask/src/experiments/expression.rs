@@ -4,17 +4,17 @@
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
-/// A number; none where a figure is absent, and what is wrong with its text.
+/// A number, `None` if a figure is absent, or a mistake in the text.
 type Number = Result<Option<f64>, String>;
 
-/// Gives the figure of a name, of the engine after its `@`.
+/// Returns the figure with this name, for the engine after its `@`.
 type Figure<'a> = dyn FnMut(&str, Option<&str>) -> Number + 'a;
 
-/// The value of an expression; `figure` is asked for each name and the engine
-/// after its `@`. `None` when a figure is absent.
+/// The value of an expression. `figure` is called for each name and the engine after its `@`. `None` when a figure is
+/// absent.
 ///
 /// # Errors
-/// What cannot be read, or what `figure` says.
+/// A syntax error, or the error of `figure`.
 pub fn value(text: &str, figure: &mut Figure<'_>) -> Number {
     let mut rest = Reader { tokens: tokens(text)?.into_iter().peekable(), figure };
     let value = rest.sum()?;
@@ -30,7 +30,7 @@ enum Token {
     Word(String),
 }
 
-/// A sign stands between spaces or at a parenthesis: names hold `-` and `.` themselves.
+/// A sign is between spaces or next to a parenthesis, because names may contain `-` and `.`.
 fn tokens(text: &str) -> Result<Vec<Token>, String> {
     let spaced = text.replace('(', " ( ").replace(')', " ) ");
     let token = |word: &str| match word {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The files, read when they are asked for.
+/// The committed files, read on demand.
 pub struct Committed {
     directory: PathBuf,
     read: BTreeMap<String, Option<Value>>,
@@ -37,7 +37,7 @@ impl Committed {
         std::fs::read_to_string(&path).map(Some).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Whether it was asked for, and has a file.
+    /// Whether it was requested, and has a file.
     pub fn has_read(&self, name: &str) -> bool {
         self.read.get(name).is_some_and(Option::is_some)
     }
@@ -53,19 +53,19 @@ impl Committed {
         Ok(names)
     }
 
-    /// The experiments that were asked for and have no file.
+    /// The requested experiments without a file.
     pub fn missing(&self) -> Vec<String> {
         self.read.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name.clone()).collect()
     }
 }
 
-/// A figure of an engine by its name: `ops_per_s`, `p99_ms[get_links_list]`,
-/// `load.cpu_us_per_row_with_settle`, `loop2.compaction_level2_kb_per_op`, `recovery.lost` after a kill; the
-/// median of the repeats. `engine:40` is the row of 40 clients, where the experiment has several numbers of them; a
-/// bare name is the first. Absent figures are none, and so are those that only other engines have.
+/// A figure of an engine by its name: `ops_per_s`, `p99_ms[get_links_list]`, `load.cpu_us_per_row_with_settle`,
+/// `loop2.compaction_level2_kb_per_op`, or `recovery.lost` after a kill. It is the median of the repeats. `engine:40`
+/// is the row of 40 clients, if the experiment has several numbers of clients; a bare name is the first. `None` if the
+/// figure is absent, or if only other engines have it.
 ///
 /// # Errors
-/// A name that no figure has, or an engine that is not there.
+/// A name that no figure has, or an unknown engine.
 pub fn figure(document: &Value, engine: &str, name: &str) -> Result<Option<f64>, String> {
     let (part, metric) = name.split_once('.').unwrap_or(("run", name));
     if let Some(number) = part.strip_prefix("loop") {
@@ -87,7 +87,7 @@ pub fn figure(document: &Value, engine: &str, name: &str) -> Result<Option<f64>,
         None => row[part]["metrics"][metric].clone(),
     };
     let figure = of_row(row);
-    // An engine has the counters of its own structure: what pages are to one, flushes are to another.
+    // Each engine has counters for its own structure. For example, one has pages where another has flushes.
     if figure.is_null() && rows.iter().all(|row| of_row(row).is_null()) {
         return Err(format!("there is no figure `{name}`"));
     }
@@ -97,7 +97,7 @@ pub fn figure(document: &Value, engine: &str, name: &str) -> Result<Option<f64>,
 /// The tests of the experiment's suite, in the order in which they ran.
 ///
 /// # Errors
-/// A file that has none.
+/// A file without tests.
 pub fn tests(document: &Value) -> Result<Vec<String>, String> {
     let rows = document["summary"]["rows"].as_array().ok_or("the file has no summary")?;
     let mut tests: Vec<String> = Vec::new();
@@ -109,7 +109,7 @@ pub fn tests(document: &Value) -> Result<Vec<String>, String> {
     if tests.is_empty() { Err("the experiment has no suite of tests".to_owned()) } else { Ok(tests) }
 }
 
-/// Whether a row is of this engine, and of these clients where they are named: `innodb`, `innodb:40`.
+/// Whether a row belongs to this engine, and to these clients if named: `innodb`, `innodb:40`.
 fn is_row(row: &Value, named: &str) -> bool {
     match named.rsplit_once(':').map(|(engine, clients)| (engine, clients.parse::<u64>())) {
         Some((engine, Ok(clients))) => is_called(row, engine) && row["clients"].as_u64() == Some(clients),
@@ -117,12 +117,12 @@ fn is_row(row: &Value, named: &str) -> bool {
     }
 }
 
-/// Whether a row or a trial is of this engine, named in full or for short.
+/// Whether a row or a trial belongs to this engine, by its full or short name.
 fn is_called(of: &Value, engine: &str) -> bool {
     of["engine"].as_str().is_some_and(|name| rumba_core::engine_name::is_called(name, engine))
 }
 
-/// A figure of one loop, the median of the trials that have it.
+/// A figure of one loop: the median of the trials that have it.
 fn of_loop(document: &Value, engine: &str, number: &str, metric: &str) -> Result<Option<f64>, String> {
     let phase = format!("loop {number}");
     of_trials(document, engine, |trial| {
@@ -132,8 +132,8 @@ fn of_loop(document: &Value, engine: &str, number: &str, metric: &str) -> Result
     })
 }
 
-/// What a trial found when its database was opened again after a kill; of a list, which is left out where it is empty, how
-/// many it names.
+/// A trial's finding after its database was opened again after a kill. For a list, which is left out if it is empty,
+/// the number of its entries.
 fn after_kill(trial: &Value, name: &str) -> Option<f64> {
     let found = &of_phase(&trial["phases"], "recovery")?["recovery"];
     match &found[name] {
@@ -143,12 +143,12 @@ fn after_kill(trial: &Value, name: &str) -> Option<f64> {
     }
 }
 
-/// What a trial's list has of a phase.
+/// The entry for a phase in a trial's list.
 fn of_phase<'a>(list: &'a Value, phase: &str) -> Option<&'a Value> {
     list.as_array()?.iter().find(|one| one["phase"] == phase)
 }
 
-/// The median of what an engine's trials have.
+/// The median of a value over an engine's trials.
 fn of_trials(document: &Value, engine: &str, value: impl Fn(&Value) -> Option<f64>) -> Result<Option<f64>, String> {
     let trials = document["trials"].as_array().ok_or("the file has no trials")?;
     let mut values: Vec<f64> = trials.iter().filter(|trial| is_called(trial, engine)).filter_map(value).collect();

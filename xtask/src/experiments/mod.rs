@@ -1,13 +1,10 @@
-//! docs/experiments.md and README.md: every measured figure of an experiment in
-//! them is written from a committed file that `make experiments` made,
-//! docs/experiments/NAME.json.
+//! Updates docs/experiments.md and README.md: every measured figure of an experiment in them comes from a committed
+//! file of `make experiments`, docs/experiments/NAME.json.
 //!
-//! A table stands below a comment that says what it shows, a figure in a
-//! sentence between two comments; `tests` is a row for each test of a suite,
-//! whose engines are those of that test. `since` says what a run had otherwise
-//! than its experiment's file, experiments/NAME.toml, has it today, and which rules
-//! of a fair comparison it predates; every run that docs/experiments.md quotes has
-//! such a block there:
+//! A table follows a comment that describes it; a figure in a sentence is between two comments. `tests` makes a row for
+//! each test of a suite, with the engines of that test. `since` lists the differences between a run and today's
+//! experiment file, experiments/NAME.toml, and the rules of a fair comparison that the run predates. Every run that
+//! docs/experiments.md quotes has such a block there:
 //!
 //! ```text
 //! <!-- measured: storage-tiers
@@ -48,24 +45,24 @@ mod tests;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// What became of the pages.
+/// The state of the pages.
 pub struct Report {
     /// Pages that differ from their figures.
     pub differing: Vec<&'static str>,
-    /// Experiments without a committed file; what is said of them stays as it is.
+    /// Experiments without a committed file; their text stays unchanged.
     pub missing: Vec<String>,
-    /// Committed runs that docs/experiments.md quotes without saying what their experiment's file has otherwise today.
+    /// Committed runs that docs/experiments.md quotes without a block on the differences from today's experiment file.
     pub untold: Vec<String>,
-    /// What runs that other pages alone quote had otherwise than their experiments' files have it today, a sentence each:
-    /// nobody who reads those pages would be told.
+    /// The differences of runs that only other pages quote from today's experiment files, a sentence each. Readers of
+    /// those pages would not learn of them.
     pub outdated: Vec<String>,
-    /// Why claims were not compared with those of the first kept results.
+    /// Why claims were not compared with those of the first committed results.
     pub without_history: Option<String>,
 }
 
 impl Report {
-    /// Whether the pages say what the files say, or were just `written` so. What is yet to be run has no file to differ
-    /// from; where a page is to speak of a run's file, only who writes the page knows.
+    /// Whether the pages agree with the files, or were just `written`. Experiments that have not run yet have no file
+    /// to compare. Only the author of a page can add a block for a run's differences.
     pub fn is_in_order(&self, written: bool) -> bool {
         self.untold.is_empty() && self.outdated.is_empty() && (written || self.differing.is_empty())
     }
@@ -74,24 +71,24 @@ impl Report {
 /// The page that quotes every published run.
 const EXPERIMENTS: &str = "docs/experiments.md";
 
-/// Where the pages are, from the root.
+/// The pages, relative to the root.
 const PAGES: [&str; 4] =
     [EXPERIMENTS, "README.md", "docs/how-to/compare-engines.md", "docs/how-to/measure-a-setting.md"];
 
-/// What `scripts/package-test --write` has kept of a stranger's path.
+/// The figures of a new user's first steps, stored by `scripts/package-test --write`.
 const PACKAGE: &str = "docs/package.txt";
 
-/// Compares the pages with the figures, and writes those that differ if asked to.
+/// Compares the pages with the figures, and on request writes those that differ.
 ///
 /// # Errors
-/// What cannot be read or written, or a comment that asks for what is not there.
+/// A file that cannot be read or written, or a comment that requests a missing figure.
 pub fn check(root: &Path, write: bool) -> Result<Report, String> {
     let package = std::fs::read_to_string(root.join(PACKAGE)).unwrap_or_default();
     let experiments = root.join("experiments");
     let (mut differing, mut missing, mut untold) = (Vec::new(), BTreeSet::new(), Vec::new());
     let (mut told, mut elsewhere) = (String::new(), BTreeSet::new());
     for name in PAGES {
-        // One for each page: it knows afterwards what that page has quoted.
+        // A new one for each page, because it records the runs that the page quotes.
         let mut figures = figures::Committed::of(&root.join("docs/experiments"));
         let failed = |error: &dyn std::fmt::Display| format!("{name}: {error}");
         let text = std::fs::read_to_string(root.join(name)).map_err(|error| failed(&error))?;

@@ -1,4 +1,4 @@
-//! The page with its figures written anew.
+//! Rewrites the figures of a page.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::expression::value;
 use super::figures::{Committed, figure, tests};
 
-/// Where a block ends.
+/// The end of a block.
 pub const END: &str = "<!-- end -->";
 const FIGURE_END: &str = "<!-- / -->";
 
-/// The page; blocks and figures of an experiment without a file stay as they are.
+/// The page; blocks and figures of an experiment without a file stay unchanged.
 ///
 /// # Errors
-/// A comment that cannot be followed, with its first line.
+/// An invalid comment, with its first line.
 pub fn written(text: &str, figures: &mut Committed) -> Result<String, String> {
     let blocks = replaced(text, "<!-- measured:", "-->\n", END, &mut |asked| table(asked, figures))?;
     let blocks = replaced(&blocks, "<!-- claims:", "-->\n", END, &mut |asked| claims(asked.trim(), figures))?;
@@ -23,7 +23,8 @@ pub fn written(text: &str, figures: &mut Committed) -> Result<String, String> {
     replaced(&blocks, "<!-- = ", "-->", FIGURE_END, &mut |asked| inline(asked, figures))
 }
 
-/// Lines of the tables that a run printed, from the one that begins with these words on: `quickstart | 5 | with 4 clients`.
+/// Lines of the tables that a run printed, starting at the line with these first words:
+/// `quickstart | 5 | with 4 clients`.
 fn output(asked: &str, figures: &mut Committed) -> Result<Option<String>, String> {
     let form = || format!("`{asked}` is not EXPERIMENT | LINES | FIRST WORDS");
     let [name, count, first] = asked.split('|').map(str::trim).collect::<Vec<_>>()[..] else { return Err(form()) };
@@ -36,10 +37,11 @@ fn output(asked: &str, figures: &mut Committed) -> Result<Option<String>, String
     Ok(Some(format!("```text\n{}\n```\n", lines.join("\n"))))
 }
 
-/// The page with what was kept of the packages' test, `LABEL: FIGURE` a line; where nothing was, it stays as it is.
+/// The page with the figures of the package test, a line `LABEL: FIGURE` each; without a stored figure the page stays
+/// unchanged.
 ///
 /// # Errors
-/// A figure that was not kept.
+/// A figure that was not stored.
 pub fn packaged(text: &str, told: &str) -> Result<String, String> {
     replaced(text, "<!-- package: ", "-->", FIGURE_END, &mut |asked| {
         let figure = told.lines().find_map(|line| line.strip_prefix(asked.trim())?.strip_prefix(": "));
@@ -53,11 +55,11 @@ pub fn packaged(text: &str, told: &str) -> Result<String, String> {
 
 type Content<'a> = &'a mut dyn FnMut(&str) -> Result<Option<String>, String>;
 
-/// The text with everything between `open … close` and `end` replaced by what `write` makes of `…`; where that is none,
-/// it stays.
+/// The text with everything between `open … close` and `end` replaced by what `write` makes of `…`; unchanged if
+/// `write` returns `None`.
 ///
 /// # Errors
-/// A comment that is torn, or what `write` says, with the comment's first line.
+/// An incomplete comment, or the error of `write`, with the comment's first line.
 pub fn replaced(text: &str, open: &str, close: &str, end: &str, write: Content<'_>) -> Result<String, String> {
     let mut page = String::new();
     let mut rest = text;
@@ -78,7 +80,7 @@ pub fn replaced(text: &str, open: &str, close: &str, end: &str, write: Content<'
     Ok(page)
 }
 
-/// A column: an engine, whose file it is in, and its head.
+/// A column: an engine, the file that it is in, and its heading.
 struct Column<'a> {
     engine: &'a str,
     experiment: &'a str,
@@ -179,7 +181,7 @@ fn inline(asked: &str, figures: &mut Committed) -> Result<Option<String>, String
     shown(value, decimals).map(Some)
 }
 
-/// An experiment's claims with what became of them.
+/// An experiment's claims with their outcomes.
 fn claims(experiment: &str, figures: &mut Committed) -> Result<Option<String>, String> {
     let Some(document) = figures.experiment(experiment)? else { return Ok(None) };
     let mut table = String::from("| claim | published | measured | |\n|---|---|---|---|\n");

@@ -1,15 +1,15 @@
-//! Which rules of a fair comparison a committed run predates: a run keeps its figures when the rules become stricter, and its
-//! page says what a reader must know.
+//! The rules of a fair comparison that a committed run predates. A run keeps its figures when the rules become
+//! stricter, and its page reports the difference.
 
 use serde_json::Value;
 
 /// Runs of commits from this moment on follow all rules below.
 const RULES_SINCE: &str = "2026-11-28T07:00:00Z";
 
-/// Engines that read their data files past the page cache by default.
+/// Engines whose reads of data files bypass the page cache by default.
 const DIRECT_READERS: [&str; 3] = ["innodb", "myrocks", "tokudb"];
 
-/// One line that names the rules which a run predates; `None` for a run that follows them.
+/// One line that names the rules which a run predates; `None` if it follows all of them.
 pub fn sentence(run: &Value) -> Option<String> {
     // Results of older versions do not say which commit made them.
     let committed = run["build"]["committed"].as_str().unwrap_or_default();
@@ -33,7 +33,7 @@ pub fn sentence(run: &Value) -> Option<String> {
     Some(format!("These figures predate today's rules for comparisons: {}.\n", found.join("; ")))
 }
 
-/// What the trials of each engine have in common.
+/// The facts that the trials of each engine share.
 fn engines(run: &Value) -> impl Iterator<Item = &Value> {
     run["engines"].as_object().into_iter().flat_map(|engines| engines.values())
 }
@@ -42,7 +42,7 @@ fn uses(run: &Value, engine: &str) -> bool {
     engines(run).any(|one| one["registered"] == engine)
 }
 
-/// Whether only some of the engines under a memory limit read past the page cache.
+/// Whether only some of the engines under a memory limit bypass the page cache.
 fn equal_cache_not_memory(run: &Value) -> bool {
     let limited = || engines(run).filter(|engine| !engine["memory_bytes"].is_null());
     let is_direct = |engine: &Value| DIRECT_READERS.iter().any(|direct| engine["registered"] == *direct);
@@ -60,7 +60,7 @@ fn has_assertions(run: &Value) -> bool {
         .any(|engine| engine["version"].as_str().is_some_and(|version| version.contains("built with assertions")))
 }
 
-/// Whether an engine of the run works in rumba's process, where the kernel's part of its work is not counted.
+/// Whether an engine of the run is embedded, so that the kernel's part of its work is not counted.
 fn is_embedded(run: &Value) -> bool {
     engines(run).any(|engine| matches!(engine["form"].as_str(), Some("library" | "built-in")))
 }

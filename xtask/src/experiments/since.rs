@@ -1,4 +1,4 @@
-//! What a committed run had otherwise than its experiment's file has it today: the file goes on, the figures stay.
+//! The differences between a committed run and today's experiment file: the file evolves, and the figures stay.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::figures::Committed;
 use super::page::{END, replaced};
 use super::predates;
 
-/// This many differences are told; the rest is counted.
+/// At most this many differences are listed; the rest are counted.
 const TOLD: usize = 6;
 
 /// A table of TOML.
@@ -18,9 +18,9 @@ type Table = Map<String, Value>;
 /// A list of tables in an experiment.
 struct List {
     key: &'static str,
-    /// The keys that its tables are called by; those that are not found so are looked for by the next.
+    /// The keys that name its tables, in order of preference.
     called_by: &'static [&'static [&'static str]],
-    /// Keys that are prose: a claim that is worded anew asserts what it did.
+    /// Keys that hold prose: a reworded claim still asserts the same.
     prose: &'static [&'static str],
 }
 
@@ -32,7 +32,8 @@ const LISTS: [List; 2] = [
 /// Keys of the whole experiment that are prose, or lists of tables.
 const APART: [&str; 3] = ["source", "engine", "claim"];
 
-/// The page with what runs had otherwise than the files in `experiments`; a run that is not kept stays as it is told.
+/// The page with the differences of its runs from the files in `experiments`; a run without a committed file keeps its
+/// text.
 ///
 /// # Errors
 /// A file of today or of a run that cannot be read.
@@ -56,7 +57,7 @@ pub fn is_told(page: &str, name: &str) -> bool {
     page.contains(&format!("<!-- since: {name} -->"))
 }
 
-/// A sentence on a run, or nothing where its experiment's file is as it had it.
+/// A sentence on a run, or `None` if its experiment's file is unchanged.
 ///
 /// # Errors
 /// A file of today or of the run that cannot be read.
@@ -81,12 +82,12 @@ fn table(text: &str, of: &str) -> Result<Table, String> {
     toml_edit::de::from_str(text).map_err(|error| format!("{of}: {error}"))
 }
 
-/// What a run had otherwise than today's file.
+/// The differences between a run and today's file.
 #[derive(Default)]
 struct Differences {
     /// Values, with their paths.
     values: Vec<String>,
-    /// Paths of engines and claims that the run had not.
+    /// Paths of engines and claims that the run did not have.
     only_today: Vec<String>,
     /// And of those that the file has not.
     only_run: Vec<String>,
@@ -112,7 +113,7 @@ impl Differences {
         found
     }
 
-    /// The first of them, and how many more there are; nothing where there are none.
+    /// The first differences, and how many more there are; empty if there are none.
     fn told(mut self) -> String {
         let count = self.values.len() + self.only_today.len() + self.only_run.len();
         self.values.truncate(TOLD);
@@ -131,7 +132,7 @@ impl Differences {
     }
 }
 
-/// Tells what two tables have otherwise, but for some keys of their own.
+/// Lists the differences of two tables, except for some of their keys.
 fn compare(path: &str, run: &Table, today: &Table, but: &[&str], told: &mut Vec<String>) {
     let none = Table::new();
     let keys: BTreeSet<&String> = run.keys().chain(today.keys()).filter(|key| !but.contains(&key.as_str())).collect();
@@ -147,7 +148,7 @@ fn compare(path: &str, run: &Table, today: &Table, but: &[&str], told: &mut Vec<
     }
 }
 
-/// A value as JSON has it, which TOML takes, but for a text with quotes.
+/// A value in JSON form, which TOML accepts, except for a text with quotes.
 fn shown(value: Option<&Value>) -> String {
     match value {
         None => "not set".to_owned(),
@@ -181,7 +182,7 @@ fn tables<'a>(list: &List, of: &'a Table) -> Vec<&'a Table> {
     of.get(list.key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object).collect()
 }
 
-/// What a table is called by the first of these keys that it has.
+/// The name of a table by the first of these keys that it has.
 fn called<'a>(table: &'a Table, by: &[&str]) -> Option<&'a str> {
     by.iter().find_map(|key| table.get(*key)?.as_str())
 }

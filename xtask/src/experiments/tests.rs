@@ -112,7 +112,7 @@ fn sums_and_ratios_bind_as_they_do_elsewhere() {
     assert!(number("1 +").is_err() && number("(1").is_err() && number("1 2").is_err() && number("").is_err());
 }
 
-/// A root whose pages quote nothing, and where nothing was run.
+/// A root whose pages quote no figures, and without committed runs.
 fn nothing_measured(root: &Path) {
     for page in super::PAGES {
         let path = root.join(page);
@@ -175,7 +175,7 @@ text = "MyRocks is as fast."
 holds = 'ops_per_s("myrocks") >= ops_per_s("innodb")'
 "#;
 
-/// What a page says of a run kept as `label` of the experiment `tiny`, whose file is `today`'s.
+/// The text on a page about a run kept as `label` of the experiment `tiny`, whose present file is `today`.
 fn told_of(run: &str, today: &str) -> Result<String, String> {
     let dir = tempfile::tempdir().unwrap();
     let document = serde_json::json!({ "experiment": "tiny", "experiment_toml": run });
@@ -309,7 +309,7 @@ fn quoted_run_without_a_since_block_is_named_and_fails() {
     let told = "<!-- since: tiny -->\n<!-- end -->\n<!-- since: linked -->\n<!-- end -->\n";
     std::fs::write(&page, format!("{quotes}{told}")).unwrap();
     assert!(super::check(root.path(), false).unwrap().is_in_order(false));
-    // Where another page alone quotes a run, nothing could tell what its file has otherwise.
+    // A run that only another page quotes has no block that could list the differences.
     std::fs::write(root.path().join("experiments/tiny.toml"), "name = \"tiny\"\nrun.repeats = 4\n").unwrap();
     let report = super::check(root.path(), true).unwrap();
     let [outdated] = &report.outdated[..] else { panic!("{:?}", report.outdated) };

@@ -1,6 +1,6 @@
-//! `new engine NAME`, `new workload NAME`: a crate that builds, runs and conforms, from which one's own is made.
+//! `new engine NAME`, `new workload NAME`: a crate that builds, runs and conforms, as the start of a new one.
 //!
-//! Its code is the example of the document that says how it is done, which the tests compile, under another name.
+//! Its code is the example of the guide, which the tests compile, under another name.
 
 mod page;
 #[cfg(test)]
@@ -9,7 +9,7 @@ mod tests;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is made.
+/// The kind of crate to create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Engine,
@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its word in names of crates.
+    /// The word in names of crates.
     fn word(self) -> &'static str {
         match self {
             Kind::Engine => "engine",
@@ -25,7 +25,7 @@ impl Kind {
         }
     }
 
-    /// Where such crates are, and their pages below `docs/`.
+    /// The directory of such crates, and of their pages below `docs/`.
     fn room(self) -> &'static str {
         match self {
             Kind::Engine => "engines",
@@ -33,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// The document with the example, and what the example is called.
+    /// The document with the example, and the example's name.
     fn example(self) -> (&'static str, &'static str) {
         match self {
             Kind::Engine => ("docs/adding-an-engine.md", "journal"),
@@ -54,10 +54,10 @@ impl Kind {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refusal(pub String);
 
-/// Writes the crate and its lines; returns the files.
+/// Writes the crate and its lines elsewhere; returns the files.
 ///
 /// # Errors
-/// A name that cannot be one or is taken; a file that is not as it was when this was written.
+/// An invalid name or one in use; a file that differs from its expected form.
 pub fn make(root: &Path, kind: Kind, name: &str) -> Result<Vec<PathBuf>, Refusal> {
     let files = files(root, kind, name)?;
     for (path, text) in &files {
@@ -69,7 +69,7 @@ pub fn make(root: &Path, kind: Kind, name: &str) -> Result<Vec<PathBuf>, Refusal
     Ok(files.into_iter().map(|(path, _)| path).collect())
 }
 
-/// What to do next.
+/// The next steps to print.
 pub fn next(kind: Kind, name: &str) -> String {
     let (room, (guide, _)) = (kind.room(), kind.example());
     let (run, conforms) = match kind {
@@ -135,7 +135,7 @@ fn check_name(root: &Path, kind: Kind, name: &str) -> Result<(), Refusal> {
     }
 }
 
-/// The example's code under another name; what it does in `main` becomes a test.
+/// The example's code under another name; the body of `main` becomes a test.
 fn code(kind: Kind, guide: &str, name: &str) -> Option<String> {
     let (_, of_example) = kind.example();
     let (_, rest) = guide.split_once("```rust\n")?;

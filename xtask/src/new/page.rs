@@ -1,4 +1,4 @@
-//! The pages of what is made: what a reader of its figures must know.
+//! The pages for a new crate: the facts that a reader of its figures must know.
 
 /// The page of an engine.
 pub fn of_engine(name: &str) -> String {

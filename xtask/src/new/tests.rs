@@ -1,4 +1,4 @@
-//! What a newcomer would lose: a crate that is the compiled example, and every line that it needs elsewhere.
+//! Checks that a new crate is the compiled example, and that every line it needs elsewhere is added.
 
 use std::path::Path;
 
@@ -61,7 +61,7 @@ fn taken_or_invalid_name_is_refused_and_writes_nothing() {
     }
 }
 
-/// In a house of the files that it reads and writes.
+/// In a tree with only the files that it reads and writes.
 #[test]
 fn what_is_made_is_in_order() {
     let house = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The licences of all crates that a binary is made of, with their texts: whoever passes a binary on has to pass them on.
+//! The licences of all crates in a binary, with their texts, because a distributor of the binary must include them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use super::run;
 
-/// How the names of files begin that hold a licence or what it wants to have told.
+/// The beginnings of the names of files with a licence, or with a notice that it requires.
 const NAMES: [&str; 6] = ["license", "licence", "copying", "copyright", "notice", "unlicense"];
-/// How deep below a crate's root the sources of others lie that it compiles (LMDB, LuaJIT).
+/// The maximum depth, below a crate's root, of third-party sources that it compiles (LMDB, LuaJIT).
 const DEPTH: usize = 5;
 
-/// All of them as one text: first what each crate is under, then each text once with the crates that have it.
+/// All licences as one text: first the licence of each crate, then each text once with its crates.
 ///
 /// # Errors
-/// What cargo says; a text that cannot be read.
+/// An error of cargo; a text that cannot be read.
 pub fn of(root: &Path) -> Result<String, String> {
     let mut command = Command::new("cargo");
     command.args(["metadata", "--format-version=1", "--locked", "--filter-platform"]);
@@ -47,8 +47,8 @@ pub fn of(root: &Path) -> Result<String, String> {
     Ok(all)
 }
 
-/// The packages of others that the binary needs. Those that only build scripts use are among them, because what such a
-/// crate carries may be what is compiled: LuaJIT is.
+/// The third-party packages that the binary needs. Packages used only by build scripts are included, because their
+/// content may be compiled in: LuaJIT is.
 fn packages(told: &Value) -> Vec<&Value> {
     let list = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
     let nodes: BTreeMap<String, Value> = list(&told["resolve"]["nodes"])

@@ -1,5 +1,5 @@
-//! The packages: a tree of what is installed, and of it a Debian package, a tarball that runs wherever it is unpacked,
-//! and a wheel. They are made here and published nowhere.
+//! The packages: a tree of installed files, made into a Debian package, a tarball that runs from any directory, and a
+//! wheel. They are built here and published nowhere.
 
 mod licences;
 mod tree;
@@ -14,13 +14,13 @@ use tree::Tree;
 /// The version of all crates of the workspace.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Where they are put, below the root; the manifest of the binary names the tree in it for the Debian package.
+/// The output directory, below the root; the binary's manifest names the tree in it for the Debian package.
 const PLACE: &str = "target/package";
 
 /// Makes all packages of a binary; returns their files.
 ///
 /// # Errors
-/// What is missing, or failed, and what to do.
+/// A missing file or a failed step, with the remedy.
 pub fn make(root: &Path, binary: &Path) -> Result<Vec<PathBuf>, String> {
     let place = root.join(PLACE);
     let tree = Tree::make(root, binary, &place.join("tree"))?;
@@ -28,7 +28,7 @@ pub fn make(root: &Path, binary: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(vec![debian(root, &place)?, tarball(&tree, &place, &before)?, wheel::make(&tree, &place)?])
 }
 
-/// cargo-deb takes what is in the tree, and asks dpkg which libraries the binary needs.
+/// cargo-deb packs the tree, and gets the libraries that the binary needs from dpkg.
 fn debian(root: &Path, place: &Path) -> Result<PathBuf, String> {
     let file = place.join(format!("rumba_{VERSION}_{}.deb", debian_architecture()));
     let mut command = Command::new("cargo");
@@ -37,7 +37,7 @@ fn debian(root: &Path, place: &Path) -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// The tree below one directory, with nothing in it of whoever packed it.
+/// The tree below one directory, without the identity of the user who packed it.
 fn tarball(tree: &Tree, place: &Path, time: &str) -> Result<PathBuf, String> {
     let name = format!("rumba-{VERSION}-{}-linux", std::env::consts::ARCH);
     let file = place.join(format!("{name}.tar.gz"));
@@ -48,7 +48,7 @@ fn tarball(tree: &Tree, place: &Path, time: &str) -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// Seconds since 1970: two tarballs of the same commit are alike.
+/// Seconds since 1970, so that two tarballs of the same commit are identical.
 fn time_of_last_commit(root: &Path) -> String {
     let output = Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root).output();
     let told = output.ok().filter(|output| output.status.success());

@@ -1,4 +1,4 @@
-//! The tree of what is installed: `bin` and `share`, as they lie below `/usr` or wherever a tarball is unpacked.
+//! The tree of installed files: `bin` and `share`, as below `/usr` or in an unpacked tarball.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::Command;
 
 use super::{licences, read, run, write};
 
-/// What a stripped binary may take.
+/// The maximum size of a stripped binary.
 const BINARY_BYTES: u64 = 25_000_000;
 
-/// Where each shell looks for completions, below `share`.
+/// The path of each shell's completions, below `share`.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "bash-completion/completions/rumba"),
     ("zsh", "zsh/site-functions/_rumba"),
@@ -22,10 +22,10 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Makes it of a binary, anew.
+    /// Makes the tree of a binary, replacing an earlier one.
     ///
     /// # Errors
-    /// What is missing, or failed; a binary that is too large.
+    /// A missing file or a failed step; a binary that is too large.
     pub fn make(root: &Path, binary: &Path, dir: &Path) -> Result<Self, String> {
         if !binary.is_file() {
             return Err(format!("there is no {}: cargo build --release -p rumba, or name one", binary.display()));
@@ -53,7 +53,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Copies the binary without what only a debugger reads.
+    /// Copies the binary without its debug information.
     fn strip(&self, binary: &Path) -> Result<PathBuf, String> {
         let program = self.dir.join("bin/rumba");
         write(&program, &[])?;
@@ -66,7 +66,7 @@ impl Tree {
         Ok(program)
     }
 
-    /// Where it is.
+    /// The path of the tree.
     pub fn path(&self) -> &Path {
         &self.dir
     }
@@ -77,10 +77,10 @@ impl Tree {
         Self { dir: dir.to_owned() }
     }
 
-    /// Its files, relative to it, in the order of their names.
+    /// The files of the tree, relative to it, sorted by name.
     ///
     /// # Errors
-    /// What cannot be read.
+    /// A directory that cannot be read.
     pub fn files(&self) -> Result<Vec<PathBuf>, String> {
         let mut files = Vec::new();
         list(&self.dir, Path::new(""), &mut files).map_err(|error| format!("{}: {error}", self.dir.display()))?;

@@ -1,5 +1,5 @@
-//! A wheel, so that `pip install` puts the program beside a project's own: a zip with the tree below the name that pip
-//! copies from, and three files that say what it is (PEP 427).
+//! A wheel, so that `pip install` puts the program into a project's environment. It is a zip with the tree below the
+//! name that pip copies from, and with three files that describe it (PEP 427).
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -15,13 +15,13 @@ use zip::write::SimpleFileOptions;
 use super::tree::Tree;
 use super::{VERSION, read};
 
-/// The texts of the licences, which a wheel has beside what it says of itself.
+/// The texts of the licences, which a wheel has next to its metadata.
 const LICENCES: [&str; 4] = ["LICENSE.md", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.txt"];
 
 /// Makes the wheel of a tree.
 ///
 /// # Errors
-/// What cannot be read or written.
+/// A file that cannot be read or written.
 pub fn make(tree: &Tree, place: &Path) -> Result<PathBuf, String> {
     let program = read(&tree.path().join("bin/rumba"))?;
     let (major, minor) = newest_glibc(&program).ok_or("the binary names no version of the C library")?;
@@ -53,7 +53,7 @@ impl Wheel {
         self.put(&format!("{info}/METADATA"), metadata().as_bytes(), 0o644)?;
         let told = format!("Wheel-Version: 1.0\nGenerator: rumba xtask\nRoot-Is-Purelib: false\nTag: {tag}\n");
         self.put(&format!("{info}/WHEEL"), told.as_bytes(), 0o644)?;
-        // Of itself the list cannot know what it holds.
+        // The list cannot contain its own hash.
         let record = format!("{info}/RECORD");
         let list = format!("{}{record},,\n", self.record);
         self.put(&record, list.as_bytes(), 0o644)?;
@@ -79,7 +79,7 @@ fn metadata() -> String {
     text
 }
 
-/// The newest version of the GNU C library that a program asks for: `GLIBC_2.34` among its strings.
+/// The newest version of the GNU C library that a program requires: `GLIBC_2.34` among its strings.
 fn newest_glibc(program: &[u8]) -> Option<(u32, u32)> {
     const MARK: &[u8] = b"GLIBC_";
     let marks = program.windows(MARK.len()).enumerate().filter(|(_, window)| *window == MARK);

@@ -1,4 +1,4 @@
-//! Simulated figures of two engines, and what the tests say about them.
+//! Simulated figures of two engines, and the verdicts on them.
 
 use rand::SeedableRng as _;
 use rand_distr::{Distribution as _, StandardNormal};
@@ -8,12 +8,12 @@ use rumba_core::ratio::Change;
 use rumba_core::starts::FIRST_LOOK;
 
 const SEED: u64 = 0x000a_11ce;
-/// What a verdict may err in.
+/// The permitted error rate of a verdict.
 pub const LEVEL: f64 = 0.05;
 /// Rounding of a share of deals.
 const ROUNDING: f64 = 1e-9;
 
-/// In which order the trials of the two engines run.
+/// The order of the two engines' trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// A B B A …, as rumba runs the repeats of one experiment.
@@ -22,7 +22,7 @@ pub enum Order {
     OneAfterTheOther,
 }
 
-/// How the disturbance of one trial is distributed.
+/// The distribution of a trial's disturbance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     Normal,
@@ -43,7 +43,7 @@ impl Shape {
     }
 }
 
-/// What is simulated.
+/// The parameters of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
     /// Repeats of each engine.
@@ -58,11 +58,11 @@ pub struct Cell {
     pub ratio: f64,
     /// The order of running.
     pub order: Order,
-    /// What a trial of the first engine leaves behind for the next one, of whichever engine, in standard deviations.
+    /// The after-effect of the first engine's trial on the next trial, of either engine, in standard deviations.
     pub left_behind: f64,
 }
 
-/// How often a test finds something, of all draws.
+/// The share of all draws in which a test finds a difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
     /// The verdict says better or worse.
@@ -72,7 +72,7 @@ pub struct Shares {
 }
 
 impl Cell {
-    /// Engines that are alike.
+    /// Two equal engines.
     pub fn alike(repeats: usize, noise: f64, correlation: f64) -> Self {
         Self {
             repeats: [repeats; 2],
@@ -99,8 +99,9 @@ impl Cell {
         Shares { two_sided: share(two_sided), one_sided: share(one_sided) }
     }
 
-    /// The share of draws in which a verdict says better or worse after some number of repeats, from the first look to the
-    /// last repeat: what a run that ends once it is decided may err in. P-values are multiplied by `looks`.
+    /// The share of draws in which a verdict is better or worse after some number of repeats, from the first test to
+    /// the last repeat. This is the error rate of a run that ends once it is decided. P-values are multiplied by
+    /// `looks`.
     pub fn ever_decided(self, draws: u32, looks: f64) -> f64 {
         let mut random = self.random();
         let [most, _] = self.repeats;

@@ -1,9 +1,8 @@
-//! `xtask simulate`: how often verdicts err, and what they find.
+//! `xtask simulate`: the error rates of verdicts, and their power.
 //!
-//! Simulated runs of two engines whose trials take turns, A B B A …: the logarithm
-//! of a trial's figure is the engine's plus a disturbance of the host, a
-//! stationary AR(1) process over the trials in the order of running. The
-//! verdicts are those of `rumba compare` on these figures.
+//! It simulates runs of two engines whose trials alternate, A B B A …. The logarithm of a trial's figure is the
+//! engine's value plus a disturbance of the host. The disturbance is a stationary AR(1) process over the trials in the
+//! order of running. The verdicts are those of `rumba compare` on these figures.
 
 mod cell;
 
@@ -15,8 +14,9 @@ use rumba_core::starts::Starts;
 use crate::bench::Failure;
 use cell::{Cell, LEVEL, Order, Shape, Shares};
 
-/// Simulated comparisons in a cell with so many repeats: with few repeats enough to tell 5.0 from 5.3%. Each repeat more
-/// makes the permutation test four times as slow: fewer comparisons keep the whole at some minutes.
+/// The number of simulated comparisons in a cell with this many repeats. For few repeats it is enough to distinguish
+/// 5.0% from 5.3%. Each additional repeat makes the permutation test four times as slow, so fewer comparisons keep the
+/// total at some minutes.
 fn draws(repeats: usize) -> u32 {
     if repeats <= 6 { 50_000 } else { 10_000 }
 }
@@ -29,7 +29,7 @@ const UNTIL_DECIDED: [(usize, u32); 4] = [(6, 20_000), (10, 5_000), (20, 2_000),
 const BEGIN: &str = "<!-- simulated: cargo run --release -p xtask -- simulate --write -->";
 const END: &str = "<!-- end of simulated -->";
 
-/// A column of the tables of engines that are alike.
+/// A column of the tables for equal engines.
 struct Column {
     head: &'static str,
     cell: fn(usize) -> Cell,
@@ -66,9 +66,9 @@ fn skewed(repeats: usize) -> Cell {
     Cell { shape: Shape::Skewed, ..Cell::alike(repeats, 0.05, 0.0) }
 }
 
-/// What the simulation found.
+/// The results of the simulation.
 pub struct Simulated {
-    /// The largest share of false verdicts in any cell in which the level is promised.
+    /// The largest share of false verdicts in any cell for which the level is guaranteed.
     pub worst: f64,
     /// The cells that err more often than they may, by more than three standard errors of the simulation.
     pub beyond: Vec<String>,
@@ -94,7 +94,7 @@ impl Simulated {
         self.beyond.is_empty()
     }
 
-    /// The tables of engines that are alike, two-sided and one-sided.
+    /// The tables for equal engines, two-sided and one-sided.
     fn alike(&mut self) {
         type Share = fn(&Shares) -> f64;
         let (many, few) = (draws(2), draws(8));
@@ -143,7 +143,7 @@ impl Simulated {
         }
     }
 
-    /// Runs that look at their verdicts after each repeat.
+    /// Runs that test their verdicts after each repeat.
     fn until_decided(&mut self) {
         self.tables += "\nTwo engines with the same mean, in a run with `until_decided`: how often a verdict of one metric \
                         is better or worse after any repeat, in percent. In the first column, p-values are not \
@@ -186,7 +186,7 @@ impl Simulated {
         let _ = writeln!(self.tables, "| {} |\n|{}", heads.join(" | "), "---|".repeat(heads.len()));
     }
 
-    /// Notes a share that may be no more than the level.
+    /// Records a share that must not exceed the level.
     fn promise(&mut self, share: f64, draws: u32, what: impl Fn() -> String) {
         self.worst = self.worst.max(share);
         if share > allowed(draws) {
@@ -200,7 +200,7 @@ fn standard_error(draws: u32) -> f64 {
     (LEVEL * (1.0 - LEVEL) / f64::from(draws)).sqrt()
 }
 
-/// The largest share that so many draws of what errs in 5% of cases come to.
+/// The largest share that this many draws of an error rate of 5% can be expected to reach.
 fn allowed(draws: u32) -> f64 {
     LEVEL + 3.0 * standard_error(draws)
 }
@@ -208,7 +208,7 @@ fn allowed(draws: u32) -> f64 {
 /// Prints the tables, or puts them into docs/method.md; returns whether the goals are met.
 ///
 /// # Errors
-/// When docs/method.md lacks the place for them.
+/// docs/method.md has no place for them.
 pub fn run(root: &Path, write: bool) -> Result<bool, Failure> {
     let simulated = simulate();
     if write {
@@ -231,7 +231,7 @@ pub fn run(root: &Path, write: bool) -> Result<bool, Failure> {
 mod tests {
     use super::*;
 
-    /// Fewer draws than the committed table, the cells where tests that are not exact err most.
+    /// Fewer draws than in the committed table, for the cells where inexact tests err most.
     #[test]
     fn few_repeats_of_engines_that_are_alike_are_not_told_apart() {
         for (repeats, most) in [(2, 0.0), (3, 0.0), (4, 2.0 / 70.0), (5, 12.0 / 252.0)] {

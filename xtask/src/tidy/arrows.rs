@@ -1,5 +1,5 @@
-//! Which crate may depend on which: core on none, what is built around core on
-//! core alone, the binary and the chores on all.
+//! The permitted dependencies between crates: core depends on none, the crates around core on core alone, and the
+//! binary and the tools on all.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use toml_edit::{Document, Item, TableLike};
 
 use super::{Finding, Text};
 
-/// A room of the house, by where its crate is.
+/// A crate's role, by its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Room {
     Core,
@@ -16,25 +16,25 @@ enum Room {
     /// From records to verdicts.
     Statistics,
     Report,
-    /// Results as a browser sees them, also while they come.
+    /// Results as a browser shows them, also during a run.
     Live,
-    /// The way to a server, whatever its protocol.
+    /// The transport to a server, for any protocol.
     Transport,
-    /// What speaks the protocol of a family of servers: a client, a null server.
+    /// The protocol of a family of servers: a client, a null server.
     Protocol,
-    /// What engines that are servers share.
+    /// The shared code of server engines.
     ServerKit,
     Engine,
-    /// What workloads share.
+    /// The shared code of workloads.
     WorkloadKit,
     Workload,
-    /// What sysbench is asked and prints: text and values.
+    /// sysbench's options and reports: text and values.
     Sysbench,
     /// sysbench's tests that need no script.
     SysbenchTests,
-    /// What tests share.
+    /// The shared code of tests.
     Testkit,
-    /// What drives the program as its users do.
+    /// The fault tests, which drive the program as its users do.
     Faults,
     Binary,
     Chores,
@@ -60,7 +60,7 @@ impl Room {
             ("engines", Some(_)) => Room::Engine,
             ("workloads", Some(_)) => Room::Workload,
             ("rumba", None) => Room::Binary,
-            // Programs that are measured beside rumba, and the fuzz targets: each a workspace of its own.
+            // Programs measured next to rumba, and the fuzz targets: each is a separate workspace.
             ("fuzz", None) | ("xtask", None | Some("peers")) => Room::Chores,
             _ => return None,
         })
@@ -71,28 +71,28 @@ impl Room {
         match self {
             _ if other == Room::Testkit => in_tests || matches!(self, Room::Testkit | Room::Chores),
             _ if other == Room::Faults => in_tests && self == Room::Binary,
-            // Suites for any engine know it by its trait.
+            // Suites for any engine use it through its trait.
             Room::Testkit => other == Room::Core,
-            // What the page shows of real statistics is tested with the real statistics.
+            // The page's display of statistics is tested with the real statistics.
             Room::Report if in_tests => matches!(other, Room::Core | Room::Statistics),
             Room::Core | Room::Sysbench => false,
             Room::Engine => matches!(other, Room::Core | Room::Protocol | Room::ServerKit),
             Room::ServerKit => matches!(other, Room::Core | Room::Transport),
             Room::Protocol => matches!(other, Room::Core | Room::Transport) || (in_tests && other == Room::Protocol),
-            // Its statements are tried over a real server.
+            // Its statements are tested on a real server.
             Room::Workload if in_tests => {
                 matches!(other, Room::Core | Room::WorkloadKit | Room::Sysbench | Room::Protocol)
             }
-            // The claims of an experiment are checked in the language that they are judged in.
+            // The claims of an experiment are checked in the language in which they are judged.
             Room::Lab => matches!(other, Room::Core | Room::Statistics),
             // One of them runs sysbench's scripts.
             Room::Workload => matches!(other, Room::Core | Room::WorkloadKit | Room::Sysbench),
-            // What they count and draw, they count and draw as scripts do.
+            // Their counters and random numbers are those of scripts.
             Room::SysbenchTests => matches!(other, Room::Core | Room::Sysbench | Room::Workload),
             Room::Statistics | Room::Report | Room::Transport | Room::WorkloadKit => other == Room::Core,
-            // It watches a run and shows results: it knows neither engines nor workloads.
+            // It observes a run and shows results; it knows neither engines nor workloads.
             Room::Live => matches!(other, Room::Core | Room::Lab | Room::Statistics | Room::Report),
-            // What it knows of rumba is what the program prints.
+            // It knows rumba only by the program's output.
             Room::Faults => other == Room::Protocol,
             Room::Binary | Room::Chores => true,
         }

@@ -1,5 +1,5 @@
-//! The files of a crate use one another in one direction, where a crate is many files side by side: whoever reads one
-//! need not have read those that use it.
+//! The modules of a crate with many files must use each other in one direction. A reader of one file then need not have
+//! read the files that use it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,13 +8,13 @@ use super::code::lines_of_code;
 use super::folders::used;
 use super::{Finding, Text};
 
-/// The crates that are looked at; the lab's folders have a table of their own.
+/// The checked crates; the lab's folders have a separate table.
 const CRATES: [&str; 2] = ["crates/core/src", "crates/statistics/src"];
 
 /// A module, and those that it uses, each with the line that names it first.
 type Uses<'a> = BTreeMap<String, BTreeMap<String, (&'a Text, usize)>>;
 
-/// Uses that lead back to where they come from.
+/// Reports uses that lead back to their origin.
 pub fn check(files: &[Text]) -> Vec<Finding> {
     CRATES.iter().flat_map(|root| check_crate(files, root)).collect()
 }
@@ -39,7 +39,7 @@ fn uses<'a>(files: &'a [Text], root: &Path) -> Uses<'a> {
         let Ok(below) = file.path.strip_prefix(root) else { continue };
         let first = below.iter().next().and_then(|part| part.to_str()).unwrap_or_default();
         let module = first.strip_suffix(".rs").unwrap_or(first);
-        // The root only hands on what the others are.
+        // The root only re-exports the others.
         if module == "lib" {
             continue;
         }
@@ -53,7 +53,7 @@ fn uses<'a>(files: &'a [Text], root: &Path) -> Uses<'a> {
     uses
 }
 
-/// Whether one module uses another, itself or by others.
+/// Whether one module uses another, directly or through others.
 fn reaches(uses: &Uses<'_>, from: &str, to: &str) -> bool {
     let (mut seen, mut ahead) = (BTreeSet::new(), vec![from]);
     while let Some(module) = ahead.pop() {

@@ -1,16 +1,16 @@
-//! What of a source is compiled into the program: without comments, and without what is there for tests.
+//! The part of a source that is compiled into the program: without comments and tests.
 
-/// What makes the item behind it one for tests.
+/// The attribute that makes the next item a test item.
 const FOR_TESTS: &str = "#[cfg(test)]";
 
-/// The lines of code with their numbers, from 1: no comments, and no item that is there for tests alone.
+/// The lines of code with their numbers, from 1, without comments and test items.
 pub fn lines_of_code(content: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut of_test = OfTest::Nothing;
     let numbered = content.lines().enumerate().map(|(index, line)| (index + 1, line));
     numbered.filter(move |(_, line)| !of_test.takes(line) && !line.trim_start().starts_with("//"))
 }
 
-/// The source with an empty line for each that is no code, so that what stands in it stands at its line.
+/// The source with an empty line in place of each line that is not code, so that line numbers stay the same.
 pub fn code_alone(content: &str) -> String {
     let mut code = String::new();
     let mut above = 0;
@@ -23,13 +23,13 @@ pub fn code_alone(content: &str) -> String {
     code
 }
 
-/// Where a line stands to an item for tests.
+/// The position of a line relative to a test item.
 enum OfTest {
     /// Outside.
     Nothing,
     /// Its attribute was seen; the item itself begins below.
     Announced,
-    /// In an item of several lines, which begins so many bytes from the margin and ends there too, as rustfmt has it.
+    /// In an item of several lines, with this indentation; it ends at the same indentation, as rustfmt formats it.
     Within(usize),
 }
 

@@ -1,4 +1,4 @@
-//! Which of lab's own folders may use which: one direction, no way back.
+//! The permitted dependencies between lab's own folders, in one direction only.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,34 +6,34 @@ use std::path::{Path, PathBuf};
 use super::code::lines_of_code;
 use super::{Finding, Text};
 
-/// Where they are.
+/// The directory of the lab crate.
 const LAB: &str = "crates/lab/src";
 
-/// Each folder or file of lab, and what it may use. Those that are used stand before those that use them.
+/// Each folder or file of lab, and those it may use. Used folders come before the folders that use them.
 pub(super) const MAY_USE: &[(&str, &[&str])] = &[
-    // What is known of the host, of engines and of workloads.
+    // Facts about the host, engines and workloads.
     ("host", &[]),
     ("registry", &[]),
     ("probe", &["registry"]),
-    // What is made on the host, and undone.
+    // Resources made on the host, and their removal.
     ("provision", &["host"]),
     ("limits", &["host", "provision"]),
     ("leftovers", &["limits", "provision"]),
     ("kept", &["host", "provision"]),
     ("keeper", &["kept", "limits", "provision", "registry"]),
     ("engine_files", &[]),
-    // What is measured, and who does the work.
+    // Measurement, and the execution of the work.
     ("meter", &["host"]),
     ("run", &["host", "limits", "meter"]),
     ("harness", &["meter", "registry", "run"]),
-    // From the experiment's file to what is admitted. How many clients there is room for, their drivers know.
+    // From the experiment's file to the validated experiment. The drivers know the maximum number of clients.
     ("spec", &["host", "probe", "registry", "run"]),
     ("parity", &["registry"]),
     ("plan", &["parity", "registry", "spec"]),
     // The builds of a run's engines.
     ("builds", &["registry", "spec"]),
     ("prepare", &["builds", "host", "limits", "plan", "provision", "registry", "spec"]),
-    // A trial, and whoever watches it and writes it down.
+    // A trial, and the code that observes and stores it.
     ("trial", &["host", "limits", "meter", "registry", "run"]),
     ("stall", &["host", "limits"]),
     ("store", &["harness", "host", "plan", "prepare", "spec"]),
@@ -56,7 +56,7 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Every `crate::…` of every file of lab, but of its tests: they may set up what comes later.
+/// Every `crate::…` in every file of lab, except for its tests, which may set up later steps.
 pub fn check(files: &[Text]) -> Vec<Finding> {
     let tests = test_modules(files);
     let of_lab = files.iter().filter(|file| file.extension() == "rs" && file.path.starts_with(LAB));
@@ -67,7 +67,7 @@ pub fn check(files: &[Text]) -> Vec<Finding> {
         .collect()
 }
 
-/// The folder, or the file of the same name: `spec` of `spec/mod.rs`. What ties them together has none.
+/// The folder, or the file with the same name: `spec` for `spec/mod.rs`. Files that connect the others have none.
 fn folder(path: &Path) -> Option<String> {
     let first = path.strip_prefix(LAB).ok()?.iter().next()?.to_str()?;
     let name = first.strip_suffix(".rs").unwrap_or(first);
@@ -108,7 +108,7 @@ pub(super) fn used(line: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The modules that are there for tests alone, without their ending: `crates/lab/src/spec/tests`.
+/// The test modules, without their ending: `crates/lab/src/spec/tests`.
 fn test_modules(files: &[Text]) -> BTreeSet<PathBuf> {
     let mut modules = BTreeSet::new();
     for file in files.iter().filter(|file| file.path.starts_with(LAB)) {

@@ -1,4 +1,4 @@
-//! Whether the house is in order. Each rule is a file and yields findings.
+//! Checks the project's rules. Each rule is a file and returns findings.
 
 mod arrows;
 mod circles;
@@ -25,7 +25,7 @@ pub struct Finding {
     pub file: PathBuf,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong and how it should be.
+    /// The mistake, and the expected form.
     pub what: String,
 }
 
@@ -35,11 +35,11 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What a check of the house came to.
+/// The result of a check.
 pub struct Report {
-    /// How many files were looked at.
+    /// The number of checked files.
     pub files: usize,
-    /// What is not in order, by file and line.
+    /// The findings, by file and line.
     pub findings: Vec<Finding>,
 }
 
@@ -65,10 +65,10 @@ impl Text {
     }
 }
 
-/// Looks at every text file below the root.
+/// Checks every text file below the root.
 ///
 /// # Errors
-/// When a directory cannot be read.
+/// A directory that cannot be read.
 pub fn check(root: &Path) -> io::Result<Report> {
     let (mut files, mut paths) = (Vec::new(), Vec::new());
     collect(root, Path::new(""), &mut files, &mut paths)?;
@@ -89,7 +89,7 @@ pub fn check(root: &Path) -> io::Result<Report> {
     Ok(Report { files: files.len(), findings })
 }
 
-/// What is made and not kept: .git, and the directories that .gitignore names.
+/// Generated files that are not checked: .git, and the directories that .gitignore names.
 const MADE: [&str; 5] = [".git", "target", "results", "node_modules", "dist"];
 
 /// Finds the files below a directory: the paths of all, and the text of those that are text.

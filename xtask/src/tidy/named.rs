@@ -1,17 +1,18 @@
-//! Every file is named by another: a source by the `mod` that makes it part of its crate, a document, an experiment, a
-//! script or a part of the page by whoever reads, runs or links it. What nobody names, nobody compiles, runs or finds.
+//! Every file must be named by another one. For a source this is the `mod` that includes it. Documents, experiments,
+//! scripts and parts of the page must be read, run or linked by another file. Unnamed files are never compiled, run or
+//! found.
 
 use std::path::{Path, PathBuf};
 
 use super::{Finding, Text};
 
-/// Where a file must be named, sources apart.
+/// Directories whose files must be named, in addition to sources.
 const NAMED_THERE: [&str; 5] = ["docs", "experiments", "scripts", "web", "engines/mysql/profiles"];
-/// What tools find by its name.
+/// Files that tools find by their name.
 const FOUND_BY_TOOLS: [&str; 6] =
     ["package.json", "package-lock.json", "tsconfig.json", "vite.config.ts", "index.html", ".npmrc"];
 
-/// Files that nobody names; `all` are the paths of all files, of text or not.
+/// Files that no other file names; `all` are the paths of all files, text or not.
 pub fn check(files: &[Text], all: &[PathBuf]) -> Vec<Finding> {
     let sources = all.iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
     let of_crates = sources.filter(|path| is_in_crate(path, files));
@@ -42,7 +43,7 @@ fn stem(path: &Path) -> &str {
     path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
 }
 
-/// Whether Cargo finds a source by itself, or is told of it.
+/// Whether Cargo finds a source automatically, or a manifest names it.
 fn is_root(path: &Path, files: &[Text]) -> bool {
     let above = path.parent().unwrap_or(Path::new(""));
     let is_target = matches!(name(path), "lib.rs" | "main.rs" | "build.rs")
@@ -60,7 +61,7 @@ fn is_within_source(folder: &Path) -> bool {
     parts.iter().position(|part| *part == "src").is_some_and(|at| parts[at + 1..].iter().any(|part| *part != "bin"))
 }
 
-/// Whether a file that may do so declares a source as its module, or names its file.
+/// Whether a permitted file declares a source as its module, or names its file.
 fn is_declared(path: &Path, files: &[Text]) -> bool {
     let (module, folder) = match name(path) {
         "mod.rs" => (path.parent().map(stem).unwrap_or_default(), path.parent().and_then(Path::parent)),
@@ -68,7 +69,7 @@ fn is_declared(path: &Path, files: &[Text]) -> bool {
     };
     let folder = folder.unwrap_or(Path::new(""));
     let may_declare = |file: &&Text| {
-        // `a/mod.rs` and `a.rs` declare what is in `a`; of Cargo's folders every target does.
+        // `a/mod.rs` and `a.rs` declare the modules in `a`; in Cargo's folders every target does.
         let is_beside = file.path.parent() == Some(folder) && is_root(&file.path, files);
         is_beside || file.path == folder.join("mod.rs") || file.path == folder.with_extension("rs")
     };
@@ -82,7 +83,7 @@ fn is_declared(path: &Path, files: &[Text]) -> bool {
     files.iter().filter(may_declare).any(declares) || files.iter().any(|file| names(&file))
 }
 
-/// Whether another file has the name of this one: whole, or as sources import and experiments are called.
+/// Whether another file contains the name of this one: the whole name, or the form used by imports or experiments.
 fn is_named(path: &Path, files: &[Text]) -> bool {
     if FOUND_BY_TOOLS.contains(&name(path)) || name(path).ends_with(".test.mjs") {
         return true;
@@ -96,7 +97,7 @@ fn is_named(path: &Path, files: &[Text]) -> bool {
     })
 }
 
-/// Whether a name stands by itself, and not within a longer one.
+/// Whether a name occurs alone, and not within a longer one.
 fn has_word(text: &str, word: &str) -> bool {
     let part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     text.match_indices(word)

@@ -1,5 +1,5 @@
-//! The generic crates name no engine and no workload: what they need to know of one, it tells them by a trait or in
-//! its record. Comments and tests may.
+//! Generic crates must not name an engine or a workload. An engine or workload provides the facts they need through a
+//! trait or in its record. Comments and tests may name them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,17 +7,17 @@ use std::path::Path;
 use super::code::lines_of_code;
 use super::{Finding, Text};
 
-/// The crates that know engines and workloads as traits or records alone.
+/// The crates that use engines and workloads only through traits or records.
 const GENERIC: [&str; 5] =
     ["crates/core/src", "crates/lab/src", "crates/live/src", "crates/report/src", "crates/statistics/src"];
 
-/// A dialect is called like the engine whose it is; it is a language, and this file lists them.
+/// A dialect has the name of its engine; it is a language, and this file lists them.
 const DIALECTS: &str = "crates/core/src/sql.rs";
 
-/// A word of Rust's own, which only a text makes the name of an engine.
+/// A word of Rust, which only a string turns into the name of an engine.
 const OF_THE_LANGUAGE: &str = "null";
 
-/// The lines of generic crates that name an engine or a workload of this house.
+/// The lines of generic crates that name an engine or a workload of this project.
 pub fn check(files: &[Text]) -> Vec<Finding> {
     let names = names(files);
     let generic = |file: &&Text| GENERIC.iter().any(|of| file.path.starts_with(of)) && !is_tests(&file.path);
@@ -42,15 +42,15 @@ fn check_file(file: &Text, names: &BTreeSet<String>) -> Vec<Finding> {
 fn named(line: &str, names: &BTreeSet<String>) -> Option<String> {
     let code = line.split_once("//").map_or(line, |(code, _)| code);
     let words = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').map(str::to_ascii_lowercase);
-    // Of `mysql_page` too, but not of what only contains the name.
+    // This includes `mysql_page`, but not longer words that only contain the name.
     let mut parts = words.flat_map(|word| word.split('_').map(str::to_owned).chain([word.clone()]).collect::<Vec<_>>());
     let is_meant = |word: &str| word != OF_THE_LANGUAGE || code.contains(&format!("\"{OF_THE_LANGUAGE}\""));
     let of_one_word = parts.find(|part| names.contains(part) && is_meant(part));
-    // No word of the sources has a hyphen.
+    // Words in sources have no hyphen, so names with one are searched for separately.
     of_one_word.or_else(|| names.iter().find(|name| name.contains('-') && code.contains(name.as_str())).cloned())
 }
 
-/// What the crates of engines and workloads are called, and the names that engines give themselves.
+/// The names of the crates of engines and workloads, and the engines' own names.
 fn names(files: &[Text]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for file in files {

@@ -11,7 +11,7 @@ const MOST_LINES: usize = 600;
 const UNFINISHED: [&str; 4] =
     [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("todo", "!"), concat!("unimplemented", "!")];
 
-/// Length, and words that say that something is missing.
+/// Checks the length, and words that mark unfinished code.
 pub fn check(file: &Text) -> Vec<Finding> {
     if !is_source(file) {
         return Vec::new();
@@ -27,11 +27,11 @@ pub fn check(file: &Text) -> Vec<Finding> {
     too_long.into_iter().chain(unfinished).collect()
 }
 
-/// How the reason of an ignored test begins. A test that lacks something says so
-/// with `#[needs(…)]`, so that it runs where it can.
+/// The beginning of an ignored test's reason. A test with unmet needs states them with `#[needs(…)]`, so that it runs
+/// where possible.
 const REASONS_TO_IGNORE: [&str; 2] = ["run by ", "writes "];
 
-/// Tests that would count as passed, or never run, without anybody noticing.
+/// Tests that would count as passed, or never run, without notice.
 pub fn check_tests(file: &Text) -> Vec<Finding> {
     if file.extension() != "rs" || file.path.starts_with("crates/testkit") || file.path.starts_with("xtask") {
         return Vec::new();
@@ -49,7 +49,7 @@ pub fn check_tests(file: &Text) -> Vec<Finding> {
     file.content.lines().enumerate().filter_map(finding).collect()
 }
 
-/// Whether the compiler is told to refuse an undocumented item in core.
+/// Whether the compiler refuses an undocumented item in core.
 pub fn check_core(files: &[Text]) -> Option<Finding> {
     let root = files.iter().find(|file| file.path == Path::new("crates/core/src/lib.rs"))?;
     let attribute = "#![deny(missing_docs)]";
@@ -64,7 +64,7 @@ fn is_source(file: &Text) -> bool {
         || file.path.ends_with("Makefile")
 }
 
-/// Whether a word stands in a line by itself and not within another.
+/// Whether a word occurs in a line alone, and not within another.
 fn has_word(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let part_of_word = |c: char| c.is_alphanumeric() || c == '_';

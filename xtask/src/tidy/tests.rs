@@ -1,4 +1,4 @@
-//! Each rule finds what it is there for, says where, and finds nothing else.
+//! Each rule finds its violations, reports their position, and finds no others.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn manifest(name: &str, dependencies: &str) -> String {
     format!("[package]\nname = \"{name}\"\n{dependencies}")
 }
 
-/// The findings of a house with these dependencies of one of its crates.
+/// The findings for a project with these dependencies of one of its crates.
 fn arrows(crate_path: &str, name: &str, dependencies: &str) -> Vec<String> {
     let of = |path: &str, own: &str| if path == crate_path { manifest(name, dependencies) } else { manifest(own, "") };
     let names = [
@@ -115,7 +115,7 @@ fn generic_crate_code_names_no_engine_or_workload() {
     for line in ["// alpha's way", "let alphabet = 1;", "ptr::null()", "trees()", "#[cfg(test)]\nmod tests { alpha }"] {
         assert_eq!(of("crates/core/src/a.rs", line), [""; 0], "{line}");
     }
-    // What follows what is there for tests is code again.
+    // Code after a test item is code again.
     for tests in ["#[cfg(test)]\nmod tests;\n", "#[cfg(test)]\nmod tests {\n    fn a() {}\n}\n"] {
         let found = of("crates/report/src/a.rs", &format!("{tests}const A: &str = \"alpha\";\n"));
         assert!(found.len() == 1 && found[0].contains("names `alpha`"), "{tests}: {found:?}");

@@ -1,10 +1,9 @@
-//! Files name no machine: neither a registry's host nor a path that exists on
-//! one developer's disk.
+//! Files must not name a machine: neither a registry's host nor a path that exists on one developer's disk.
 
 use super::{Finding, Text};
 
-/// Hosts that a package manager's configuration knows; a mirror takes their place
-/// elsewhere. Put together, so that this file does not find itself.
+/// Hosts in a package manager's configuration, which a mirror replaces elsewhere. Concatenated, so that this file does
+/// not report itself.
 const REGISTRY_HOSTS: [&str; 9] = [
     concat!("registry.", "npmjs.org"),
     concat!("registry.", "yarnpkg.com"),
@@ -41,7 +40,7 @@ fn trace(file: &Text, line: &str) -> Option<String> {
         .then(|| "locks a crate to another registry than crates.io".to_owned())
 }
 
-/// Whether an absolute path begins so, rather than continues: `docs/work/` is none.
+/// Whether an absolute path begins here, rather than continues: in `docs/work/` none begins.
 fn starts_a_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         !line[..at]

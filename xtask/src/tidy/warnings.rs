@@ -1,13 +1,13 @@
-//! Every warning has its place in the ranking: one that has none is shown after all others and marks no figure.
+//! Every warning must have a place in the ranking: without one it is shown after all others, and marks no figure.
 
 use std::path::Path;
 
 use super::code::code_alone;
 use super::{Finding, Text};
 
-/// Where the ranking is.
+/// The file of the ranking.
 const RANKING: &str = "crates/core/src/warning.rs";
-/// What makes a warning; its first argument is its code.
+/// The call that makes a warning; its first argument is its code.
 const MAKES: &str = concat!("Warning::", "new(");
 
 /// Codes of warnings in sources that the ranking lacks.
@@ -16,7 +16,7 @@ pub fn check(files: &[Text]) -> Vec<Finding> {
     let is_known = |code: &str| ranking.content.contains(&format!("row(\"{code}\","));
     let mut findings = Vec::new();
     for file in files.iter().filter(|file| makes_warnings(file)) {
-        // Tests of a module make up codes of their own.
+        // Tests in a module use made-up codes.
         let content = code_alone(&file.content);
         for (at, _) in content.match_indices(MAKES) {
             let Some(code) = literal(&content[at + MAKES.len()..]) else { continue };

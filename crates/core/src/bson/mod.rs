@@ -1,7 +1,7 @@
-//! Documents as they are sent and kept (BSON), written into and read from buffers that are used again and again.
+//! BSON documents, written into and read from reusable buffers.
 //!
-//! What is written here allocates nothing once its buffer has grown, and what is read lies where it came. Whatever bytes
-//! come, reading them ends in an error and never beyond their end.
+//! Writing allocates nothing once the buffer has grown, and reading borrows from the input. Malformed input ends in an
+//! error and never causes a read past its end.
 //!
 //! Source: the specification at bsonspec.org, version 1.1.
 

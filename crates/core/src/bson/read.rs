@@ -1,4 +1,4 @@
-//! Reading documents where they lie.
+//! Reads documents in place.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use super::tag;
 /// The shortest document: its length, and the zero that ends it.
 const EMPTY: usize = 5;
 
-/// Bytes that are no document.
+/// Malformed BSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed document: {0}")]
 pub struct Malformed(pub &'static str);
@@ -15,9 +15,9 @@ pub struct Malformed(pub &'static str);
 /// A value of a document.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// A number with a fraction.
+    /// A floating-point number.
     Double(f64),
-    /// Text, which is UTF-8 if whoever wrote it kept to the rules.
+    /// Text; UTF-8 if the writer followed the specification.
     Text(&'a [u8]),
     /// A document.
     Document(Document<'a>),
@@ -25,24 +25,24 @@ pub enum Value<'a> {
     Array(Document<'a>),
     /// Bytes.
     Binary(&'a [u8]),
-    /// The id that is made where a document has none.
+    /// The id that is generated for a document without one.
     ObjectId(&'a [u8; 12]),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// A time, in milliseconds since 1970.
     Time(i64),
-    /// Nothing, or something that was never defined.
+    /// Null, or BSON's deprecated "undefined".
     Null,
     /// A whole number, of 32 bits or of 64.
     Int(i64),
-    /// A time of a server's own.
+    /// A server's own timestamp type.
     Timestamp(u64),
-    /// Anything else, by its type, as it came.
+    /// Any other value, with its type and its raw bytes.
     Other(u8, &'a [u8]),
 }
 
 impl<'a> Value<'a> {
-    /// A number without its fraction, or a truth value; `None` if it is neither.
+    /// A number truncated to a whole one, or a truth value as 0 or 1; `None` for other types.
     #[inline]
     pub fn int(&self) -> Option<i64> {
         match *self {
@@ -53,7 +53,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Text or bytes; `None` if it is neither.
+    /// Text or bytes; `None` for other types.
     #[inline]
     pub fn bytes(&self) -> Option<&'a [u8]> {
         match *self {
@@ -63,22 +63,22 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A document, whose length and end are checked; its values are when they are read.
+/// A document with checked length and end; its values are checked when they are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Document<'a> {
     pub(super) bytes: &'a [u8],
 }
 
 impl Document<'static> {
-    /// One without values.
+    /// A document without values.
     pub const EMPTY: Self = Self { bytes: &[EMPTY as u8, 0, 0, 0, 0] };
 }
 
 impl<'a> Document<'a> {
-    /// The document that these bytes are, all of them.
+    /// Parses bytes that contain exactly one document.
     ///
     /// # Errors
-    /// They are none, or not all of one, or more.
+    /// The bytes are not a document, an incomplete one, or more than one.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Result<Self, Malformed> {
         match Self::first(bytes)? {
@@ -87,10 +87,10 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The document that these bytes begin with, and what follows it.
+    /// Parses the first document; returns it and the bytes after it.
     ///
     /// # Errors
-    /// They begin with none.
+    /// The bytes do not begin with a document.
     #[inline]
     pub fn first(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), Malformed> {
         let &length = bytes.first_chunk::<4>().ok_or(Malformed("its length is cut off"))?;
@@ -102,7 +102,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The bytes that it is.
+    /// Its bytes.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
         self.bytes
@@ -113,16 +113,16 @@ impl<'a> Document<'a> {
         self.bytes.len() == EMPTY
     }
 
-    /// Its names and values in their order; an error is the last.
+    /// Its names and values in order; an error ends the sequence.
     #[inline]
     pub fn iter(self) -> Elements<'a> {
         Elements { left: &self.bytes[4..] }
     }
 
-    /// The first value of this name.
+    /// The first value with this name.
     ///
     /// # Errors
-    /// Something before it is malformed, or it itself is.
+    /// Malformed content up to and including this value.
     #[inline]
     pub fn get(self, name: &str) -> Result<Option<Value<'a>>, Malformed> {
         for element in self.iter() {
@@ -134,15 +134,15 @@ impl<'a> Document<'a> {
         Ok(None)
     }
 
-    /// A number of this name.
+    /// The number with this name.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such number.
     pub fn int(self, name: &str) -> Result<i64, Malformed> {
         self.get(name)?.and_then(|value| value.int()).ok_or(Malformed("a number is missing"))
     }
 
-    /// Text or bytes of this name.
+    /// The text or bytes with this name.
     ///
     /// # Errors
     /// There are none.
@@ -151,9 +151,9 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Documents within documents that a message shows: a server may send thousands within each other.
+/// The nesting depth of documents in a message, because a server may send thousands of levels.
 const SHOWN_DEPTH: usize = 8;
-/// Elements of a document that a message shows.
+/// The number of elements of a document in a message.
 const SHOWN_ELEMENTS: usize = 64;
 
 /// For messages: `{ "_id": 7, "data": 119 bytes }`.
@@ -199,7 +199,7 @@ impl Document<'_> {
 /// See [`Document::iter`].
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
-    /// What is left, the zero that ends the document with it; empty after an error.
+    /// The unread rest, including the zero that ends the document; empty after an error.
     left: &'a [u8],
 }
 
@@ -242,7 +242,7 @@ impl<'a> Elements<'a> {
         Ok((name, value))
     }
 
-    /// The next bytes, but never the zero that ends the document.
+    /// The next bytes, without the zero that ends the document.
     #[inline]
     fn bytes(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
         let (taken, left) = self.left.split_at_checked(length).ok_or(Malformed("a value is cut off"))?;
@@ -262,7 +262,7 @@ impl<'a> Elements<'a> {
         Ok(u32::from_le_bytes(*self.array()?) as usize)
     }
 
-    /// Bytes up to a zero, which is taken too.
+    /// Bytes up to a zero, which is consumed too.
     #[inline]
     fn text(&mut self) -> Result<&'a [u8], Malformed> {
         let end = self.left.iter().position(|&byte| byte == 0).ok_or(Malformed("nothing ends a name"))?;
@@ -270,7 +270,7 @@ impl<'a> Elements<'a> {
         Ok(&taken[..end])
     }
 
-    /// Text with its length before it, which counts the zero behind it.
+    /// Text with its length before it, which includes the zero at its end.
     #[inline]
     fn counted_text(&mut self) -> Result<&'a [u8], Malformed> {
         let length = self.length()?;
@@ -292,11 +292,11 @@ impl<'a> Elements<'a> {
         let length = self.length()?;
         let kind = self.array::<1>()?[0];
         let bytes = self.bytes(length)?;
-        // The old kind has its length once more before it.
+        // The old binary subtype repeats its length.
         if kind == OLD { bytes.get(4..).ok_or(Malformed("a value is cut off")) } else { Ok(bytes) }
     }
 
-    /// What nobody here looks into.
+    /// Skips a value of a type that the reader does not decode.
     #[cold]
     fn other(&mut self, kind: u8) -> Result<&'a [u8], Malformed> {
         let from = self.left;

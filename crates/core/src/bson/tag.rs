@@ -1,4 +1,4 @@
-//! The types of values, as the byte before a name says them.
+//! Type bytes of values, which precede a name.
 
 pub(super) const DOUBLE: u8 = 0x01;
 pub(super) const TEXT: u8 = 0x02;

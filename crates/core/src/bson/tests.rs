@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 
-/// A document with a value of every kind that is written.
+/// A document with a value of every type that the writer supports.
 fn one_of_each() -> DocumentBuf {
     DocumentBuf::of(|of| {
         of.int("int", -7);
@@ -55,7 +55,7 @@ fn what_was_written_is_read() {
             of.value(std::str::from_utf8(name).unwrap(), value);
         }
     });
-    // What was short is written long.
+    // The copy writes the 32-bit integer with 64 bits, which takes four more bytes.
     assert_eq!(copy.get().bytes().len(), written.get().bytes().len() + 4);
     assert_eq!(format!("{copy:?}"), format!("{written:?}"));
     assert!(format!("{copy:?}").starts_with("{ \"int\": -7, \"small\": 7, \"double\": 1.5, \"bool\": true"));
@@ -70,7 +70,7 @@ fn what_is_cut_off_or_changed_is_an_error_and_never_read_beyond() {
         if cut == whole.len() - 1 {
             break;
         }
-        // A length that is true of what is left.
+        // A length that matches the remaining bytes.
         let mut bytes = whole[..cut].to_vec();
         bytes.push(0);
         if let Some(length) = bytes.first_chunk_mut::<4>() {
@@ -85,7 +85,7 @@ fn what_is_cut_off_or_changed_is_an_error_and_never_read_beyond() {
             let mut bytes = whole.to_vec();
             bytes[at] ^= 1 << bit;
             let Ok(document) = Document::new(&bytes) else { continue };
-            // Whatever it is now, it can be told.
+            // Any document must be printable after the change.
             assert!(format!("{document:?}").ends_with('}'));
         }
     }

@@ -1,4 +1,4 @@
-//! Writing documents into buffers that are kept.
+//! Writes documents into reusable buffers.
 
 use std::fmt;
 
@@ -16,9 +16,9 @@ pub fn write(out: &mut Vec<u8>, values: impl FnOnce(&mut Writer<'_>)) {
     out[start..start + 4].copy_from_slice(&length.to_le_bytes());
 }
 
-/// Writes a document's values, one behind the other.
+/// Writes a document's values in sequence.
 ///
-/// Names are the program's own: they hold no zero.
+/// Names are constants of the program, so they contain no zero byte.
 #[derive(Debug)]
 pub struct Writer<'a> {
     out: &'a mut Vec<u8>,
@@ -33,8 +33,7 @@ impl Writer<'_> {
         self.out.push(0);
     }
 
-    /// Type, name and a value, which lie side by side before they go into the buffer: every growth of it costs more than
-    /// the bytes.
+    /// Writes type, name and value at once, because every growth of the buffer costs more than the bytes.
     #[inline]
     fn fixed<const N: usize>(&mut self, kind: u8, name: &str, value: [u8; N]) {
         const SHORT: usize = 40;
@@ -61,19 +60,19 @@ impl Writer<'_> {
         self.fixed(tag::INT32, name, value.to_le_bytes());
     }
 
-    /// A number with a fraction.
+    /// A floating-point number.
     pub fn double(&mut self, name: &str, value: f64) {
         self.name(tag::DOUBLE, name);
         self.out.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// A truth value.
+    /// A boolean.
     #[inline]
     pub fn bool(&mut self, name: &str, value: bool) {
         self.fixed(tag::BOOL, name, [u8::from(value)]);
     }
 
-    /// Nothing.
+    /// Writes a null.
     pub fn null(&mut self, name: &str) {
         self.name(tag::NULL, name);
     }
@@ -101,7 +100,7 @@ impl Writer<'_> {
         self.out.extend_from_slice(value);
     }
 
-    /// A document, as it is.
+    /// A document, copied unchanged.
     #[inline]
     pub fn embed(&mut self, name: &str, value: Document<'_>) {
         self.name(tag::DOCUMENT, name);
@@ -122,13 +121,13 @@ impl Writer<'_> {
         write(self.out, |writer| values(&mut Items { writer, next: 0 }));
     }
 
-    /// The values of another document, behind those that are there.
+    /// Appends the values of another document.
     #[inline]
     pub fn values_of(&mut self, other: Document<'_>) {
         self.out.extend_from_slice(&other.bytes[4..other.bytes.len() - 1]);
     }
 
-    /// Whatever a document holds, under another name.
+    /// Writes any value of a document under another name.
     pub fn value(&mut self, name: &str, value: Value<'_>) {
         match value {
             Value::Double(value) => self.double(name, value),
@@ -208,7 +207,7 @@ impl Items<'_, '_> {
         self.numbered(|writer, name| writer.text(name, value));
     }
 
-    /// A document, as it is.
+    /// A document, copied unchanged.
     pub fn embed(&mut self, value: Document<'_>) {
         self.numbered(|writer, name| writer.embed(name, value));
     }
@@ -220,7 +219,7 @@ impl Items<'_, '_> {
     }
 }
 
-/// A document that is kept, and written anew again and again.
+/// A reusable buffer that holds one document.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DocumentBuf(Vec<u8>);
 
@@ -244,14 +243,14 @@ impl fmt::Debug for DocumentBuf {
 }
 
 impl DocumentBuf {
-    /// One with these values.
+    /// A buffer with these values.
     pub fn of(values: impl FnOnce(&mut Writer<'_>)) -> Self {
         let mut document = Self(Vec::new());
         document.write(values);
         document
     }
 
-    /// Writes it anew; what it held is gone.
+    /// Replaces the document in the buffer.
     #[inline]
     pub fn write(&mut self, values: impl FnOnce(&mut Writer<'_>)) -> Document<'_> {
         self.0.clear();
@@ -266,7 +265,7 @@ impl DocumentBuf {
     }
 }
 
-/// Documents one behind the other, in one buffer that is kept.
+/// Documents in sequence, in one reusable buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Documents {
     bytes: Vec<u8>,
@@ -274,36 +273,36 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// Adds one.
+    /// Adds a document.
     #[inline]
     pub fn push(&mut self, values: impl FnOnce(&mut Writer<'_>)) {
         write(&mut self.bytes, values);
         self.count += 1;
     }
 
-    /// Adds one, as it is.
+    /// Adds a document, copied unchanged.
     pub fn embed(&mut self, document: Document<'_>) {
         self.bytes.extend_from_slice(document.bytes);
         self.count += 1;
     }
 
-    /// How many there are.
+    /// The number of documents.
     pub fn len(&self) -> usize {
         self.count as usize
     }
 
-    /// Whether there are none.
+    /// Whether there is no document.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The bytes that they are.
+    /// Their bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// They in their order.
+    /// The documents in order.
     pub fn iter(&self) -> impl Iterator<Item = Document<'_>> {
         let mut left = &self.bytes[..];
         std::iter::from_fn(move || {
@@ -313,7 +312,7 @@ impl Documents {
         })
     }
 
-    /// Forgets them and keeps the memory.
+    /// Removes all documents and keeps the memory.
     #[inline]
     pub fn clear(&mut self) {
         self.bytes.clear();

@@ -1,5 +1,5 @@
-//! The two processes of a trial that follow its measurement where the proof of transactions is asked for: one that is
-//! killed with its database while clients work, and one that looks for what they were told.
+//! The two processes of a trial that test transactions after the measurement. The first is killed with its database
+//! while clients work. The second looks for the commits that were acknowledged.
 
 use std::time::Instant;
 
@@ -14,8 +14,8 @@ use crate::trial::Act;
 use crate::trial::child::Order;
 
 impl Conduct<'_> {
-    /// Kills the database while clients work, and opens it again. Only after a trial that has ended as planned, and where
-    /// its process has left the data for it; never over a load that others start from.
+    /// Kills the database while clients work, and opens it again. This needs a trial that ended as planned and left its
+    /// data. It never runs over a load that other trials start from.
     pub(super) fn kill_and_look(
         &self,
         (measured, began): (&Order, Instant),
@@ -32,7 +32,7 @@ impl Conduct<'_> {
             if !matches!(writer.status(), Status::Done | Status::Suspended { .. } | Status::Running) {
                 return;
             }
-            // A server that still ends would be in the way of the next one, which then says so.
+            // A server that is still ending would block the next one, which then reports it.
             let _ = data.vacate();
             writer.goes_on();
             let order =

@@ -5,14 +5,14 @@ use std::sync::mpsc::{Receiver, channel};
 
 use rumba_core::event::Event;
 
-/// Of a line that is no event this much is quoted, characters.
+/// Characters quoted from a line that is not an event.
 const QUOTED: usize = 120;
 
-/// What ends the reading: why a line is no event.
+/// The error that ends the reading: why a line is not an event.
 pub(super) type Unreadable = String;
 
-/// Reads the events as they come, on a thread of its own. The first line that is none is the last that is read: what
-/// comes after it may be of another event than it seems to be.
+/// Reads the events as they arrive, on a separate thread. Reading stops at the first invalid line, because later lines
+/// may belong to another event than they seem to.
 pub(super) fn events_of(from: impl Read + Send + 'static) -> Receiver<Result<Event, Unreadable>> {
     let (sender, events) = channel();
     std::thread::spawn(move || {
@@ -28,8 +28,8 @@ pub(super) fn events_of(from: impl Read + Send + 'static) -> Receiver<Result<Eve
     events
 }
 
-/// The event of the next line; none at the end. Half a line at the end is of a process that was ended while it wrote
-/// it, and how that came is told by its exit.
+/// The event of the next line; `None` at the end. A partial last line means that the process was ended while it wrote;
+/// its exit status gives the reason.
 fn next(from: &mut impl BufRead, number: u64) -> Result<Option<Event>, Unreadable> {
     let mut line = Vec::new();
     match from.read_until(b'\n', &mut line) {

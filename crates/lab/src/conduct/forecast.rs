@@ -1,8 +1,8 @@
-//! When a run will end: what its experiment says, and what its trials have taken until now.
+//! Estimates the end of a run from its experiment and from the durations of its trials until now.
 //!
-//! Warmup and loops last as long as they are told to. How long a load takes, nobody knows before one has ended or is
-//! well under way, and so with all that pays debt or looks through the data: then the time that is left is told as the
-//! least that is known.
+//! Warmup and loops have configured durations. The duration of a load is unknown until one load has ended or is well
+//! under way. The same holds for phases that finish deferred work or read through all data. Until then the estimate is
+//! a lower bound.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,18 +11,18 @@ use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, Record, Status, TrialPart, TrialPlan};
 use rumba_core::units::show_duration;
 
-/// Of a load, this share must be done before its rate says when it ends.
+/// This share of a load must be done before its rate predicts its end.
 const TELLING_SHARE: f64 = 0.02;
 
-/// From here on hours are told.
+/// From this duration on, the estimate is shown in hours.
 const LONG_S: f64 = 2.0 * 3600.0;
 
-/// What is left of a run.
+/// The remaining time of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeLeft {
     /// Seconds, as far as they are known.
     pub seconds: f64,
-    /// Whether nothing unknown comes on top.
+    /// Whether the estimate has no unknown part.
     pub is_whole: bool,
 }
 
@@ -33,7 +33,7 @@ impl TimeLeft {
         Self { seconds: self.seconds + expected.unwrap_or(0.0), is_whole: self.is_whole && expected.is_some() }
     }
 
-    /// In words, seen from this moment: `about 12m left, until 16:42`; empty while nothing is known.
+    /// As text, relative to `now`: `about 12m left, until 16:42`; empty while nothing is known.
     pub fn words(&self, now: &jiff::Zoned) -> String {
         if self.seconds < 1.0 {
             return String::new();
@@ -48,7 +48,7 @@ impl TimeLeft {
     }
 }
 
-/// The trial that is under way.
+/// The running trial.
 #[derive(Clone)]
 struct Current {
     plan: TrialPlan,
@@ -62,38 +62,38 @@ struct Current {
 struct Phase {
     kind: PhaseKind,
     since: Instant,
-    /// As the trial itself has said.
+    /// The planned duration that the trial itself reported.
     planned_s: Option<f64>,
     rows: Option<u64>,
     done_rows: u64,
 }
 
-/// Sum and number of what phases took.
+/// Sum and number of the observed durations.
 type Took = (f64, u32);
 
-/// Expects the end of a run.
+/// Estimates the end of a run.
 #[derive(Clone)]
 pub struct Forecast {
     rest: Vec<TrialPlan>,
     current: Option<Current>,
-    /// Seconds by engine and phase; `provision` has all that was between a trial's phases.
+    /// Seconds by engine and phase; `provision` holds all time between a trial's phases.
     took: BTreeMap<(String, PhaseKind), Took>,
 }
 
 impl Forecast {
-    /// Of the trials that are to run.
+    /// Forecasts these trials, none of which has begun.
     pub fn new(trials: &[TrialPlan]) -> Self {
         Self { rest: trials.to_vec(), current: None, took: BTreeMap::new() }
     }
 
-    /// Learns from a trial that has ended, of this run or of the one that it goes on with.
+    /// Learns from a finished trial, of this run or of the run that it resumes.
     pub fn learn(&mut self, record: &Record) {
         let engine = &record.plan.engine.name;
         for phase in record.phases.iter().filter(|phase| phase.complete && phase.phase != PhaseKind::Loops) {
             self.note(engine, phase.phase, phase.seconds);
         }
         if record.status == Status::Done {
-            // What a trial leaves out, those like it leave out too: a proof that its workload does not have.
+            // Trials like this one skip the same phases, for example a proof that the workload does not have.
             let is_left_out = |kind: &PhaseKind| record.phase(*kind).is_none();
             for kind in phases_of(&record.plan).into_iter().filter(is_left_out) {
                 self.note(engine, kind, 0.0);
@@ -113,7 +113,7 @@ impl Forecast {
         self.current = Some(Current { plan: trial.clone(), since: now, to_come, phase: None });
     }
 
-    /// It tells something.
+    /// The running trial has sent an event.
     pub fn event(&mut self, event: &Event, now: Instant) {
         let Some(current) = &mut self.current else { return };
         match event {
@@ -147,7 +147,7 @@ impl Forecast {
         }
     }
 
-    /// What is left now.
+    /// The remaining time at `now`.
     pub fn left(&self, now: Instant) -> TimeLeft {
         let trials = self.rest.iter().fold(TimeLeft::NONE, |left, plan| {
             let phases = phases_of(plan);
@@ -161,7 +161,7 @@ impl Forecast {
         to_come.fold(trials.plus(under_way), |left, kind| left.plus(self.expected(&current.plan, *kind)))
     }
 
-    /// What is left of the phase that is under way.
+    /// The remaining time of the running phase.
     fn left_of(&self, plan: &TrialPlan, phase: &Phase, now: Instant) -> Option<f64> {
         let passed_s = (now - phase.since).as_secs_f64();
         let by_rate = phase.rows.filter(|rows| phase.done_rows as f64 >= TELLING_SHARE * *rows as f64 && *rows > 0);
@@ -174,20 +174,20 @@ impl Forecast {
         Some((expected - passed_s).max(0.0))
     }
 
-    /// How long a phase will take; nothing where that is not known.
+    /// The expected duration of a phase; `None` if it is not known.
     fn expected(&self, plan: &TrialPlan, kind: PhaseKind) -> Option<f64> {
         let run = &plan.run;
         match kind {
             PhaseKind::Loop(_) => Some(run.loop_s),
             PhaseKind::Warmup if run.warmup_most_s.is_none() => Some(run.warmup_s),
             PhaseKind::Crash => run.crash_s,
-            // Most trials have none, and of the others it is short.
+            // Most trials have no backlog, and otherwise it is short.
             PhaseKind::Backlog => Some(self.observed(plan, kind).unwrap_or(0.0)),
             _ => self.observed(plan, kind),
         }
     }
 
-    /// What it took until now: this engine if it has run, otherwise the others.
+    /// The mean duration until now: of this engine if it has run, otherwise of the others.
     fn observed(&self, plan: &TrialPlan, kind: PhaseKind) -> Option<f64> {
         let own = self.took.get(&(plan.engine.name.clone(), kind)).copied();
         let of_others = || {

@@ -1,5 +1,5 @@
-//! What this process writes to the device of the data while a trial works: intervals, histograms and records lie there,
-//! unless the data has a device of its own. The trial's process writes none of them.
+//! Counts the bytes that this process writes to the data's device during a trial: intervals, histograms and records.
+//! They are stored there unless the data has a separate device. The trial's process writes none of them.
 
 use std::path::Path;
 
@@ -13,16 +13,16 @@ use crate::host::block::device_of;
 use crate::meter::IoMeter;
 use crate::trial::child::Order;
 
-/// From this share of what the device wrote on it is worth a warning.
+/// This share of the device's writes is worth a warning.
 const SHARE: f64 = 0.01;
-/// Below this the figures show no difference, KB per operation.
+/// KB per operation; a smaller amount changes no figure.
 const KB_PER_OP: f64 = 0.01;
 
-/// Compares what this process has written with what the device wrote, from the warmup to the drain.
+/// Compares the bytes written by this process with the bytes written to the device, from the warmup to the drain.
 pub(super) struct OwnWrites {
-    /// Bytes that this process has written since it began; nothing where they are in no figure, or cannot be read.
+    /// Bytes that this process has written since it began. `None` if they go to another device, or cannot be read.
     written: Box<dyn Fn() -> Option<u64>>,
-    /// What it had written when the clients began.
+    /// Bytes written when the clients began.
     before: Option<u64>,
     own_bytes: Option<f64>,
     device_bytes: Metric,
@@ -30,7 +30,7 @@ pub(super) struct OwnWrites {
 }
 
 impl OwnWrites {
-    /// Of a trial whose results go to this directory.
+    /// For a trial with this results directory.
     pub fn of(order: &Order, results: &Path) -> Self {
         let meter = is_shared(order, results).then(|| IoMeter::of("self").ok()).flatten();
         Self::counting(move || Some(meter.as_ref()?.read().ok()?.write_bytes))
@@ -41,7 +41,7 @@ impl OwnWrites {
         Self { written, before: None, own_bytes: None, device_bytes, ops: 0 }
     }
 
-    /// Hears an event before anything is written for it.
+    /// Takes an event before anything is written for it.
     pub fn hear(&mut self, event: &Event) {
         match event {
             Event::PhaseStarted { phase: PhaseKind::Warmup | PhaseKind::Loop(_), .. } if self.before.is_none() => {
@@ -57,13 +57,13 @@ impl OwnWrites {
         }
     }
 
-    /// What it has written, in words; nothing where it is in no figure.
+    /// The bytes written, as text; `None` if they are in no figure.
     pub fn words(&self) -> Option<String> {
         let (own, device) = self.both()?;
         Some(format!("{} of the device's {}", show_bytes(own), show_bytes(device)))
     }
 
-    /// The warning that it is enough to be seen in the figures.
+    /// The warning that these bytes are visible in the figures.
     pub fn warning(&self) -> Option<Warning> {
         let (own, device) = self.both()?;
         let kb_per_op = own / 1024.0 / self.ops as f64;
@@ -91,8 +91,8 @@ fn is_charged(phase: PhaseKind) -> bool {
     matches!(phase, PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Backlog | PhaseKind::Drain)
 }
 
-/// Whether the device that the meters read is that of the results. Where an existing server has its data only the
-/// trial's process knows.
+/// Whether the metered device also holds the results. Only the trial's process knows the data directory of an existing
+/// server.
 fn is_shared(order: &Order, results: &Path) -> bool {
     let (data, results) = (device_of(&order.data_dir), device_of(results));
     !order.plan.engine.is_existing()
@@ -109,8 +109,8 @@ mod tests {
 
     use super::*;
 
-    /// This process has written `own` bytes more by the end of each of warmup, loop and drain, and 1 GB before them;
-    /// the device wrote a MiB in each of the three.
+    /// This process has written `own` bytes more by the end of each of warmup, loop and drain, and 1 GB before them.
+    /// The device wrote a MiB in each of the three.
     fn heard(own: u64, ops: u64) -> OwnWrites {
         let count = Rc::new(Cell::new(1_000_000_000));
         let read = count.clone();
@@ -124,7 +124,7 @@ mod tests {
             let ops = if phase == PhaseKind::Loop(1) { ops } else { 0 };
             writes.hear(&Event::PhaseEnded(Box::new(PhaseRecord { ops, spent, ..records::phase(phase, 1.0) })));
         }
-        // The record, and what is verified.
+        // Later writes, such as the record's, must not count.
         count.set(u64::MAX);
         writes
     }

@@ -1,5 +1,5 @@
-//! Where the CPU goes during the loops: `perf` samples the server, or the trial's process, and what it saw is kept beside
-//! the record as folded stacks. It samples by the clock of the CPU, which every machine has, a virtual one too.
+//! Profiles the CPU during the loops. `perf` samples the server, or the trial's process, and the samples are kept next
+//! to the record as folded stacks. It samples by the CPU clock, which virtual machines also have.
 
 mod fold;
 
@@ -18,31 +18,31 @@ use rumba_core::units::show_bytes;
 
 use crate::store::STACKS;
 
-/// Samples of each CPU and second: few enough not to be seen in the figures of a server, and no divisor of a timer's rate.
+/// Samples of each CPU and second: few enough to leave a server's figures unchanged, and no divisor of a timer's rate.
 const RATE: &str = "49";
-/// Stacks are unwound by the tables that every library has; frame pointers most of them do not. Bytes of stack per sample.
+/// Unwind by the tables that every library has, because most libraries lack frame pointers. Bytes of stack per sample.
 const UNWIND: &str = "dwarf,8192";
-/// When so much has been sampled, no more is: minutes of two busy CPUs, seconds of many.
+/// Sampling ends at this size: minutes of two busy CPUs, seconds of many.
 const MOST_BYTES: u64 = 128 << 20;
-/// The condition that says what was sampled.
+/// The name of the condition that describes the profile.
 pub const CONDITION: &str = "profile";
-/// How long it may take to end and to name what it saw.
+/// How long perf may take to end and to resolve symbols.
 const PATIENCE: Duration = Duration::from_secs(180);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Why nothing can be sampled.
+/// Why profiling is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum NoProfile {
-    /// There is no perf.
+    /// perf is not installed.
     #[error("--profile needs the program perf, which is not here")]
     Missing,
-    /// It may not, or cannot.
+    /// perf lacks a permission, or does not support this host.
     #[error("perf cannot sample here: {words}")]
     Refused {
-        /// Its own words.
+        /// perf's error message.
         words: String,
     },
-    /// It cannot be asked.
+    /// perf could not be run.
     #[error("perf cannot be asked: {0}")]
     Io(#[from] io::Error),
 }
@@ -78,16 +78,16 @@ fn record(file: &Path) -> Command {
 /// Samples one trial.
 pub(super) struct Sampler {
     directory: PathBuf,
-    /// Where perf writes: not beside what is measured, if there is another place.
+    /// Output directory of perf, in the temporary directory rather than next to the measured data.
     scratch: io::Result<tempfile::TempDir>,
     perf: Option<Child>,
-    /// What is sampled, for a person.
+    /// The sampled program, for a person.
     whom: &'static str,
     trouble: Option<String>,
 }
 
 impl Sampler {
-    /// Of the trial whose results go to this directory.
+    /// For the trial with this results directory.
     pub fn new(directory: &Path) -> Self {
         let scratch = tempfile::tempdir();
         Self { directory: directory.to_owned(), scratch, perf: None, whom: "", trouble: None }
@@ -131,14 +131,14 @@ impl Sampler {
         }
     }
 
-    /// Asks perf to end; that it has is waited for when the trial is over.
+    /// Interrupts perf; `finish` waits for it when the trial is over.
     fn interrupt(&self) {
         if let Some(perf) = &self.perf {
             super::signal(perf, rustix::process::Signal::INT);
         }
     }
 
-    /// Keeps what was seen as folded stacks, and says in words what that is; nothing of a trial without loops.
+    /// Stores the samples as folded stacks and describes them; `None` for a trial without loops.
     pub fn finish(mut self, stops: &AtomicUsize) -> Option<String> {
         self.interrupt();
         let perf = self.perf.take();
@@ -176,7 +176,7 @@ impl Drop for Sampler {
     }
 }
 
-/// Waits for a process; one that takes too long, or whose user has no patience, is ended.
+/// Waits for a process; ends it at a time limit or at the user's second request to stop.
 fn wait(child: &mut Child, until: Instant, stops: &AtomicUsize) -> io::Result<()> {
     while child.try_wait()?.is_none() {
         if Instant::now() > until || stops.load(Relaxed) > 1 {
@@ -190,7 +190,7 @@ fn wait(child: &mut Child, until: Instant, stops: &AtomicUsize) -> io::Result<()
     Ok(())
 }
 
-/// The stacks of what perf has seen, with how often each was.
+/// The sampled stacks, with the count of each.
 fn folded(data: &Path, until: Instant, stops: &AtomicUsize) -> io::Result<BTreeMap<String, u64>> {
     let text = data.with_extension("txt");
     let script = || {

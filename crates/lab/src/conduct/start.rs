@@ -1,4 +1,4 @@
-//! What a trial starts from: nothing, or a copy of what a load has left.
+//! The data that a trial starts from: none, or a copy of a load's data.
 
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, Record, Status, TrialPart, TrialPlan};
@@ -10,28 +10,28 @@ use crate::kept::{Contents, CopyError, Found, KeptData, KeptLoads, Origin, name_
 use crate::provision::{DataDir, Owner, ProvisionError};
 use crate::store::TrialWriter;
 
-/// What a load has left.
+/// The result of a load.
 pub(super) struct LoadedData {
-    /// Where the instance was.
+    /// The data directory of the instance.
     pub data: DataDir,
-    /// What the workload knows of it.
+    /// The workload's state after the load.
     pub state: State,
     /// When the load began, RFC 3339.
     pub started: String,
 }
 
-/// What a trial starts from.
+/// The data that a trial starts from.
 pub(super) enum Start<'a> {
-    /// Nothing: it loads its own data.
+    /// No data: the trial loads its own.
     Nothing,
-    /// Nothing, although it was to start from a copy, and why.
+    /// No data, although a copy was planned; the reason.
     Again { load: u32, why: String },
-    /// A copy of what this load has left.
+    /// A copy of this load's data.
     Copy { load: u32, data: &'a KeptData },
 }
 
 impl Start<'_> {
-    /// What the reader must know.
+    /// The warning that the trial loaded again.
     pub(super) fn told(&self) -> Option<Warning> {
         let Start::Again { load, why } = self else { return None };
         Some(Warning::new(
@@ -41,7 +41,7 @@ impl Start<'_> {
         ))
     }
 
-    /// What the workload knows of the data that is there.
+    /// The workload's state, if a copy is present.
     pub(super) fn state(&self) -> Option<&State> {
         match self {
             Start::Copy { data, .. } => Some(data.state()),
@@ -49,7 +49,7 @@ impl Start<'_> {
         }
     }
 
-    /// The condition `data`.
+    /// The text of the condition `data`.
     pub(super) fn words(&self) -> String {
         match self {
             Start::Copy { load, .. } => format!("a copy of what trial {load} loaded, opened by a fresh process"),
@@ -64,10 +64,10 @@ impl Start<'_> {
     }
 }
 
-/// How the cause of a failure begins that another load would not mend.
+/// The prefix of a failure's cause that another load would not fix.
 const NO_COPY: &str = "no copy of the kept data could be made";
 
-/// The cause of a failure.
+/// The cause of a failed trial.
 pub(super) fn cause_of(status: &Status) -> String {
     match status {
         Status::Failed { cause, .. } => cause.clone(),
@@ -76,7 +76,7 @@ pub(super) fn cause_of(status: &Status) -> String {
 }
 
 impl Conduct<'_> {
-    /// Runs a trial, loading again where what it was to start from cannot be used.
+    /// Runs a trial, and loads again if the planned copy is unusable.
     pub(super) fn trial(
         &self,
         trial: &TrialPlan,
@@ -89,7 +89,7 @@ impl Conduct<'_> {
         let why = match kept_loads.find(load) {
             Found::Here(data) => match self.over_copy(trial, &Start::Copy { load, data }, watch)? {
                 Attempt::Ended(record) => return Ok(*record),
-                // No copy of it can be whole: whoever follows need not try, and its room is free.
+                // No copy can be complete: later trials need not try, and the space is free.
                 Attempt::NoCopy(why) => {
                     kept_loads.lose(load, why.clone());
                     why
@@ -103,8 +103,8 @@ impl Conduct<'_> {
         self.whole(&whole, &Start::Again { load, why }, kept_loads, watch)
     }
 
-    /// Runs a trial over a copy, a second one where the first did not open: what a busy host is slow to start may start
-    /// then, and a trial that loads again is no repeat of the others. Nothing is kept by a trial that starts from a copy.
+    /// Runs a trial over a copy, and over a second copy if the first did not open. On a busy host a second start may
+    /// succeed, and a trial that loads again is no repeat of the others. A trial that starts from a copy keeps nothing.
     fn over_copy(&self, trial: &TrialPlan, start: &Start<'_>, watch: &mut dyn Watch) -> Result<Attempt, ConductError> {
         match self.attempt(trial, start, &mut KeptLoads::default(), watch)? {
             Attempt::NotOpened(_) => self.attempt(trial, start, &mut KeptLoads::default(), watch),
@@ -127,14 +127,14 @@ impl Conduct<'_> {
                 }
                 Ok(*record)
             }
-            // Only a copy cannot be started from.
+            // Only trials over a copy return these two.
             Attempt::NoCopy(why) | Attempt::NotOpened(why) => {
                 Err(io(format!("starting {}", trial.engine.name))(std::io::Error::other(why)))
             }
         }
     }
 
-    /// The record of a trial whose load failed: it would fail alike, and take as long.
+    /// The record of a trial whose load failed: another attempt would fail in the same way and take as long.
     fn without_data(&self, trial: &TrialPlan, load: u32, why: &str) -> Result<Record, ConductError> {
         let name = crate::plan::directory(trial);
         let mut writer =
@@ -145,7 +145,7 @@ impl Conduct<'_> {
         writer.finish().map_err(io(format!("writing the results of {name}")))
     }
 
-    /// Brings a copy into the trial's directory, if it starts from one.
+    /// Copies the data into the trial's directory, if it starts from a copy.
     pub(super) fn copy_in(
         &self,
         start: &Start<'_>,
@@ -158,7 +158,7 @@ impl Conduct<'_> {
         data.copy(&to.engine_dir(), self.stops)
     }
 
-    /// Records that a trial had nothing to start from.
+    /// Records that a trial had no data to start from.
     pub(super) fn not_started(&self, cause: &CopyError, writer: &mut TrialWriter) {
         if matches!(cause, CopyError::Interrupted) {
             return writer.interrupted();
@@ -167,9 +167,8 @@ impl Conduct<'_> {
         writer.take(Event::Failed { phase: PhaseKind::Provision, cause: words });
     }
 
-    /// Keeps what a load has left. What lies on a volume is copied off it, because
-    /// the volume goes; anything else stays where it is. Where it cannot be kept,
-    /// the trials that were to start from it load for themselves, and say why.
+    /// Keeps the data of a load. Data on a volume is copied off it, because the volume is removed; other data stays in
+    /// its place. If the data cannot be kept, the trials that were to start from it load again and say why.
     pub(super) fn keep(
         &self,
         trial: &TrialPlan,
@@ -201,7 +200,7 @@ impl Conduct<'_> {
         Ok(())
     }
 
-    /// Keeps for the user what a trial has left on its volume, beside the volumes; says so where it cannot.
+    /// Copies a trial's data from its volume to a directory next to the volumes, for the user. Warns if that fails.
     pub(super) fn keep_off_volume(
         &self,
         trial: &TrialPlan,
@@ -228,7 +227,7 @@ impl Conduct<'_> {
         data.remove()
     }
 
-    /// A place beside the volumes.
+    /// A data directory next to the volumes.
     fn home(&self, trial: &TrialPlan, directory: &str) -> Result<DataDir, String> {
         let owner =
             Owner::this_process(&self.prepared.experiment().name, trial.number).map_err(|error| error.to_string())?;

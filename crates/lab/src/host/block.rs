@@ -1,4 +1,4 @@
-//! Which block device holds a directory, and what the kernel says of it.
+//! Finds the block device that holds a directory, and what the kernel reports about it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use super::text_of;
 /// The block device that holds a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Its major and minor number, by which the kernel throttles and counts it.
+    /// Its major and minor number, which the kernel's throttles and counters use.
     pub number: DeviceNumber,
     /// Its name: `sda2`.
     pub name: String,
@@ -42,7 +42,7 @@ pub fn device_of(dir: &Path) -> Result<Device, String> {
     }
 }
 
-/// Chooses the row: by the directory's own device number, else by the mount's source.
+/// Finds the row by the directory's own device number, else by the mount's source.
 fn resolve(
     number: DeviceNumber,
     mount: Option<&Mount>,
@@ -67,21 +67,21 @@ fn resolve(
     })
 }
 
-/// Why what a device does is not in its row, if it is not, though a file system is mounted from it: each of its figures would
-/// be zero. `switch` is what turns its counters on again, where they are off.
+/// Why the device's counters are not kept, or `None` if they are. All its figures would be zero although a filesystem
+/// is mounted from it. `switch` is the file that turns disabled counters on again.
 fn why_uncounted(device: &Device, diskstats: &str, switch: Option<&Path>) -> Option<String> {
     let name = &device.name;
     if let Some(switch) = switch {
         return Some(format!("{name} does not count what it reads and writes; as root: echo 1 > {}", switch.display()));
     }
     let (_, counters) = diskstats::row(diskstats, device.number)?;
-    // To mount it was to read it.
+    // Mounting the filesystem has read from the device.
     (counters.submitted == 0)
         .then(|| format!("the driver of {name} counts neither reads nor writes in /proc/diskstats"))
 }
 
-/// What turns a device's counters on again, where they are off. Of a device that makes no requests of what it is asked for
-/// (LVM, RAID) the flag says nothing: many kernels count there whatever it is.
+/// The file that turns a device's counters on, if they are off. A device without its own request queue (LVM, RAID) is
+/// left out, because many kernels count its requests even when the flag is off.
 fn switched_off(link: &Path) -> Option<PathBuf> {
     let disk = disk_of(link)?;
     let switch = disk.join("queue/iostats");
@@ -111,14 +111,14 @@ fn btrfs_devices(name: &str) -> Option<Vec<String>> {
     })
 }
 
-/// What sysfs says of a device. What it does not say is `None`.
+/// The facts that sysfs has about a device; `None` for each that it lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceFacts {
-    /// The maker's name for it.
+    /// The manufacturer's name for it.
     pub model: Option<String>,
-    /// Whether it says that it turns; virtual disks often say so wrongly.
+    /// Whether the device reports rotating media; virtual disks often report it wrongly.
     pub rotational: Option<bool>,
-    /// How many bytes the kernel reads ahead on it.
+    /// The kernel's read-ahead on it, bytes.
     pub read_ahead_bytes: Option<u64>,
     /// The I/O scheduler in use.
     pub scheduler: Option<String>,
@@ -127,12 +127,12 @@ pub struct DeviceFacts {
 }
 
 impl DeviceFacts {
-    /// Reads them.
+    /// Reads the facts of a device.
     pub fn of(number: DeviceNumber) -> Self {
         Self::of_sysfs(&sysfs(number))
     }
 
-    /// Reads them from a device's entry in sysfs, which may be a link.
+    /// Reads the facts from a device's entry in sysfs, which may be a link.
     pub fn of_sysfs(link: &Path) -> Self {
         let Some(dir) = disk_of(link) else { return Self::default() };
         Self {
@@ -190,8 +190,8 @@ mod tests {
         }
     }
 
-    /// A kernel that was told not to count, and a driver that does not (NVMe's of several paths, before Linux 6.4), were
-    /// measured: nothing was read or written, and every engine cost the device nothing.
+    /// Guards against figures of zero for a device that is not counted. Counters may be off in the kernel, or missing
+    /// in the driver (NVMe multipath before Linux 6.4). Then every engine seemed to read and write nothing.
     #[test]
     fn device_without_io_counters_is_absent_not_zero() {
         let device = Device { number: DeviceNumber { major: 259, minor: 1 }, name: "nvme0n1p1".to_owned() };

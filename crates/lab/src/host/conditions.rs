@@ -7,7 +7,7 @@ use rumba_core::units::show_bytes;
 use super::facts::{Facts, Machine, Storage};
 
 impl Facts {
-    /// The conditions, by name. What the host does not tell says so.
+    /// The conditions by name; facts that the host does not expose are marked.
     pub fn conditions(&self) -> BTreeMap<String, String> {
         let machine = machine_conditions(&self.machine);
         let storage = storage_conditions(&self.storage);
@@ -82,7 +82,7 @@ fn storage_conditions(storage: &Storage) -> Vec<(&'static str, String)> {
     conditions
 }
 
-/// A loop device goes by its file: its number is whichever was free.
+/// A loop device is named by its file, because its number is arbitrary.
 fn device(storage: &Storage) -> String {
     match (&storage.device, &storage.device_facts.backing_file) {
         (Ok(_), Some(file)) => format!("loop device on the file {file}"),
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(conditions["swap"], "2.00 GiB, swappiness 60");
     }
 
-    /// A disk that says that it turns, and what is read ahead on it, decide what engines read that map their files.
+    /// The rotational flag and the read-ahead decide how much engines with memory-mapped files read.
     #[test]
     fn plain_directory_reports_rotational_flag_and_read_ahead() {
         let of = |device_facts: DeviceFacts| {

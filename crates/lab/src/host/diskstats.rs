@@ -2,21 +2,21 @@
 
 use std::fmt;
 
-/// Bytes in one sector of the kernel's counters, whatever the device's own
-/// sector is (Documentation/admin-guide/iostats.rst).
+/// Bytes in one sector of the kernel's counters, independent of the device's own sector size
+/// (Documentation/admin-guide/iostats.rst).
 pub const SECTOR_BYTES: u64 = 512;
 
 /// A block device's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceNumber {
-    /// The driver's number; 0 for filesystems without a device of their own.
+    /// The driver's number; 0 for filesystems without a block device.
     pub major: u32,
     /// The device's number within the driver.
     pub minor: u32,
 }
 
 impl DeviceNumber {
-    /// Takes apart the number that stat(2) gives.
+    /// Splits the number that stat(2) returns.
     pub fn from_stat(number: u64) -> Self {
         Self { major: rustix::fs::major(number), minor: rustix::fs::minor(number) }
     }
@@ -28,7 +28,7 @@ impl fmt::Display for DeviceNumber {
     }
 }
 
-/// What a device has done since it appeared.
+/// Counters of a device since it appeared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceCounters {
     /// Reads completed, after merging.
@@ -40,27 +40,28 @@ pub struct DeviceCounters {
     pub read_bytes: u64,
     /// Bytes written; discards are not among them.
     pub write_bytes: u64,
-    /// Bytes discarded; none before Linux 4.18.
+    /// Bytes discarded; `None` before Linux 4.18.
     pub discard_bytes: Option<u64>,
     /// `None` where the device counts its requests but not their time.
     pub times: Option<DeviceTimes>,
 }
 
-/// What a device's requests have taken since it appeared, in milliseconds. The time of a request runs from its submission
+/// Durations of a device's requests since it appeared, in milliseconds. The time of a request runs from its submission
 /// to its completion, so waiting in the queue is included. It is added when the request completes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceTimes {
-    /// Of all reads together.
+    /// Sum over all reads.
     pub read_ms: u64,
-    /// Of all writes together.
+    /// Sum over all writes.
     pub write_ms: u64,
-    /// Of all requests together, discards and flushes included.
+    /// Sum over all requests, discards and flushes included.
     pub queue_ms: u64,
-    /// While at least one request of any kind was in flight.
+    /// Time with at least one request of any kind in flight.
     pub busy_ms: u64,
 }
 
-/// A device whose requests took no time at all after so many of them does not measure it: a request takes a microsecond.
+/// A device with this many requests and no request time does not measure time, because each request takes at least a
+/// microsecond.
 const UNTIMED_REQUESTS: u64 = 10_000;
 
 /// The row of a device: its name and its counters.

@@ -1,4 +1,4 @@
-//! The facts, gathered once.
+//! The facts, read once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,11 +12,11 @@ use super::memory_limit::memory_limit;
 use super::mounts::{self, Mount};
 use super::{parse, text_of};
 
-/// How long the device is watched for traffic of others.
+/// How long the device is sampled for traffic of other processes.
 const WATCH: Duration = Duration::from_millis(250);
 
-/// What is known of the host and of the storage under a data directory. What
-/// the host does not tell is `None`.
+/// The facts about the host and about the storage under a data directory. A fact that the host does not expose is
+/// `None`.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The machine and its settings.
@@ -25,12 +25,12 @@ pub struct Facts {
     pub storage: Storage,
 }
 
-/// What is known of the machine.
+/// The facts about the machine.
 #[derive(Clone, Debug, Default)]
 pub struct Machine {
     /// The CPU's name.
     pub cpu: Option<String>,
-    /// CPUs that are switched on.
+    /// Online CPUs.
     pub cpus: Option<usize>,
     /// CPUs that this process may use, quotas counted.
     pub cpus_allowed: Option<usize>,
@@ -40,12 +40,12 @@ pub struct Machine {
     /// The frequency governors in force; empty when the kernel exposes none.
     pub governors: BTreeSet<String>,
     pub memory_bytes: Option<u64>,
-    /// What control groups leave of it, in bytes.
+    /// The memory limit of its control groups, bytes.
     pub memory_limit_bytes: Option<u64>,
     pub swap_bytes: Option<u64>,
     /// How readily the kernel swaps, 0 to 200.
     pub swappiness: Option<u32>,
-    /// When the kernel gives huge pages unasked: `always`, `madvise`, `never`.
+    /// When the kernel gives huge pages without a request: `always`, `madvise`, `never`.
     pub transparent_huge_pages: Option<String>,
     /// Bytes in a page of memory.
     pub page_bytes: usize,
@@ -54,7 +54,7 @@ pub struct Machine {
     pub distribution: Option<String>,
     /// The kernel's source of time.
     pub clock_source: Option<String>,
-    /// The hypervisor, or that there is one.
+    /// The hypervisor's name, or that there is one.
     pub virtual_machine: Option<String>,
     /// The kind of container.
     pub container: Option<String>,
@@ -62,33 +62,33 @@ pub struct Machine {
     pub load_average: Option<f64>,
 }
 
-/// What is known of the storage under a data directory.
+/// The facts about the storage under a data directory.
 #[derive(Clone, Debug)]
 pub struct Storage {
     /// The directory, or its nearest ancestor that exists.
     pub dir: PathBuf,
     /// The block device, or why there is none.
     pub device: Result<Device, String>,
-    /// What the device says of itself.
+    /// The device's own facts.
     pub device_facts: DeviceFacts,
     pub mount: Option<Mount>,
     /// Bytes of the filesystem.
     pub total_bytes: Option<u64>,
     /// Bytes of it that this user may still fill.
     pub free_bytes: Option<u64>,
-    /// Bytes per second that others read and wrote on the device just now.
+    /// Bytes per second that other processes read and wrote on the device just now.
     pub others_bytes_per_s: Option<f64>,
 }
 
 impl Facts {
-    /// Reads them all; takes a quarter of a second, in which the device is watched.
+    /// Reads all facts; takes a quarter of a second to sample the device.
     pub fn gather(data_dir: &Path) -> Self {
         Self { machine: Machine::gather(), storage: Storage::gather(data_dir) }
     }
 }
 
 impl Machine {
-    /// What this process and the page cache of its files may fill: the memory, or the group's limit below it.
+    /// Bytes that this process and the page cache of its files may fill: the memory, or the group's limit below it.
     pub fn usable_memory_bytes(&self) -> Option<u64> {
         match (self.memory_bytes, self.memory_limit_bytes) {
             (Some(memory), Some(limit)) => Some(memory.min(limit)),
@@ -147,7 +147,7 @@ fn nearest_existing(path: &Path) -> PathBuf {
     absolute.ancestors().find_map(|ancestor| ancestor.canonicalize().ok()).unwrap_or(absolute)
 }
 
-/// The traffic on a device in bytes per second, seen over [`WATCH`].
+/// The traffic on a device in bytes per second, sampled over [`WATCH`].
 fn watch(device: &Device) -> Option<f64> {
     let moved = || {
         let rows = fs::read_to_string("/proc/diskstats").ok()?;

@@ -1,15 +1,15 @@
-//! Links by which what belongs to a directory lies elsewhere.
+//! Finds links that place a directory's content elsewhere.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The links in a directory, and below it, that lead to directories outside of it: each with where it leads. Links to single
-/// files, which are keys and the like, and links that lead nowhere are none of these.
+/// The links in and below a directory that lead to directories outside of it, each with its target. Links to single
+/// files, such as keys, and broken links are left out.
 pub fn leading_out(dir: &Path) -> Vec<(PathBuf, PathBuf)> {
     let Ok(own) = dir.canonicalize() else { return Vec::new() };
     let (mut found, mut pending) = (Vec::new(), vec![own.clone()]);
     while let Some(here) = pending.pop() {
-        // What goes meanwhile, and what this user may not read, is passed over.
+        // Entries that disappear meanwhile, or that this user may not read, are skipped.
         for entry in fs::read_dir(&here).into_iter().flatten().flatten() {
             let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
             if kind.is_dir() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::parse::meminfo_bytes;
 use super::text_of;
 
-/// Bytes that processes of this one can have at most: the host's memory, or its control groups' limit below it.
+/// Bytes that processes of this one can use at most: the host's memory, or its control groups' limit below it.
 pub fn usable_memory() -> Option<u64> {
     let host = meminfo_bytes(&text_of("/proc/meminfo")?, "MemTotal");
     host.into_iter().chain(memory_limit()).min()
@@ -25,8 +25,8 @@ pub fn memory_limit() -> Option<u64> {
         .min()
 }
 
-/// Where a line of `/proc/self/cgroup` says that a limit is: the hierarchy's
-/// root, the group below it, and the file's name in version 2 or 1.
+/// The place of the limit that a line of `/proc/self/cgroup` names: the hierarchy's root, the group below it, and the
+/// file's name in version 2 or 1.
 fn limit_file(line: &str) -> Option<(&'static Path, PathBuf, &'static str)> {
     let mut fields = line.splitn(3, ':').skip(1);
     let controllers = fields.next()?;
@@ -41,7 +41,7 @@ fn limit_file(line: &str) -> Option<(&'static Path, PathBuf, &'static str)> {
     ))
 }
 
-/// A limit in bytes; `max`, and version 1's "no limit" of nearly 2^63, are none.
+/// A limit in bytes; `None` for `max`, and for version 1's "no limit" of nearly 2^63.
 fn bytes(text: &str) -> Option<u64> {
     text.parse().ok().filter(|&bytes: &u64| bytes < 1 << 60)
 }

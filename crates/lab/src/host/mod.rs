@@ -1,7 +1,6 @@
-//! The host: what must be known of it to trust a number, and what on it spoils one.
+//! The host: the facts that are needed to trust a number, and the settings that spoil one.
 //!
-//! [`Facts::gather`] reads, [`Facts::conditions`] and [`Facts::warnings`] judge
-//! what was read; printing is the caller's.
+//! [`Facts::gather`] reads; [`Facts::conditions`] and [`Facts::warnings`] judge the facts; the caller prints.
 
 pub mod block;
 mod conditions;

@@ -1,4 +1,4 @@
-//! What is mounted where: `/proc/self/mountinfo`.
+//! The mounts of this process: `/proc/self/mountinfo`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 /// A mounted filesystem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Where it is mounted.
+    /// The mount point.
     pub point: PathBuf,
     /// Its type: `ext4`.
     pub filesystem: String,
-    /// What is mounted: `/dev/sda2`, or a name without meaning.
+    /// The mounted device, `/dev/sda2`, or a name without meaning.
     pub source: PathBuf,
     /// The options of the mount and of the filesystem.
     pub options: Vec<String>,

@@ -56,25 +56,25 @@ pub fn cpu_model(cpuinfo: &str) -> Option<&str> {
     ["model name", "Model", "cpu model", "uarch", "cpu"].into_iter().find_map(|key| field(cpuinfo, key))
 }
 
-/// Whether the CPU says that it is a guest's.
+/// Whether the CPU reports a hypervisor.
 pub fn has_hypervisor(cpuinfo: &str) -> bool {
     field(cpuinfo, "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"))
 }
 
-/// What `/proc/PID/stat` says of a process.
+/// The fields of `/proc/PID/stat` that rumba uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessStat<'a> {
     /// `R`, `S`, …; `Z` when it has ended and waits to be reaped.
     pub state: &'a str,
-    /// The number of its parent.
+    /// The pid of its parent.
     pub parent: u32,
     /// CPU ticks of all its threads, in user and in system mode.
     pub cpu_ticks: u64,
-    /// The same of its children that have ended and that it has waited for.
+    /// The same for its children that have ended and that it has waited for.
     pub children_ticks: u64,
-    /// When it started, in ticks since the boot.
+    /// The start time, in ticks since the boot.
     pub start_ticks: u64,
-    /// Whether it is a thread of the kernel's own.
+    /// Whether it is a kernel thread.
     pub is_kernel_thread: bool,
 }
 
@@ -103,22 +103,22 @@ pub fn process_stat(text: &str) -> Option<ProcessStat<'_>> {
     })
 }
 
-/// What a host's CPUs did not spend on work so far, from the first lines of `/proc/stat`.
+/// Ticks that the host's CPUs did not spend on work so far, from the first lines of `/proc/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostCpuTicks {
-    /// The CPUs that are online, by number: each has a line of its own.
+    /// The online CPUs by number: each has a line.
     pub online: Vec<u32>,
-    /// Ticks without work, those of waiting for devices included: of one stretch of idling, the kernel charges both with
-    /// parts that cannot be told apart, and only their sum means something.
+    /// Idle ticks, including I/O wait. The kernel divides one idle period between both in no reliable way, so only the
+    /// sum is used.
     pub idle: u64,
-    /// What a hypervisor gave to others while this host wanted to run.
+    /// Ticks that the hypervisor gave to other guests while this host wanted to run.
     pub steal: u64,
     /// Context switches of all CPUs.
     pub ctx_switches: u64,
 }
 
-/// Parses `/proc/stat`: its first lines are of all CPUs, then of each, user nice system idle iowait irq softirq steal.
-/// `None` also where nothing was ever counted, as in some sandboxes.
+/// Parses `/proc/stat`. The first line sums over all CPUs; one line for each CPU follows: user nice system idle iowait
+/// irq softirq steal. `None` also when all counters are zero, as in some sandboxes.
 pub fn host_cpu_ticks(stat: &str) -> Option<HostCpuTicks> {
     let mut lines = stat.lines();
     let mut fields = lines.next()?.split_ascii_whitespace();
@@ -137,7 +137,7 @@ pub fn host_cpu_ticks(stat: &str) -> Option<HostCpuTicks> {
     (!online.is_empty()).then_some(HostCpuTicks { online, idle, steal, ctx_switches })
 }
 
-/// Microseconds that `some` or `full` of the processes have waited, out of a file of `/proc/pressure`.
+/// Microseconds that `some` or `full` of the processes have waited, from a file of `/proc/pressure`.
 pub fn pressure_total_us(text: &str, which: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(which)?.strip_prefix(' '))?;
     line.split_ascii_whitespace().find_map(|part| part.strip_prefix("total=")?.parse().ok())

@@ -1,5 +1,5 @@
-//! Plain files of a directory in which somebody else may put something in their place: no link is followed, no pipe waited
-//! for, no device touched.
+//! Opens plain files in a directory where another user may replace them. It follows no link, waits for no pipe and
+//! touches no device.
 
 use std::fs::File;
 use std::io;
@@ -8,16 +8,16 @@ use std::path::{Component, Path};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
 
-/// How a step goes: into a directory and along no link. No right to read it is needed.
+/// Flags of one step: into a directory, and never along a link. No right to read the directory is needed.
 pub const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// Whoever opens a pipe so does not wait for the other end.
+/// Opening a pipe with these flags does not wait for the other end.
 const AT_ONCE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// Opens a plain file below a directory to be read. The directory itself may be reached along links, as its user has
-/// named it.
+/// Opens a plain file below a directory for reading. The directory itself may be reached along links, because its user
+/// has named it.
 ///
 /// # Errors
-/// What the system said; that it is no plain file, or that a link or its name leads elsewhere.
+/// The system's error; the file is not plain, or a link or its name leads elsewhere.
 pub fn open(directory: &Path, file: &Path) -> io::Result<File> {
     let mut here = rustix::fs::open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let mut steps = file.components().peekable();
@@ -32,7 +32,7 @@ pub fn open(directory: &Path, file: &Path) -> io::Result<File> {
             }
             here = openat(&here, name, STEP, Mode::empty())?;
         } else {
-            // Looked at before it is opened: to open some devices is to start something.
+            // Check before opening, because opening some devices has side effects.
             require_plain(kind)?;
             return opened(openat(&here, name, OFlags::RDONLY | AT_ONCE, Mode::empty())?);
         }
@@ -40,19 +40,19 @@ pub fn open(directory: &Path, file: &Path) -> io::Result<File> {
     Err(io::ErrorKind::NotFound.into())
 }
 
-/// What was opened, unless something else has come in the place of what was looked at.
+/// The opened file. The check is repeated, because the file may have been replaced since it was checked.
 ///
 /// # Errors
-/// That it is no plain file.
+/// When it is not a plain file.
 pub fn opened(file: OwnedFd) -> io::Result<File> {
     require_plain(FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode))?;
     Ok(file.into())
 }
 
-/// Refuses what is no plain file.
+/// Refuses a file that is not plain.
 ///
 /// # Errors
-/// What it is instead.
+/// The actual kind of the file.
 pub fn require_plain(kind: FileType) -> io::Result<()> {
     let what = match kind {
         FileType::RegularFile => return Ok(()),

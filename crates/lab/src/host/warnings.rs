@@ -1,4 +1,4 @@
-//! What on the host spoils a benchmark, each with its remedy.
+//! Settings and activity of the host that spoil a benchmark, each with its remedy.
 
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
@@ -9,7 +9,7 @@ use super::facts::{Facts, Machine, Storage};
 const BUSY_LOAD_PER_CPU: f64 = 0.25;
 /// Flash slows down as it fills; above this share measurements depend on the fill.
 const FULL: f64 = 0.9;
-/// Traffic of others on the device, bytes per second, below which it is noise.
+/// Traffic of other processes on the device, bytes per second, below which it is noise.
 const QUIET_BYTES_PER_S: f64 = 1024.0 * 1024.0;
 
 impl Facts {

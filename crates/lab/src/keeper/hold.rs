@@ -1,4 +1,4 @@
-//! The holder: it opens an instance within the limits of its process, and closes it when it is asked to.
+//! The holder: it opens an instance within the limits of its process, and closes it on request.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,31 +12,31 @@ use signal_hook::iterator::Signals;
 use crate::provision::ProcessId;
 use crate::registry::Registry;
 
-/// What a holder is told, on its standard input.
+/// The holder's input, on its standard input.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Task {
     pub engine: EngineConfig,
     pub directory: PathBuf,
-    /// Whether there is data in the directory already.
+    /// Whether the directory already holds data.
     pub is_left: bool,
-    /// The keeper.
+    /// The pid of the keeper.
     pub parent: u32,
 }
 
-/// What it answers, a line on its standard output.
+/// The holder's answer, a line on its standard output.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Opened {
     Up { version: Option<String>, access: Option<Access>, pid: Option<u32> },
     Failed(String),
 }
 
-/// Opens the instance that it is told of, and holds it until it is asked to end.
+/// Opens the instance of its task, and holds it until a signal requests the end.
 ///
 /// # Errors
-/// A task that cannot be read; what kept the instance from being closed.
+/// A task that cannot be read; an instance that cannot be closed.
 pub fn hold(registry: &Registry) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-    // Before it opens anything: a signal that comes meanwhile is not lost.
+    // Register signals before anything is opened, so that no signal is lost.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGCHLD])?;
     let task: Task = serde_json::from_reader(io::stdin().lock())?;
     if rustix::process::getppid().map(|pid| pid.as_raw_pid() as u32) != Some(task.parent) {
@@ -50,7 +50,7 @@ pub fn hold(registry: &Registry) -> io::Result<()> {
             };
             tell(&Opened::Up { version: instance.version(), access: instance.access(), pid })?;
             for signal in signals.forever() {
-                // A server that has ended by itself is waited for no longer; other children come and go.
+                // Stop waiting when the server has ended; other children come and go.
                 if signal != SIGCHLD || pid.is_some_and(|pid| ProcessId::of(pid).is_err()) {
                     break;
                 }

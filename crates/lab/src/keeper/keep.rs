@@ -1,5 +1,5 @@
-//! The keeper: it makes what a server needs on the host, starts its holder, and undoes everything when it is asked to
-//! end, or when the server ends by itself.
+//! The keeper: it makes the server's resources on the host, starts its holder, and undoes everything. It does so on
+//! request, or when the server ends on its own.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -19,29 +19,29 @@ use crate::provision::{DataDir, Ledger, MARK_VARIABLE, Owner};
 
 /// How long a server may take to end before it is killed: it writes its dirty pages first.
 const PATIENCE: Duration = Duration::from_secs(330);
-/// Between two looks at a holder that is to end.
+/// The interval between two checks of a holder that is to end.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Does what it is told on standard input: keeps a server until a signal asks for its end. `holder` makes the command
+/// Reads an order on standard input, and keeps a server until a signal requests its end. `holder` makes the command
 /// that runs [`super::hold`].
 ///
 /// # Errors
-/// An order that cannot be read; what could not be undone, which stays in the ledger.
+/// An order that cannot be read; a resource that cannot be undone, which stays in the ledger.
 pub fn keep(ledger: &Ledger, holder: &dyn Fn() -> io::Result<Command>) -> io::Result<()> {
-    // A signal that comes while the server starts is heard when it is up.
+    // A signal that arrives while the server starts is handled once the server is up.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGCHLD])?;
     let order: Order = serde_json::from_reader(io::stdin().lock())?;
     match Made::begin(&order, ledger, holder) {
         Ok((made, server)) => match answer(&Answer::Up(Box::new(server))) {
             Ok(()) => made.until_asked(&mut signals),
-            // Who has ordered it is gone, interrupted while it started: nobody wants it any more.
+            // The process that ordered the server was interrupted meanwhile, so the server is not needed.
             Err(_) => made.end(),
         },
         Err(why) => answer(&Answer::Failed(why)),
     }
 }
 
-/// What is made on the host for a server.
+/// The resources made on the host for a server.
 struct Made {
     holder: Child,
     data: DataDir,
@@ -69,7 +69,7 @@ impl Made {
         limited.throttle().map_err(|error| told(&error))?;
         let command = holder().map_err(|error| told(&error))?;
         let mut command = limited.command(command).map_err(|error| told(&error))?;
-        // The server inherits the mark, and is found by it should it outlive its holder.
+        // The server inherits the mark, so a server that outlives its holder is found by it.
         command.env(MARK_VARIABLE, data.mark()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let holder = command.spawn().map_err(|error| told(&error))?;
         let mut made = Self { holder, data, limited };
@@ -95,12 +95,12 @@ impl Made {
         }
     }
 
-    /// Tells the holder its task, and hears what came of it.
+    /// Sends the holder its task, and reads the answer.
     fn open(&mut self, order: &Order) -> io::Result<Opened> {
         let (engine, directory) = (order.engine.clone(), self.data.engine_dir());
         let task = Task { engine, directory, is_left: order.from.is_some(), parent: std::process::id() };
         if let Some(mut stdin) = self.holder.stdin.take() {
-            // One that died before reading says so by its silence.
+            // A holder that died before reading sends no answer.
             let _ = stdin.write_all(&serde_json::to_vec(&task)?);
         }
         let mut line = String::new();
@@ -114,7 +114,7 @@ impl Made {
         Ok(serde_json::from_str(&line)?)
     }
 
-    /// A failure, after which nothing is left, or what is left is told.
+    /// Undoes everything after a failure; the error names what could not be undone.
     fn undone<T>(self, why: String) -> Result<T, String> {
         match self.end() {
             Ok(()) => Err(why),
@@ -122,7 +122,7 @@ impl Made {
         }
     }
 
-    /// Waits until a signal asks for the end, or the server has ended by itself.
+    /// Waits until a signal requests the end, or the server has ended on its own.
     fn until_asked(mut self, signals: &mut Signals) -> io::Result<()> {
         for signal in signals.forever() {
             if signal != SIGCHLD || self.has_ended() {
@@ -140,13 +140,13 @@ impl Made {
     fn end(mut self) -> io::Result<()> {
         if !self.has_ended() {
             let pid = Pid::from_child(&self.holder);
-            // It may have ended meanwhile; it is not reaped yet, so the pid is still its own.
+            // The holder may have ended meanwhile; it is not reaped yet, so the pid is still its own.
             let _ = kill_process(pid, Signal::TERM);
             let asked = Instant::now();
             while !self.has_ended() && asked.elapsed() < PATIENCE {
                 std::thread::sleep(LOOK);
             }
-            // One that has ended needs no kill.
+            // The result does not matter, because a holder that has ended needs no kill.
             let _ = self.holder.kill().and_then(|()| self.holder.wait().map(drop));
         }
         self.data.vacate().map_err(io::Error::other)?;
@@ -155,7 +155,7 @@ impl Made {
     }
 }
 
-/// Tells the answer, and lets go of whoever waits for it.
+/// Sends the answer and closes standard output, so that the reader does not wait for more.
 fn answer(answer: &Answer) -> io::Result<()> {
     let line = format!("{}\n", serde_json::to_string(answer)?);
     io::stdout().lock().write_all(line.as_bytes())?;

@@ -1,8 +1,8 @@
-//! keeper: a managed server that outlives the command which started it, to be looked into.
+//! keeper: a managed server that outlives the command which started it, for inspection.
 //!
-//! Two processes keep it, as two run a trial. The *keeper* owns what is made on the host (limits, a data directory that
-//! the ledger lists) and undoes it; the *holder*, within the limits, opens the instance and closes it. Both wait for a
-//! signal and do nothing else. Whatever is killed, the ledger knows what is left.
+//! Two processes keep it, as two run a trial. The *keeper* owns the resources on the host (limits, a data directory
+//! that the ledger lists) and undoes them. The *holder*, within the limits, opens the instance and closes it. Both only
+//! wait for a signal. If either is killed, the ledger lists the rest.
 
 mod hold;
 mod keep;
@@ -20,50 +20,50 @@ pub use hold::hold;
 pub use keep::keep;
 pub use list::{KeptServer, find, stop};
 
-/// What a keeper is told, on its standard input.
+/// The keeper's input, on its standard input.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
-    /// What the server is to be called.
+    /// The server's name.
     pub name: String,
     /// The engine.
     pub engine: EngineConfig,
-    /// The directory below which its own is made, absolute.
+    /// The absolute parent directory for the server's data.
     pub place: PathBuf,
-    /// What an instance has left, of which it is to start from a copy; from nothing without it.
+    /// A directory with an instance's data to copy; without it the server starts empty.
     pub from: Option<PathBuf>,
 }
 
-/// What it answers, a line on its standard output; then it tells nothing more.
+/// The keeper's answer, one line on its standard output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Answer {
-    /// The server takes clients.
+    /// The server accepts clients.
     Up(Box<Server>),
-    /// It does not, and why; nothing is left of it.
+    /// The server failed to start, with the reason; no part of it is left.
     Failed(String),
 }
 
-/// A server that takes clients.
+/// A server that accepts clients.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Server {
-    /// What it is called.
+    /// The server's name.
     pub name: String,
     /// The engine's name.
     pub engine: String,
-    /// The version that it says it is.
+    /// The version that it reports.
     pub version: Option<String>,
-    /// How a person comes to it.
+    /// How a person connects to it.
     pub access: Option<Access>,
     /// The server's process.
     pub pid: Option<u32>,
     /// The directory of its files.
     pub directory: PathBuf,
-    /// Of what its data is a copy.
+    /// The directory that its data was copied from.
     pub from: Option<PathBuf>,
-    /// The limits in force, in words.
+    /// The limits in force, as text.
     pub limits: Vec<String>,
 }
 
-/// The volume of a server's own, below its place.
+/// The directory of a server's separate volume.
 fn volume(place: &Path, name: &str) -> PathBuf {
     place.join(format!("{name}.storage"))
 }

@@ -1,4 +1,4 @@
-//! The plain files of a directory: what they hold, and copies of them.
+//! Copies the plain files of a directory and checks their contents.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -20,12 +20,12 @@ use crate::provision::free_bytes;
 const WINDOW: u64 = 1 << 20;
 /// Bytes after which a copy waits for the device, so that no more of it is in memory.
 const SYNC_EVERY: u64 = 256 << 20;
-/// Bytes that are asked for ahead, so that the device reads while what it has read is written.
+/// Read-ahead, bytes, so that the device reads while earlier data is written.
 const AHEAD: u64 = 4 * WINDOW;
 /// The unit of `st_blocks` (stat(2)).
 const BLOCK_BYTES: u64 = 512;
 
-/// Whether a file has blocks that are another's too.
+/// Whether a file shares blocks with another file.
 pub(super) type AskShared = fn(&File) -> io::Result<bool>;
 
 /// A plain file.
@@ -35,11 +35,11 @@ struct FileNote {
     path: PathBuf,
     mode: u32,
     bytes: u64,
-    /// Of every window that is not all zeros: its offset, then its bytes. Holes and zeros are alike.
+    /// Checksum over each window that is not all zeros: its offset, then its bytes. Holes and zeros count alike.
     crc32: u32,
 }
 
-/// What a directory holds.
+/// The contents of a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
     /// Bytes allocated on disk.
@@ -49,18 +49,18 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Reads all files below a directory but those that are kept beside the
-    /// results anyway. Sockets and pipes are passed over: they hold nothing.
+    /// Reads all files below a directory except those that are kept next to the results anyway. Sockets and pipes are
+    /// skipped, because they hold no data.
     ///
     /// # Errors
-    /// What cannot be read; a link, which might lead out of the directory; the user's wish to stop.
+    /// A file that cannot be read; a link, which may lead out of the directory; the user's request to stop.
     pub fn of(directory: &Path, stops: &AtomicUsize) -> Result<Self, CopyError> {
         let mut contents = Self::default();
         contents.list(directory, Path::new(""))?;
         for note in &mut contents.files {
             let path = directory.join(&note.path);
             let file = plain::open(directory, &note.path).map_err(reading(&path))?;
-            // Its pages may still be there from when it was written, and may be newer than the device.
+            // Drop pages that are cached since the file was written, because they may be newer than the device.
             settle(&file).map_err(reading(&path))?;
             note.crc32 = transfer(&path, &file, note.bytes, None, stops)?;
         }
@@ -90,17 +90,17 @@ impl Contents {
         Ok(())
     }
 
-    /// Copies it from a directory that still holds it into an empty one. When it
-    /// returns, the copy is on the device and neither is in the page cache.
+    /// Copies the contents from a directory that still holds them into an empty one. Then the copy is on the device,
+    /// and neither is in the page cache.
     ///
     /// # Errors
-    /// [`CopyError::Damaged`] when what is there is not what was read then; no
-    /// room; what cannot be written; the user's wish to stop.
+    /// [`CopyError::Damaged`] when the files have changed since they were read; no space; a file that cannot be
+    /// written; the user's request to stop.
     pub fn copy(&self, from: &Path, to: &Path, stops: &AtomicUsize) -> Result<(), CopyError> {
         self.copy_unless(is_shared, from, to, stops)
     }
 
-    /// The same, with another answer to the question whether a copy's blocks are shared.
+    /// The same with a given check for shared blocks.
     pub(super) fn copy_unless(
         &self,
         is_shared: AskShared,
@@ -119,7 +119,7 @@ impl Contents {
         for note in &self.files {
             copy_file(note, from, &to.join(&note.path), stops)?;
         }
-        // All at once, and the directories' entries too: a sync of each file would write the filesystem's journal as often.
+        // Sync everything at once, including directory entries: a sync of each file would write the journal as often.
         let root = File::open(to).map_err(writing(to))?;
         rustix::fs::syncfs(&root).map_err(|error| writing(to)(error.into()))?;
         for note in &self.files {
@@ -134,8 +134,8 @@ impl Contents {
     }
 }
 
-/// The server's user may still have processes, which can put a link to what root alone may read, or a pipe, in the place of
-/// a file of the directory that is copied `from`.
+/// Copies one file without following links. The server's user may still have processes. Those could replace a file in
+/// `from` by a pipe, or by a link to a file that only root may read.
 fn copy_file(note: &FileNote, from: &Path, to: &Path, stops: &AtomicUsize) -> Result<(), CopyError> {
     let path = &from.join(&note.path);
     let damaged = |problem: &str| CopyError::Damaged { path: path.clone(), problem: problem.to_owned() };
@@ -152,19 +152,18 @@ fn copy_file(note: &FileNote, from: &Path, to: &Path, stops: &AtomicUsize) -> Re
     target.set_permissions(Permissions::from_mode(note.mode)).map_err(writing(to))
 }
 
-/// Has a file on the device and out of the page cache.
+/// Writes a file to the device and evicts it from the page cache.
 fn settle(file: &File) -> io::Result<()> {
     file.sync_all()?;
     forget(file, 0, None)
 }
 
-/// Has a part of a file leave the page cache. What of it is not on the device yet stays; the kernel begins to write it.
+/// Evicts a part of a file from the page cache. Dirty pages stay, and the kernel begins to write them.
 fn forget(file: &File, from: u64, bytes: Option<NonZeroU64>) -> io::Result<()> {
     Ok(fadvise(file, from, bytes, Advice::DontNeed)?)
 }
 
-/// Reads a file's windows that hold data, writes their data to the target if
-/// there is one, and returns the sum of what was read.
+/// Reads a file's windows that hold data, writes them to the target if there is one, and returns the checksum.
 fn transfer(
     path: &Path,
     source: &File,
@@ -175,7 +174,7 @@ fn transfer(
     let mut sum = crc32fast::Hasher::new();
     let mut buffer = vec![0; WINDOW as usize];
     let (mut at, mut unsynced) = (0, 0);
-    // What is compared is what the device holds.
+    // Evict first, so that the checksum covers the data on the device.
     forget(source, 0, None).map_err(reading(path))?;
     while let Some(data) = seek_to(source, SeekFrom::Data(at)).map_err(reading(path))? {
         if stops.load(Relaxed) > 0 {
@@ -201,16 +200,16 @@ fn transfer(
                 unsynced = 0;
             }
         }
-        // One that is only read must not push out what others have cached.
+        // Reading must not evict the cached pages of other processes.
         forget(source, start, NonZeroU64::new(WINDOW)).map_err(reading(path))?;
         at = end;
     }
-    // What was asked for ahead, and was a hole.
+    // Evict pages that were read ahead in holes.
     forget(source, 0, None).map_err(reading(path))?;
     Ok(sum.finalize())
 }
 
-/// Writes what of a window is data in the source; its holes stay holes. Returns the bytes written.
+/// Writes the data of a window; holes of the source stay holes. Returns the bytes written.
 fn write_data(source: &File, window: &[u8], start: u64, target: &File) -> io::Result<u64> {
     let end = start + window.len() as u64;
     let (mut at, mut written) = (start, 0);
@@ -226,7 +225,7 @@ fn write_data(source: &File, window: &[u8], start: u64, target: &File) -> io::Re
     Ok(written)
 }
 
-/// Where the next data, or the next hole, begins; `None` behind the last.
+/// The offset of the next data or the next hole; `None` after the last.
 fn seek_to(file: &File, place: SeekFrom) -> io::Result<Option<u64>> {
     match seek(file, place) {
         Ok(at) => Ok(Some(at)),

@@ -1,35 +1,35 @@
-//! Why data cannot be kept, or a copy of it not be had.
+//! Errors of keeping a load's data or copying it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rumba_core::units::show_bytes;
 
-/// Why data cannot be kept, or a copy of it not be had.
+/// Why data cannot be kept or copied.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// What is to be copied cannot be read, or is not what was kept: another load may help.
+    /// The source cannot be read, or differs from the kept data: another load may help.
     #[error("{path} of the kept data {problem}")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the file.
         problem: String,
     },
-    /// There is no room for the copy.
+    /// There is no space for the copy.
     #[error(
         "a copy of the kept data takes {} and {path} has {} free; use less data, or a larger volume (run.data_dir, \
          limits.storage.size)", show_bytes(*needed as f64), show_bytes(*free as f64)
     )]
     NoRoom {
-        /// Where it was to be.
+        /// The target of the copy.
         path: PathBuf,
-        /// What it takes, bytes.
+        /// Bytes needed.
         needed: u64,
-        /// What is free, bytes.
+        /// Bytes free.
         free: u64,
     },
-    /// The filesystem has shared the blocks of a copy although they were written.
+    /// The filesystem shares the copy's blocks although they were written.
     #[error(
         "the filesystem shares blocks of {path} with other files (deduplication?): an engine's writes to them would \
          be copies on write, and cost what they cost nowhere else; set run.data_dir to a volume that does not \
@@ -39,7 +39,7 @@ pub enum CopyError {
         /// The file.
         path: PathBuf,
     },
-    /// The user has asked to stop.
+    /// The user has requested a stop.
     #[error("the copy was interrupted")]
     Interrupted,
     /// The copy cannot be written.
@@ -47,7 +47,7 @@ pub enum CopyError {
     Io {
         /// The file.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         cause: io::Error,
     },
 }
@@ -59,12 +59,12 @@ impl CopyError {
     }
 }
 
-/// What was read could not be.
+/// An error while reading the source.
 pub(super) fn reading(path: &Path) -> impl Fn(io::Error) -> CopyError + '_ {
     |cause| CopyError::Damaged { path: path.to_owned(), problem: format!("cannot be read: {cause}") }
 }
 
-/// What was written could not be.
+/// An error while writing the copy.
 pub(super) fn writing(path: &Path) -> impl Fn(io::Error) -> CopyError + '_ {
     |cause| CopyError::Io { path: path.to_owned(), cause }
 }

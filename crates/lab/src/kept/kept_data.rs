@@ -1,4 +1,4 @@
-//! The data that a load has left, kept for the trials that start from it.
+//! The data of a load, kept for the trials that start from it.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use super::copy::Contents;
 use super::error::{CopyError, writing};
 use crate::provision::{DataDir, Ledger, Owner, ProvisionError};
 
-/// Which load has left it.
+/// The load that the data comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The results that the load is part of, absolute.
@@ -23,7 +23,7 @@ pub struct Origin {
     pub started: String,
 }
 
-/// What is noted beside the data once it is whole.
+/// A note that is written next to the data once the data is complete.
 #[derive(Serialize, Deserialize)]
 struct Note {
     origin: Origin,
@@ -31,7 +31,7 @@ struct Note {
     contents: Contents,
 }
 
-/// The data that a load has left. It is removed when dropped.
+/// The data of a load. It is removed when dropped.
 #[derive(Debug)]
 pub struct KeptData {
     dir: DataDir,
@@ -40,11 +40,10 @@ pub struct KeptData {
 }
 
 impl KeptData {
-    /// Keeps what a cleanly closed instance has left in a data directory, with
-    /// what the workload knows of it.
+    /// Keeps the data of a cleanly closed instance, with the workload's state.
     ///
     /// # Errors
-    /// What cannot be read, or noted; then the data is removed.
+    /// Data that cannot be read or noted; the data is then removed.
     pub fn keep(dir: DataDir, origin: Origin, state: State, stops: &AtomicUsize) -> Result<Self, CopyError> {
         let contents = Contents::of(&dir.engine_dir(), stops)?;
         let note = Note { origin, state, contents };
@@ -52,10 +51,10 @@ impl KeptData {
         Ok(Self { dir, state: note.state, contents: note.contents })
     }
 
-    /// The same for data that is elsewhere, on a volume that will be gone: it is copied.
+    /// The same for data on a volume that will be removed: the data is copied.
     ///
     /// # Errors
-    /// See [`KeptData::keep`]; no room.
+    /// See [`KeptData::keep`]; no space.
     pub fn keep_copy(
         from: &Path,
         dir: DataDir,
@@ -70,19 +69,19 @@ impl KeptData {
         Ok(Self { dir, state: note.state, contents: note.contents })
     }
 
-    /// Takes over what a process that has ended kept, if it is there, of this load, and noted as whole.
+    /// Takes over the data that an ended process kept, if it is complete and comes from this load.
     ///
     /// # Errors
-    /// When it is there and another process has it.
+    /// When the data exists and another process owns it.
     pub fn adopt(path: &Path, origin: &Origin, owner: &Owner, ledger: &Ledger) -> Result<Option<Self>, ProvisionError> {
         let noted = |note: &Path| serde_json::from_slice::<Note>(&fs::read(note).ok()?).ok();
         let Some(dir) = DataDir::adopt(path, owner, ledger)? else { return Ok(None) };
-        // One that is of no use is what a killed run has left, and goes with `dir`.
+        // Data that is not usable was left by a killed run, and is removed with `dir`.
         let note = noted(&dir.note()).filter(|note| note.origin == *origin);
         Ok(note.map(|Note { state, contents, .. }| Self { dir, state, contents }))
     }
 
-    /// Copies it into an empty directory.
+    /// Copies the data into an empty directory.
     ///
     /// # Errors
     /// See [`Contents::copy`].
@@ -90,26 +89,26 @@ impl KeptData {
         self.contents.copy(&self.dir.engine_dir(), to, stops)
     }
 
-    /// What the workload knows of it.
+    /// The workload's state after the load.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// What a copy takes on disk, bytes.
+    /// Bytes that a copy takes on disk.
     pub fn allocated_bytes(&self) -> u64 {
         self.contents.allocated_bytes
     }
 
-    /// Removes it now, and says when that fails.
+    /// Removes the data now, and returns the error if that fails.
     ///
     /// # Errors
-    /// What could not be removed; `rumba doctor --clean` finds it later.
+    /// Data that could not be removed; `rumba doctor --clean` finds it later.
     pub fn remove(self) -> Result<(), ProvisionError> {
         self.dir.remove()
     }
 }
 
-/// On the device whole, or not there at all.
+/// Writes a note that is on the device completely, or not at all.
 fn write_whole(path: &Path, note: &Note) -> io::Result<()> {
     let part = path.with_extension("part");
     fs::write(&part, serde_json::to_vec(note)?)?;

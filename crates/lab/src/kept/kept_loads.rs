@@ -1,22 +1,22 @@
-//! The kept data of an experiment, by the loads that have left it.
+//! The kept data of an experiment, by load.
 
 use std::collections::BTreeMap;
 
 use super::kept_data::KeptData;
 use crate::provision::ProvisionError;
 
-/// What has become of a load's data.
+/// The state of a load's data.
 #[derive(Debug)]
 enum KeptLoad {
     Here(Box<KeptData>),
-    /// It cannot be had, and why; loading again may help.
+    /// The data is unusable, and why; loading again may help.
     Lost(String),
-    /// The load itself failed, and how: it would fail again.
+    /// The load failed, and why: another attempt would fail too.
     Failed(String),
 }
 
-/// The kept data of an experiment, by the number of the trial that loaded it. Until a run has taken charge of them they are
-/// left where they are: one that is refused before it begins has no say over what another kept, and the ledger knows of it.
+/// The kept data of an experiment, by the number of the trial that loaded it. Until the run takes charge, the data is
+/// never removed. A run that is refused before it begins must not remove another run's data, which the ledger lists.
 #[derive(Debug, Default)]
 pub struct KeptLoads {
     loads: BTreeMap<u32, KeptLoad>,
@@ -26,30 +26,30 @@ pub struct KeptLoads {
 impl Drop for KeptLoads {
     fn drop(&mut self) {
         if !self.is_in_charge {
-            // What is dropped is removed.
+            // Forget the data, because dropping it would remove it.
             std::mem::forget(std::mem::take(&mut self.loads));
         }
     }
 }
 
-/// What there is of a load.
+/// The result of looking up a load.
 #[derive(Debug)]
 pub enum Found<'a> {
-    /// Its data.
+    /// The load's data.
     Here(&'a KeptData),
-    /// None, and why; loading again may help.
+    /// No data, and why; loading again may help.
     Lost(&'a str),
-    /// None, because the load failed.
+    /// No data, because the load failed.
     Failed(&'a str),
 }
 
 impl KeptLoads {
-    /// Puts a load's data in.
+    /// Stores a load's data.
     pub fn put(&mut self, load: u32, data: KeptData) {
         self.loads.insert(load, KeptLoad::Here(Box::new(data)));
     }
 
-    /// Notes that a load's data cannot be had.
+    /// Notes that a load's data is unusable.
     pub fn lose(&mut self, load: u32, why: String) {
         self.loads.insert(load, KeptLoad::Lost(why));
     }
@@ -59,12 +59,12 @@ impl KeptLoads {
         self.loads.insert(load, KeptLoad::Failed(why));
     }
 
-    /// From here on what is no longer wanted, and all of it at the end, is removed.
+    /// From now on, data that is no longer needed is removed, and all of it at the end.
     pub fn take_charge(&mut self) {
         self.is_in_charge = true;
     }
 
-    /// What there is of a load.
+    /// Looks up a load's data.
     pub fn find(&self, load: u32) -> Found<'_> {
         match self.loads.get(&load) {
             Some(KeptLoad::Here(data)) => Found::Here(data),
@@ -74,15 +74,15 @@ impl KeptLoads {
         }
     }
 
-    /// Whether a load's data is here.
+    /// Whether a load's data is available.
     pub fn has(&self, load: u32) -> bool {
         matches!(self.loads.get(&load), Some(KeptLoad::Here(_)))
     }
 
-    /// Removes the data of loads that nobody starts from any more.
+    /// Removes the data of loads that no later trial starts from.
     ///
     /// # Errors
-    /// What could not be removed.
+    /// Data that could not be removed.
     pub fn release(&mut self, is_wanted: impl Fn(u32) -> bool) -> Result<(), ProvisionError> {
         let unwanted: Vec<u32> = self.loads.keys().copied().filter(|load| !is_wanted(*load)).collect();
         for load in unwanted {

@@ -1,11 +1,8 @@
-//! kept: what a load has left is kept, and every trial that starts from it
-//! gets a copy of its own.
+//! kept: keeps the data of a load, so that every trial that starts from it gets its own copy.
 //!
-//! A copy is plain: bytes that are read and written again, in blocks of their
-//! own. Blocks shared by a filesystem would turn the engine's later writes into
-//! copies on write, and change what is measured. It goes past the page cache, so
-//! that no trial finds there what another has left, and holes stay holes, so that
-//! a size is the same.
+//! A copy is read and written byte by byte into its own blocks. If a filesystem shared the blocks, the engine's later
+//! writes would become copies on write, which changes the measurement. The copy bypasses the page cache, so that no
+//! trial finds another trial's pages there. Holes stay holes, so that the size is the same.
 
 mod copy;
 mod error;

@@ -1,17 +1,17 @@
-//! What an instance has left, in another place than where it was left.
+//! Adapts the configuration of a copied instance to its new directory.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// No configuration is longer, bytes.
+/// The longest configuration file, bytes.
 const LONGEST: u64 = 64 << 10;
 
-/// Lets the configuration in a directory name that directory instead of the one `from` which it was copied: a server's
-/// has whole paths. Only plain files of text right in the directory are read; the data is below it.
+/// Replaces the old path `from` by the new directory in a server's configuration, which holds absolute paths. It reads
+/// only plain text files directly in the directory; the data is below it.
 ///
 /// # Errors
-/// What cannot be read or written.
+/// A file that cannot be read or written.
 pub fn name_anew(directory: &Path, from: &Path) -> io::Result<()> {
     let (Some(here), Some(there)) = (directory.to_str(), from.to_str()) else { return Ok(()) };
     for entry in fs::read_dir(directory)? {
@@ -22,7 +22,7 @@ pub fn name_anew(directory: &Path, from: &Path) -> io::Result<()> {
         }
         let Ok(text) = String::from_utf8(fs::read(&path)?) else { continue };
         if text.contains(there) {
-            // The file stays what it is, readable by whom it was.
+            // Overwrite in place, so that the file keeps its owner and mode.
             fs::write(&path, text.replace(there, here))?;
         }
     }

@@ -1,4 +1,4 @@
-//! Whether a file has blocks that are also another file's.
+//! Detects files that share blocks with another file.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ const FIEMAP: libc::c_ulong = 0xC020_660B;
 const FLAG_SYNC: u32 = 1;
 const EXTENT_LAST: u32 = 1;
 const EXTENT_SHARED: u32 = 0x2000;
-/// Extents asked for at once.
+/// Extents per request.
 const EXTENTS: usize = 64;
 
 #[repr(C)]
@@ -34,11 +34,11 @@ struct Map {
     extents: [Extent; EXTENTS],
 }
 
-/// Whether any block of a file is shared with another file (a reflink, a
-/// snapshot, deduplication). A filesystem that cannot tell has nothing to share.
+/// Whether any block of a file is shared with another file (a reflink, a snapshot, deduplication). A filesystem without
+/// this request does not share blocks.
 ///
 /// # Errors
-/// When the filesystem cannot be asked.
+/// When the request to the filesystem fails.
 pub fn is_shared(file: &File) -> io::Result<bool> {
     has_shared(|map| {
         // SAFETY: the structure is laid out as fiemap.h has it, with room for `count` extents; it outlives the call.
@@ -47,7 +47,7 @@ pub fn is_shared(file: &File) -> io::Result<bool> {
     })
 }
 
-/// The same of a filesystem that is asked for its extents this way, as often as it has more of them.
+/// Repeats the request until the filesystem has no more extents.
 fn has_shared(mut ask: impl FnMut(&mut Map) -> io::Result<()>) -> io::Result<bool> {
     let mut start = 0;
     loop {
@@ -76,7 +76,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// A filesystem with a file of so many extents of a page, of which some have these flags.
+    /// A filesystem with a file of `extents` extents of a page, each with its flags.
     fn told(extents: u64, flags: impl Fn(u64) -> u32) -> io::Result<bool> {
         has_shared(|map| {
             let first = map.start / 4096;

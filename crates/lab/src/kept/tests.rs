@@ -1,4 +1,4 @@
-//! What a user would lose: the data itself, its holes, or the truth about it.
+//! Guards against losing the data itself, its holes, or a report of damage.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
@@ -15,7 +15,7 @@ use crate::provision::{DataDir, Owner};
 static GO: AtomicUsize = AtomicUsize::new(0);
 
 impl Host {
-    /// A data directory with what engines leave: small and large files, holes, directories, modes.
+    /// A data directory like an engine's: small and large files, holes, directories, modes.
     fn loaded(&self) -> DataDir {
         let owner = Owner::this_process("test", 1).unwrap();
         let dir = DataDir::create(&self.path("load"), &owner, &self.ledger).unwrap();
@@ -55,7 +55,7 @@ fn cached(path: &Path) -> f64 {
     let file = fs::File::open(path).unwrap();
     let bytes = file.metadata().unwrap().len() as usize;
     let mut pages = vec![0u8; bytes.div_ceil(4096)];
-    // SAFETY: the mapping is of the file's length and is only asked about; `pages` has a byte for each page.
+    // SAFETY: the mapping has the file's length and is only queried; `pages` has a byte for each page.
     unsafe {
         use std::os::fd::AsRawFd;
         let map = libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0);
@@ -103,7 +103,7 @@ fn a_copy_has_blocks_of_its_own_and_is_not_in_the_page_cache() {
     }
 }
 
-/// A filesystem that deduplicates: every file but the first has blocks of others.
+/// A filesystem that deduplicates: every file but the first shares blocks with others.
 #[test]
 fn copy_with_shared_blocks_is_refused_without_another_load() {
     let host = Host::new();
@@ -156,7 +156,7 @@ fn a_wish_to_stop_ends_a_copy() {
     assert!(matches!(kept.copy(&target, &AtomicUsize::new(1)), Err(CopyError::Interrupted)));
 }
 
-/// A server that root runs as another user may have left processes of that user's.
+/// A server that root runs as another user may have left processes of that user.
 #[test]
 fn copy_neither_follows_nor_waits_for_a_replaced_file() {
     let host = Host::new();

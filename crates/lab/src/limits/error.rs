@@ -1,4 +1,4 @@
-//! Why a limit is not in force, and what would work instead.
+//! Errors of limits, with alternatives that would work.
 
 use std::io;
 
@@ -7,27 +7,27 @@ use crate::provision::ProvisionError;
 /// Why a limit is not in force.
 #[derive(Debug, thiserror::Error)]
 pub enum LimitError {
-    /// This host cannot enforce it. A caller who is told to may go on without it.
+    /// This host cannot enforce the limit. The caller may continue without it if the user allows that.
     #[error("{limit} cannot be enforced here: {problem}; {remedy}")]
     Unenforceable {
         /// Its key in the experiment: `limits.memory`.
         limit: &'static str,
-        /// What is missing.
+        /// The missing feature.
         problem: String,
-        /// What would work instead.
+        /// An alternative that would work.
         remedy: String,
     },
-    /// It can be enforced here, and there is no room for what it asks for: nobody may go on without it.
+    /// The host can enforce the limit, but there is too little space for it. The run cannot continue without it.
     #[error("{limit} cannot be met here: {problem}; {remedy}")]
     NoRoom {
         /// Its key in the experiment: `limits.storage`.
         limit: &'static str,
-        /// What is there and what is needed.
+        /// The available and the needed space.
         problem: String,
-        /// What would work instead.
+        /// An alternative that would work.
         remedy: String,
     },
-    /// The volume's place or an entry of the ledger cannot be had, or something cannot be undone.
+    /// The volume's place or a ledger entry is not available, or a resource cannot be undone.
     #[error(transparent)]
     Provision(#[from] ProvisionError),
     /// The system refused a step.
@@ -35,9 +35,9 @@ pub enum LimitError {
     Io {
         /// Its key in the experiment.
         limit: &'static str,
-        /// What was tried, and on what.
+        /// The failed operation and its object.
         doing: String,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
 }
@@ -53,7 +53,7 @@ pub const MEMORY: &str = "limits.memory";
 /// The key of the storage limit.
 pub const STORAGE: &str = "limits.storage";
 
-/// Says what was being done for which limit when the system refused.
+/// Adds the failed operation and the limit to a system error.
 pub fn refused(limit: &'static str, doing: impl Into<String>) -> impl FnOnce(io::Error) -> LimitError {
     let doing = doing.into();
     move |cause| LimitError::Io { limit, doing, cause }

@@ -1,5 +1,5 @@
-//! Page cache belongs to whoever touched it first: what was cached outside a
-//! memory group is read for free inside it. So it is evicted before the start.
+//! Evicts files from the page cache before the start. A cached page is charged to the group that touched it first, so
+//! pages cached outside a memory group are free inside it.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,18 +7,17 @@ use std::path::Path;
 
 use rustix::fs::{Advice, fadvise};
 
-/// What was evicted.
+/// The files that were evicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evicted {
-    /// Files that the kernel was told to let go.
+    /// The number of files.
     pub files: u64,
-    /// Their bytes, cached or not.
+    /// Their size in bytes, cached or not.
     pub bytes: u64,
 }
 
-/// Evicts a file, or all files below a directory, from the page cache. Links
-/// are followed at the top alone. What is changed is written first, and what a
-/// running process has mapped stays.
+/// Evicts a file, or all files below a directory, from the page cache. Only the top path may be a link. Dirty pages are
+/// written first; pages that a running process has mapped stay.
 ///
 /// # Errors
 /// When a file cannot be read or written back.
@@ -36,7 +35,7 @@ fn evict_into(path: &Path, metadata: &fs::Metadata, evicted: &mut Evicted) -> io
         }
     } else if metadata.is_file() {
         let file = File::open(path)?;
-        // Pages that are not on disk yet cannot be let go.
+        // Dirty pages cannot be evicted.
         file.sync_data()?;
         fadvise(&file, 0, None, Advice::DontNeed)?;
         evicted.files += 1;

@@ -1,5 +1,4 @@
-//! What this host offers to enforce limits with, and whether it is enough.
-//! [`Means::gather`] reads, [`Means::check`] judges.
+//! The host's means to enforce limits, and whether they suffice. [`Means::gather`] reads, [`Means::check`] judges.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,63 +13,63 @@ use super::volume::{LOOP_CONTROL, THROTTLES};
 use crate::host::parse::meminfo_bytes;
 use crate::provision;
 
-/// Memory that tmpfs must leave to everything else of the host.
+/// Memory that a volume in tmpfs must leave to the rest of the host.
 const MEMORY_RESERVE_BYTES: u64 = 512 << 20;
 /// Disk that a volume must leave free on its host.
 const DISK_RESERVE_BYTES: u64 = 256 << 20;
 
-/// What enforces a memory limit.
+/// The mechanism that enforces a memory limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryMeans {
-    /// A control group below this one, made directly.
+    /// A control group, made directly.
     Group {
         /// Version of control groups.
         version: Version,
-        /// The group that it is made below.
+        /// The group in which it is made.
         parent: PathBuf,
     },
     /// A scope of the user's systemd.
     Scope,
-    /// Nothing: why, and what would.
+    /// No mechanism: why, and the remedy.
     None(String),
 }
 
-/// What throttles a device.
+/// The mechanism that throttles a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThrottleMeans {
-    /// Version 1: files in these groups of block I/O, the root's first: write-back
-    /// comes from the kernel's own threads, which are in the root.
+    /// Version 1: files in these groups of block I/O, the root group first. Kernel threads do the write-back, and they
+    /// are in the root group.
     Groups(Vec<PathBuf>),
     /// Version 2: `io.max` of a group below this one.
     IoMax(PathBuf),
-    /// Nothing: why.
+    /// No mechanism, and why.
     None(String),
 }
 
-/// What this host offers.
+/// The means of this host.
 #[derive(Clone, Debug)]
 pub struct Means {
     /// Whether this process may make devices and mounts.
     pub is_root: bool,
-    /// For memory.
+    /// The mechanism for memory.
     pub memory: MemoryMeans,
-    /// For storage.
+    /// The mechanism for storage.
     pub throttle: ThrottleMeans,
-    /// Whether loop devices can be had.
+    /// Whether loop devices are available.
     pub has_loop_devices: bool,
-    /// The program that makes an ext4.
+    /// The program that makes an ext4 filesystem.
     pub mkfs: Option<PathBuf>,
-    /// Bytes that can be filled where the volume is to be.
+    /// Bytes available on the disk of the volume.
     pub disk_bytes: u64,
-    /// Bytes of memory that can be filled, by the host and by this process's control groups.
+    /// Bytes of memory available, given the host and this process's control groups.
     pub memory_bytes: u64,
 }
 
 impl Means {
-    /// What this host offers for a volume below a directory.
+    /// Reads the host's means for a volume below a directory.
     ///
     /// # Errors
-    /// When the directory's filesystem cannot be asked.
+    /// When the directory's filesystem cannot be queried.
     pub fn gather(volumes: &Path) -> Result<Self, LimitError> {
         Ok(Self {
             is_root: rustix::process::geteuid().is_root(),
@@ -83,10 +82,10 @@ impl Means {
         })
     }
 
-    /// Whether it is enough for these limits.
+    /// Whether the means suffice for these limits.
     ///
     /// # Errors
-    /// The first limit that cannot be enforced, why, and what would work instead.
+    /// The first limit that cannot be enforced, why, and an alternative.
     pub fn check(&self, limits: &Limits) -> Result<(), LimitError> {
         if limits.memory_bytes.is_some() {
             self.check_memory()?;
@@ -144,7 +143,7 @@ impl Means {
         let show = |bytes: u64| show_bytes(bytes as f64);
         let (has, reserve, problem, other) = match storage.backing {
             Backing::File => (self.disk_bytes, DISK_RESERVE_BYTES, "the disk has", "a larger disk (run.data_dir)"),
-            // What the trial itself may fill is not free for the volume.
+            // Memory reserved for the trial is not available for the volume.
             Backing::Tmpfs => (
                 self.memory_bytes,
                 MEMORY_RESERVE_BYTES + memory.unwrap_or(0),
@@ -191,7 +190,7 @@ fn memory() -> MemoryMeans {
     }
 }
 
-/// Version 2 moves a process only for who may write to both ends and what is above them.
+/// Version 2 moves a process only for a user who may write to both groups and to their common ancestor.
 fn may_make_groups(tree: &Tree, parent: &Path) -> bool {
     let writable = |path: PathBuf| access(path, Access::WRITE_OK).is_ok();
     writable(parent.to_owned())
@@ -221,11 +220,11 @@ fn throttle() -> ThrottleMeans {
     }
 }
 
-/// A program on the path, or where administrators' programs are.
+/// A program on the path, or in the directories for administrators.
 fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let administrators = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
-    // One that is relative would be whatever the directory at hand holds.
+    // A relative entry would depend on the current directory.
     let absolute = std::env::split_paths(&path).filter(|dir| dir.is_absolute());
     absolute.chain(administrators).map(|dir| dir.join(name)).find(|file| file.is_file())
 }

@@ -1,10 +1,8 @@
-//! Limits: a trial gets this much memory and that kind of storage, and no more.
+//! Limits: memory and storage for a trial.
 //!
-//! [`check`] refuses what this host cannot enforce, before anything starts.
-//! [`Enforcement::begin`] puts limits into force for one trial, everything
-//! listed in the ledger before it is made; [`Enforcement::end`], or dropping it,
-//! undoes everything. What a kill -9 leaves, `rumba doctor --clean` and the next
-//! run find in the ledger.
+//! [`check`] refuses limits that this host cannot enforce, before anything starts. [`Enforcement::begin`] enforces
+//! limits for one trial, and lists each resource in the ledger before it is made. [`Enforcement::end`], or dropping it,
+//! undoes everything. After a kill -9, `rumba doctor --clean` and the next run find the rest in the ledger.
 
 mod control_group;
 mod error;
@@ -33,29 +31,28 @@ use control_group::{Group, Scope};
 use error::refused;
 use volume::{Share, Throttle, Volume};
 
-/// What of the ledger's kinds is made here.
+/// The kinds of ledger entries made here.
 pub const KINDS: [Kind; 2] = [control_group::KIND, volume::KIND];
 
-/// How long throttled storage is measured at each depth: the throttle lets requests through in bursts, and it takes
-/// several of them.
+/// How long throttled storage is measured at each depth. The throttle lets requests through in bursts, so the time must
+/// cover several of them.
 const CALIBRATION: Duration = Duration::from_secs(2);
 
-/// The same of storage that nothing throttles, which serves thousands in that time.
+/// The same for storage without a throttle, which serves thousands of requests in that time.
 const UNTHROTTLED: Duration = Duration::from_millis(100);
 
-/// Refuses limits that this host cannot enforce, and touches nothing. Volumes
-/// will be made below `volumes`.
+/// Refuses limits that this host cannot enforce, and changes nothing. Volumes will be made below `volumes`.
 ///
 /// # Errors
-/// [`LimitError::Unenforceable`] with what would work instead.
+/// [`LimitError::Unenforceable`] with an alternative.
 pub fn check(limits: &Limits, volumes: &Path) -> Result<(), LimitError> {
     if limits.is_none() { Ok(()) } else { Means::gather(volumes)?.check(limits) }
 }
 
-/// What of some limits this host can enforce, and a warning of each that it cannot.
+/// The limits that this host can enforce, and a warning for each of the others.
 ///
 /// # Errors
-/// When the host cannot be asked, or a limit can be enforced but not met: too little room.
+/// When the host cannot be queried, or there is too little space for a limit.
 pub fn enforceable(limits: &Limits, volumes: &Path) -> Result<(Limits, Vec<Warning>), LimitError> {
     let memory = Limits { memory_bytes: limits.memory_bytes, storage: None };
     let storage = Limits { memory_bytes: None, storage: limits.storage.clone() };
@@ -77,18 +74,17 @@ pub fn enforceable(limits: &Limits, volumes: &Path) -> Result<(Limits, Vec<Warni
     Ok((enforced, warnings))
 }
 
-/// Measures limited storage, for the conditions: 4 KiB random direct reads at
-/// depths 1 and 8, about six seconds, or less than one where it is not throttled.
-/// To be called in the trial's own process, before the engine is opened: version
-/// 2's throttle holds for the trial's group alone.
+/// Measures limited storage, for the conditions: 4 KiB random direct reads at depths 1 and 8. It takes about six
+/// seconds, or less than one without a throttle. Call it in the trial's own process before the engine is opened,
+/// because version 2 throttles only the trial's group.
 ///
 /// # Errors
-/// When the directory's filesystem has no direct I/O or no room.
+/// When the directory's filesystem has no direct I/O or no space.
 pub fn calibrate(dir: &Path, storage: &StorageLimit) -> std::io::Result<Vec<CalibrationPoint>> {
     volume::measure(dir, if storage.is_throttled() { CALIBRATION } else { UNTHROTTLED })
 }
 
-/// Warns of storage that is slower than what it was to emulate.
+/// Warns when storage is slower than the limit that it should emulate.
 pub fn slower_than_asked(storage: &StorageLimit, measured: &[CalibrationPoint]) -> Option<Warning> {
     let asked = f64::from([storage.iops, storage.read_iops].into_iter().flatten().min()?);
     let deepest = measured.iter().max_by_key(|point| point.depth)?;
@@ -108,40 +104,40 @@ pub fn slower_than_asked(storage: &StorageLimit, measured: &[CalibrationPoint]) 
     })
 }
 
-/// Limits in force for one trial. Dropping it undoes everything.
+/// Limits that are enforced for one trial. Dropping it undoes everything.
 #[derive(Debug)]
 pub struct Enforcement {
-    // In the order of undoing: nothing may be set on a device that is gone, and
-    // processes in the groups hold the volume.
+    // The fields are in the order of undoing: nothing can be set on a removed device, and processes in the groups keep
+    // the volume busy.
     share: Option<Share>,
     groups: Vec<Group>,
     scope: Option<Scope>,
     volume: Option<Volume>,
-    /// By what the volume is throttled, if it is.
+    /// The throttle of the volume, if there is one.
     throttle: Option<Throttle>,
-    /// The storage that was asked for.
+    /// The requested storage limit.
     storage: Option<StorageLimit>,
     memory_bytes: Option<u64>,
-    /// What the memory group said of itself when it was let go.
+    /// The memory group's figures at the moment when the limit was removed.
     when_lifted: Option<MemoryReading>,
     enforced: Vec<String>,
 }
 
 impl Enforcement {
-    /// Puts limits into force. A volume is made at `volume`, which must not exist
-    /// or be empty, or be left by a trial that has ended.
+    /// Enforces limits. A volume is made at `volume`, which must not exist, be empty, or be left by a trial that has
+    /// ended.
     ///
     /// # Errors
-    /// [`LimitError::Unenforceable`] before anything is made; else the step that
-    /// failed, with those before it undone.
+    /// [`LimitError::Unenforceable`] before anything is made; otherwise the step that failed, with earlier steps
+    /// undone.
     pub fn begin(limits: &Limits, volume: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, LimitError> {
         let mut enforcement = Self::prepare(limits, volume, owner, ledger)?;
         enforcement.throttle()?;
         Ok(enforcement)
     }
 
-    /// The same but for the throttle, which [`Enforcement::throttle`] adds: until
-    /// then data can be brought onto the volume as fast as it takes it.
+    /// The same without the throttle, which [`Enforcement::throttle`] adds. Until then data can be copied onto the
+    /// volume at full speed.
     ///
     /// # Errors
     /// As [`Enforcement::begin`].
@@ -180,7 +176,7 @@ impl Enforcement {
         ledger: &Ledger,
     ) -> Result<(), LimitError> {
         VolumeDir::check(path)?;
-        // `check` has refused a host without it.
+        // `check` has refused a host without mkfs.
         let mkfs = means.mkfs.as_deref().unwrap_or(Path::new("mkfs.ext4"));
         let volume = Volume::create(path, storage, mkfs, owner, ledger)?;
         let mut words = format!("{STORAGE} = {storage}; {}", volume.how(storage.backing));
@@ -227,14 +223,14 @@ impl Enforcement {
 
     fn limit_memory(&mut self, means: &Means, bytes: u64, owner: &Owner, ledger: &Ledger) -> Result<(), LimitError> {
         let how = match &means.memory {
-            // In version 2 a process is in one group alone: the one that throttles.
+            // In version 2 a process is in only one group: the one that throttles.
             MemoryMeans::Group { version: Version::Two, .. } if !self.groups.is_empty() => {
                 self.groups[0].limit_memory(bytes)?
             }
             MemoryMeans::Group { version, parent } => {
                 let group = Group::create(*version, parent, &["memory"], owner, ledger)?;
                 let how = group.limit_memory(bytes)?;
-                // The one that bounds memory is the first: it is the one to be read.
+                // The group that limits memory comes first, because its figures are read.
                 self.groups.insert(0, group);
                 how
             }
@@ -261,9 +257,8 @@ impl Enforcement {
         self.volume.as_ref().map(Volume::device)
     }
 
-    /// Lets the storage be as fast as it can from now on, for what is not
-    /// measured: a verification reads all data, at 1,000 reads per second for minutes.
-    /// Warns of what went wrong with the throttle until now, and of one that stays.
+    /// Removes the throttle for work that is not measured: a verification reads all data, which takes minutes at 1,000
+    /// reads per second. Returns warnings about the throttle until now, and about a throttle that remains.
     pub fn lift_throttle(&mut self) -> Vec<Warning> {
         let divided = self.share.take().map_or(Ok(()), Share::end);
         let lifted = match (&self.volume, &self.throttle) {
@@ -289,9 +284,9 @@ impl Enforcement {
         not_divided.into_iter().chain(not_lifted).collect()
     }
 
-    /// Lets the trial have what memory it takes from now on, for what is not measured: what a verification remembers
-    /// is rumba's, in the same group as an embedded engine, and no engine is to be killed for it. What the group says of
-    /// its memory stays what it was until now. A group that systemd keeps stays as it is.
+    /// Removes the memory limit for work that is not measured. A verification's own memory is in the same group as an
+    /// embedded engine, and must not get the engine killed. The reported memory figures stay those until now. A limit
+    /// by systemd stays.
     pub fn lift_memory(&mut self) -> Option<Warning> {
         let group = self.groups.first().filter(|_| self.memory_bytes.is_some() && self.scope.is_none())?;
         let reading = group.reading();
@@ -308,8 +303,7 @@ impl Enforcement {
         }
     }
 
-    /// Lets a command, and all that it starts, run within the limits. Its
-    /// standard streams must be set afterwards.
+    /// Runs a command, and everything that it starts, within the limits. Set its standard streams afterwards.
     ///
     /// # Errors
     /// When the group cannot be opened.
@@ -325,25 +319,24 @@ impl Enforcement {
         Ok(command)
     }
 
-    /// What is enforced and how, a line for each limit, for the conditions.
+    /// The enforced limits and how, one line for each, for the conditions.
     pub fn enforced(&self) -> &[String] {
         &self.enforced
     }
 
-    /// What the memory group says of itself; `None` without a limit, or where systemd keeps it.
+    /// The memory group's figures; `None` without a limit, or if systemd manages it.
     pub fn memory(&self) -> Option<MemoryReading> {
         self.when_lifted.clone().or_else(|| self.memory_bytes.and(self.groups.first()).map(Group::reading))
     }
 
-    /// How near the memory group is to its limit; `None` without a limit, or where systemd keeps it.
+    /// How close the memory group is to its limit; `None` without a limit, or if systemd manages it.
     pub fn memory_pressure(&self) -> Option<MemoryPressure> {
         let limit_bytes = self.memory_bytes.filter(|_| self.when_lifted.is_none())?;
         Some(MemoryPressure { held_bytes: self.groups.first()?.held_bytes()?, limit_bytes })
     }
 
-    /// Why a trial ended, if it was for lack of memory; to be asked before
-    /// [`Enforcement::end`]. `cache_setting` is the engine's own setting that
-    /// takes most memory.
+    /// Why a trial ended, if it was for lack of memory. Call it before [`Enforcement::end`]. `cache_setting` is the
+    /// engine's setting that takes most memory.
     pub fn verdict(&self, cache_setting: &str) -> Option<String> {
         let limit = self.memory_bytes?;
         let (killed, peak) = match (&self.scope, self.memory()) {
@@ -361,10 +354,10 @@ impl Enforcement {
         })
     }
 
-    /// Ends what still runs within the limits, undoes everything, and says what failed.
+    /// Ends the processes that still run within the limits, and undoes everything.
     ///
     /// # Errors
-    /// The first that could not be undone; it stays listed.
+    /// The first resource that could not be undone; it stays listed.
     pub fn end(mut self) -> Result<(), LimitError> {
         let shared = self.share.take().map_or(Ok(()), Share::end);
         let vacated: Vec<_> = self.groups.iter().map(Group::vacate).collect();

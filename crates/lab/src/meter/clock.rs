@@ -24,7 +24,7 @@ fn nanoseconds(time: Timespec) -> u64 {
 pub struct ThreadClock(libc::clockid_t);
 
 impl ThreadClock {
-    /// The calling thread's.
+    /// The clock of the calling thread.
     pub fn of_this_thread() -> io::Result<Self> {
         let mut clock = MaybeUninit::uninit();
         // SAFETY: pthread_self is always valid, and the clock is written before it is read.
@@ -49,7 +49,7 @@ impl ThreadClock {
 pub struct ProcessClock(libc::clockid_t);
 
 impl ProcessClock {
-    /// The clock of the process that has this number now; `None` when the kernel gives none.
+    /// The clock of the process that has this pid now; `None` when the kernel provides none.
     pub fn of(pid: u32) -> Option<Self> {
         let mut clock = MaybeUninit::uninit();
         // SAFETY: the clock is written by a call that succeeds, and read only then.
@@ -61,7 +61,7 @@ impl ProcessClock {
         }
     }
 
-    /// Nanoseconds of CPU that the process has used; `None` when no process has its number any more.
+    /// Nanoseconds of CPU that the process has used; `None` when no process has its pid any more.
     pub fn read_ns(self) -> Option<u64> {
         read_ns(self.0)
     }
@@ -82,7 +82,7 @@ fn read_ns(clock: libc::clockid_t) -> Option<u64> {
 /// Nanoseconds that a thread of this process was ready to run and waited for a CPU.
 ///
 /// # Errors
-/// The system's words, also where the thread has ended.
+/// The system's error, also when the thread has ended.
 pub fn run_delay_ns(thread: rustix::thread::Pid) -> Result<u64, String> {
     let path = format!("/proc/self/task/{}/schedstat", thread.as_raw_nonzero());
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
@@ -97,7 +97,7 @@ pub fn ctx_switches() -> io::Result<u64> {
     Ok(usage.ru_nvcsw as u64 + usage.ru_nivcsw as u64)
 }
 
-/// Pages that the calling thread had to wait for a device for.
+/// Major page faults of the calling thread: pages that it waited for a device for.
 pub fn this_thread_major_faults() -> io::Result<u64> {
     Ok(usage(libc::RUSAGE_THREAD)?.ru_majflt as u64)
 }

@@ -1,5 +1,5 @@
-//! Whose CPU time it was: rumba's threads enter a roll with their role, and
-//! what the process used beyond theirs is the engine's background threads'.
+//! Divides the process's CPU time: rumba's threads register with their role, and the rest belongs to the engine's
+//! background threads.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::Known;
 use super::clock::{self, ThreadClock};
 
-/// What a thread of rumba's works at.
+/// The role of a rumba thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It runs clients, and embedded engines in their calls.
     Client,
-    /// It measures, prints, waits: work that would not be there without rumba.
+    /// It measures, prints or waits: work that exists only because of rumba.
     Harness,
 }
 
-/// The roll of the process's threads. It is locked when a thread enters or
-/// leaves and when it is read, never on the load path.
+/// The registry of the process's threads. It is locked when a thread enters or leaves and when it is read, never on the
+/// hot path.
 #[derive(Debug, Default)]
 pub struct CpuRoll {
     rows: Mutex<Rows>,
@@ -27,7 +27,7 @@ pub struct CpuRoll {
 struct Rows {
     live: Vec<Row>,
     gone: RoleTimes,
-    /// What clients that have left waited for a CPU.
+    /// CPU wait of clients that have left.
     gone_delay_ns: u64,
     next_id: u64,
 }
@@ -36,13 +36,13 @@ struct Rows {
 struct Row {
     id: u64,
     role: Role,
-    /// Its clock, and what the clock showed when the thread entered.
+    /// Its clock, and the clock's value when the thread entered.
     clock: Option<ThreadClock>,
     entered_ns: u64,
-    /// What the clock showed at the last reading.
+    /// The clock's value at the last reading.
     seen_ns: u64,
     thread: rustix::thread::Pid,
-    /// What a client had waited for a CPU when it entered, and at the last reading.
+    /// CPU wait of a client when it entered, and at the last reading.
     entered_delay_ns: u64,
     seen_delay_ns: u64,
 }
@@ -65,22 +65,22 @@ impl RoleTimes {
 /// Cumulative CPU time of the process, nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// Threads while they were in the roll as clients.
+    /// CPU time of threads while they were registered as clients.
     pub client_ns: u64,
-    /// Threads while they were in the roll as harness.
+    /// CPU time of threads while they were registered as harness.
     pub harness_ns: u64,
     /// Everything else: the engine's own threads, and threads before they entered.
     pub background_ns: u64,
 }
 
 impl CpuRoll {
-    /// An empty roll.
+    /// An empty registry.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Enters the calling thread; it leaves when the guard is dropped. Its CPU
-    /// time in between is its role's. A thread is in the roll once at a time.
+    /// Registers the calling thread; it leaves when the guard is dropped. Its CPU time in between counts for its role.
+    /// A thread can be registered only once at a time.
     #[must_use = "the thread leaves the roll when this is dropped"]
     pub fn enter(self: &Arc<Self>, role: Role) -> Entered {
         let entered_ns = clock::this_thread_ns();
@@ -115,23 +115,23 @@ impl CpuRoll {
             }
             times.add(row.role, row.seen_ns - row.entered_ns);
         }
-        // Last, because reading a running thread's clock brings the kernel's
-        // sum for the process up to date as well; in the other order the
-        // process would lag by up to a scheduler tick per running client, and
-        // background threads would seem to have worked less than nothing.
+        // Read the process last. Reading a running thread's clock also updates the kernel's sum for the process. In the
+        // other order the process would lag by up to a scheduler tick per running client. The background threads' time
+        // would then seem negative.
         let process_ns = clock::process_ns();
         drop(rows);
         let background_ns = process_ns.saturating_sub(times.client_ns + times.harness_ns);
         CpuTimes { client_ns: times.client_ns, harness_ns: times.harness_ns, background_ns }
     }
 
-    /// Nanoseconds that client threads were ready to run and waited for a CPU, so far. It opens a file for each of them, so
-    /// it is read where clients wait for servers alone.
+    /// Nanoseconds that client threads were ready to run and waited for a CPU, so far. It opens a file for each thread,
+    /// so it is read only if clients do nothing but wait for servers.
     ///
     /// # Errors
-    /// Why the kernel does not say it.
+    /// Why the kernel does not report it.
     pub fn client_run_delay_ns(&self) -> Known<u64> {
-        // Whether there is such a file at all: that of a client which has just ended is missing, too.
+        // Check that the kernel has such a file at all, because the file of a client that has just ended is missing
+        // too.
         clock::run_delay_ns(rustix::thread::gettid())
             .map_err(|error| format!("{error}: the kernel does not count how long threads wait for a CPU"))?;
         let mut rows = self.rows();
@@ -158,14 +158,13 @@ impl CpuRoll {
     }
 
     fn rows(&self) -> MutexGuard<'_, Rows> {
-        // The rows are whole between any two statements above, so a panic
-        // elsewhere in a thread that held the lock does not spoil them.
+        // The rows are complete between any two statements above. A panic in a thread that held the lock therefore does
+        // not damage them.
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A thread's entry in the roll. It cannot be sent: leaving reads the clock of
-/// the thread that entered.
+/// A thread's entry in the registry. It is not `Send`, because leaving reads the clock of the thread that entered.
 #[derive(Debug)]
 pub struct Entered {
     roll: Arc<CpuRoll>,

@@ -1,11 +1,11 @@
-//! The memory of a server's many processes, looked at by turns.
+//! The memory of a server's many processes, sampled in turns.
 
 use std::collections::HashMap;
 
 use super::Known;
 use super::process::MemoryShare;
 
-/// The memory of each process as it was looked at last, and whose turn is next.
+/// The last sampled memory of each process, and the next process to sample.
 #[derive(Default)]
 pub(super) struct MemoryInTurns {
     shares: HashMap<u32, MemoryShare>,
@@ -13,11 +13,10 @@ pub(super) struct MemoryInTurns {
 }
 
 impl MemoryInTurns {
-    /// The memory of these processes together, bytes. `look` tells that of one, or nothing if it has ended; each look
-    /// takes time, and when `is_late` says that there is no more, those that are left are told as they were looked at last,
-    /// and come first at the next reading. Those that nobody has looked at yet come before all others; a sum without one
-    /// of them would be too small, and there is none: `is_late` is asked of those that have been looked at and of others
-    /// apart.
+    /// The memory of these processes together, bytes. `look` samples one process; `None` if it has ended. Each sample
+    /// takes time. When `is_late` is true, the other processes keep their last value and come first at the next
+    /// reading. Processes without a value come before all others. If one still has no value, the sum would be too small
+    /// and an error is returned. `is_late` is called with whether the process has a value.
     pub(super) fn sum(
         &mut self,
         mut pids: Vec<u32>,
@@ -36,7 +35,7 @@ impl MemoryInTurns {
                 continue;
             }
             looked += 1;
-            // What one had that has just ended, the others have now.
+            // The pages of a process that has just ended count in full for the others now.
             match look(pid)? {
                 Some(share) => self.shares.insert(pid, share),
                 None => self.shares.remove(&pid),
@@ -47,7 +46,7 @@ impl MemoryInTurns {
             return Err("the host was too busy to look at the memory of all of the server's processes".to_owned());
         }
         let shares = || self.shares.values();
-        // All of them together have no fewer of their huge pages in common than one of them has.
+        // All processes share at least as many huge pages as one of them shares.
         let shared_huge = shares().map(|share| share.shared_huge).max().unwrap_or_default();
         Ok(shares().map(|share| share.own).sum::<u64>() + shared_huge)
     }
@@ -63,8 +62,8 @@ mod tests {
         MemoryShare { own: bytes, ..MemoryShare::default() }
     }
 
-    /// A reading with time for so many looks: whom it looked at, and its sum. Each process has its number of bytes times
-    /// `factor`.
+    /// A reading with time for `looks` samples: the sampled processes, and the sum. Each process has its pid in bytes,
+    /// times `factor`.
     fn read(memory: &mut MemoryInTurns, pids: &[u32], looks: usize, factor: u64) -> (Vec<u32>, Known<u64>) {
         let looked = RefCell::new(Vec::new());
         let look = |pid: u32| {
@@ -85,7 +84,7 @@ mod tests {
         let (looked, sum) = read(&mut memory, &pids, 3, 10);
         assert_eq!(looked[..2], [4, 5], "those that nobody has looked at come first");
         assert_eq!(sum, Ok(150));
-        // All have grown tenfold: each reading tells a part of it, and after two it is known of all.
+        // All have grown tenfold: each reading sees a part of them, and two readings see all.
         let mut seen: Vec<u32> = Vec::new();
         for _ in 0..2 {
             seen.extend(read(&mut memory, &pids, 3, 100).0);

@@ -1,10 +1,8 @@
-//! Meters: what the hardware spent, read from the kernel's cumulative counters.
+//! Meters: the hardware spent, read from the kernel's cumulative counters.
 //!
-//! A trial runs in a process of its own. An embedded engine runs inside it, so
-//! that process's figures are the engine's and rumba's together; CPU time alone
-//! is told apart, by the [`CpuRoll`]. A server's figures are those of its own
-//! process and its descendants. What cannot be read is absent with its reason,
-//! never zero.
+//! A trial runs in a separate process. An embedded engine runs inside it, so that process's figures cover the engine
+//! and rumba. Only CPU time is divided, by the [`CpuRoll`]. A server's figures are those of its process and its
+//! descendants. A counter that cannot be read is absent with its reason, never zero.
 
 mod clock;
 mod cpu_roll;
@@ -40,15 +38,15 @@ use server::{ServerCounters, ServerMeter};
 /// A figure, or why there is none.
 type Known<T> = Result<T, String>;
 
-/// Why an embedded engine has no figures of a server.
+/// Why an embedded engine has no separate server figures.
 const EMBEDDED: &str = "the engine is embedded: it has no process of its own";
-/// Why a server has none of its process.
+/// Why a server has no process figures.
 const OUT_OF_REACH: &str = "the server runs on another host, or its process is not known: its counters cannot be read";
-/// Why a server has none of its data directory.
+/// Why a server has no figures of its data directory.
 const DATA_OUT_OF_REACH: &str =
     "the server's data directory is on another host or may not be read: its size and device are not known";
 
-/// The directory of an instance's data; `own` is the one that it was given.
+/// The directory of an instance's data; `own` is the one that rumba gave it.
 ///
 /// # Errors
 /// Why it is not known, for a person.
@@ -59,8 +57,8 @@ pub fn data_dir<'a>(place: &'a ProcessLocation, own: &'a Path) -> Result<&'a Pat
     }
 }
 
-/// The meters of one trial. Files are opened once and read again by offset, so
-/// that a reading costs a handful of system calls.
+/// The meters of one trial. Files are opened once and read again from the start, so that a reading costs only a few
+/// system calls.
 pub struct Meters {
     device: Known<DeviceMeter>,
     io: Known<IoMeter>,
@@ -69,7 +67,7 @@ pub struct Meters {
     cpu: Arc<CpuRoll>,
     /// The server, when the engine is one.
     server: Option<Known<ServerMeter>>,
-    /// When more of its processes are next looked for while it serves.
+    /// The time of the next search for new server processes while it serves.
     next_look: Instant,
     /// Memory that was read early, for the next reading.
     memory_read_early: Option<Memory>,
@@ -77,25 +75,25 @@ pub struct Meters {
 
 /// Resident memory in bytes.
 struct Memory {
-    /// Of the engine: of this process if it is embedded, of all processes of a server otherwise.
+    /// The engine: this process if it is embedded, all processes of a server otherwise.
     engine: Known<u64>,
-    /// Of this process.
+    /// This process.
     own: Known<u64>,
 }
 
-/// How often they are looked for, and how many times as long as a look takes is between two at least.
+/// The shortest time between two searches, and the least ratio of that time to a search's duration.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOK_SHARE: u32 = 100;
 
 impl Meters {
-    /// The meters of an engine inside this process and of the device that holds
-    /// `data_dir`, which must exist. A meter that cannot be had yields absences.
+    /// The meters of an engine inside this process and of the device that holds `data_dir`, which must exist. Figures
+    /// of a meter that is not available are absent.
     pub fn new(data_dir: &Path, cpu: Arc<CpuRoll>) -> Self {
         Self::of(&ProcessLocation::Embedded, data_dir, cpu)
     }
 
-    /// The meters of an instance, of this process, and of the device that holds
-    /// the instance's data: `own`, unless it is a server with a directory of its own.
+    /// The meters of an instance, of this process, and of the device that holds the instance's data. That is `own`,
+    /// unless the instance is a server with another directory.
     pub fn of(place: &ProcessLocation, own: &Path, cpu: Arc<CpuRoll>) -> Self {
         let server = match place {
             ProcessLocation::Embedded => None,
@@ -114,16 +112,16 @@ impl Meters {
         }
     }
 
-    /// Takes in the processes that a server has started meanwhile. It looks at
-    /// every process of the host, so it is done when clients are made and when a phase ends, before its last reading.
+    /// Adds processes that a server has started meanwhile. It reads every process of the host. Call it when clients are
+    /// made and when a phase ends, before the last reading of that phase.
     pub fn look_for_descendants(&mut self) {
         if let Some(Ok(server)) = &mut self.server {
             server.look_for_descendants();
         }
     }
 
-    /// The same for a server of several processes alone, while it is measured: it may have one for each client, and clients
-    /// connect anew. Once a second at most, and for a hundredth of the time.
+    /// The same only for a server of several processes, while it is measured: it may have one for each client, and
+    /// clients reconnect. It runs at most once a second, and for a hundredth of the time.
     pub fn look_for_more_descendants(&mut self) {
         let begun = Instant::now();
         if let Some(Ok(server)) = &mut self.server
@@ -135,8 +133,7 @@ impl Meters {
         }
     }
 
-    /// The processes of a server on this host, as they were last looked for; none when the engine is embedded or out
-    /// of reach.
+    /// The known processes of a server on this host; none when the engine is embedded or out of reach.
     pub fn server_pids(&self) -> Vec<u32> {
         match &self.server {
             Some(Ok(server)) => server.pids().collect(),
@@ -144,8 +141,8 @@ impl Meters {
         }
     }
 
-    /// All counters now. Memory comes last: to look at that of many processes takes up to a tenth of a second, and the
-    /// counters are to be those of one moment.
+    /// All counters now. Memory comes last, because sampling many processes takes up to a tenth of a second and the
+    /// counters should be from one moment.
     pub fn read(&mut self) -> Reading {
         let (io, server_cpu_ns) = match &mut self.server {
             None => (reading(&self.io, IoMeter::read), None),
@@ -169,13 +166,13 @@ impl Meters {
         Reading { device, io, cpu, apart, host_cpu, ctx_switches, rss_bytes }
     }
 
-    /// Reads memory for the next [`Meters::read`]: call it before the clients are told to end. A server such as
+    /// Reads memory for the next [`Meters::read`]. Call it before the clients are requested to end. A server such as
     /// PostgreSQL has a process for each session, and its memory is gone once the session is closed.
     pub fn read_memory_early(&mut self) {
         self.memory_read_early = Some(self.memory());
     }
 
-    /// Has the next [`Meters::read`] report the memory of an earlier reading, if the server has a process for each
+    /// Makes the next [`Meters::read`] report the memory of an earlier reading, if the server has a process for each
     /// session: for clients that have already ended.
     pub fn keep_memory_of(&mut self, earlier: &Reading) {
         if let (Some(Ok(server)), Some(apart)) = (&self.server, &earlier.apart)
@@ -196,8 +193,8 @@ impl Meters {
         Memory { engine, own }
     }
 
-    /// The CPU of processes that are neither this one nor its server's. It looks at every process of the host, so it
-    /// is done between phases.
+    /// The CPU of processes other than this one and its server's. It reads every process of the host, so call it
+    /// between phases.
     ///
     /// # Errors
     /// Why it is not known, for a person.
@@ -209,8 +206,8 @@ impl Meters {
         }
     }
 
-    /// Context switches of the threads of a server's processes so far, as they were last looked for. It looks at every
-    /// thread, so it is done between phases, before clients end and their connections' threads and processes with them.
+    /// Context switches so far of the threads of the known server processes. It reads every thread. Call it between
+    /// phases, before clients end and take their connections' threads and processes with them.
     ///
     /// # Errors
     /// Why there are none, for a person.
@@ -234,8 +231,8 @@ mod tests {
 
     use super::*;
 
-    /// The device, the clients and the host were read up to a tenth of a second after the CPU of a server of many processes,
-    /// which is as long as an interval may be.
+    /// Guards against a time skew. Device, clients and host were read up to a tenth of a second after the CPU of a
+    /// server with many processes. An interval may be that short.
     #[test]
     fn memory_which_takes_its_time_is_looked_at_when_all_is_counted() {
         let mut server = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();

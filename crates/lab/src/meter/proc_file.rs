@@ -1,11 +1,10 @@
-//! A file of the kernel that is opened once and read many times.
+//! A kernel file that is opened once and read many times.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// An open file whose text is made anew at each reading. A file of `/proc/PID`
-/// stays that process's: once it has ended, reading fails, even when another
-/// process has got its number meanwhile.
+/// An open file whose text is generated at each reading. A file of `/proc/PID` stays with that process: once the
+/// process has ended, reading fails, even if its pid was reused.
 pub struct ProcFile {
     path: String,
     file: File,
@@ -41,7 +40,7 @@ impl ProcFile {
         String::from_utf8(bytes).map_err(|_| format!("{}: not text", self.path))
     }
 
-    /// What to say when the text is not as proc(5) describes it.
+    /// The error for a text that is not as proc(5) describes it.
     pub fn unexpected(&self) -> String {
         format!("{}: not as expected", self.path)
     }

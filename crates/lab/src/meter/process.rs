@@ -8,22 +8,20 @@ use super::proc_file::ProcFile;
 use super::{Known, clock};
 use crate::host::parse;
 
-/// Bytes between a process and storage (`/proc/PID/io`), all threads, those
-/// that have ended included.
+/// Bytes between a process and storage (`/proc/PID/io`), all threads, ended threads included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoCounters {
-    /// Bytes that it had fetched from storage, page faults included.
+    /// Bytes that the process fetched from storage, page faults included.
     pub read_bytes: u64,
-    /// Bytes that it caused to be written: charged when a page becomes dirty,
-    /// or at a direct write. A page that is dirtied again before its write-back
-    /// is charged once. `cancelled_write_bytes` is not taken off: it counts the
-    /// dirty pages that this process dropped by truncating, whoever dirtied
-    /// them, and what the device was spared is seen in the device's own figure.
+    /// Bytes that the process caused to be written. They are charged when a page becomes dirty, or at a direct write. A
+    /// page that is dirtied again before its write-back is charged once. `cancelled_write_bytes` is not subtracted. It
+    /// counts dirty pages that this process dropped by truncating, even pages dirtied by others; the device's figure
+    /// shows the writes avoided.
     pub write_bytes: u64,
 }
 
 impl IoCounters {
-    /// Those of two processes together.
+    /// The sum of two processes.
     pub fn plus(self, other: Self) -> Self {
         Self { read_bytes: self.read_bytes + other.read_bytes, write_bytes: self.write_bytes + other.write_bytes }
     }
@@ -33,10 +31,10 @@ impl IoCounters {
 pub struct IoMeter(ProcFile);
 
 impl IoMeter {
-    /// Of a process by its number, or of `self`.
+    /// For a process by its pid, or `self`.
     pub fn of(process: &str) -> Result<Self, String> {
         let meter = Self(ProcFile::open(format!("/proc/{process}/io"))?);
-        // Some sandboxes let it be opened and refuse to have it read.
+        // Some sandboxes permit opening the file but not reading it.
         meter.read().map(|_| meter)
     }
 
@@ -54,12 +52,12 @@ fn parse_io(text: &str) -> Option<IoCounters> {
 pub struct ResidentMeter {
     /// `/proc/PID/statm`.
     pages: ProcFile,
-    /// `/proc/PID/status`, which has what that leaves out.
+    /// `/proc/PID/status`, with the huge pages that `statm` omits.
     status: ProcFile,
 }
 
 impl ResidentMeter {
-    /// Of a process by its number, or of `self`.
+    /// For a process by its pid, or `self`.
     pub fn of(process: &str) -> Result<Self, String> {
         let open = |file: &str| ProcFile::open(format!("/proc/{process}/{file}"));
         Ok(Self { pages: open("statm")?, status: open("status")? })
@@ -74,8 +72,8 @@ impl ResidentMeter {
     }
 }
 
-/// Bytes in huge pages of the kernel's pool (hugetlbfs), which are in none of its sums of what is resident: a server's whole
-/// cache may be there. A kernel that has no such pages has no line for them.
+/// Bytes in huge pages of the kernel's pool (hugetlbfs), which the kernel's resident figures omit. A server's whole
+/// cache may be there. A kernel without such pages has no line for them.
 fn huge_bytes(status: &str) -> u64 {
     parse::meminfo_bytes(status, "HugetlbPages").unwrap_or_default()
 }
@@ -83,19 +81,19 @@ fn huge_bytes(status: &str) -> u64 {
 /// Memory of one of several processes, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryShare {
-    /// What it has alone, and its part of each page that it has with others.
+    /// Its private memory, and its share of each page that it has with others.
     pub own: u64,
-    /// Huge pages of the kernel's pool that it has with others: of these the kernel tells no parts.
+    /// Huge pages of the kernel's pool that are shared with others; the kernel reports no shares of these.
     pub shared_huge: u64,
 }
 
-/// Resident memory of a process, where a page that several processes have counts in parts with each
-/// (`/proc/PID/smaps_rollup`). The kernel walks its page tables for it: some milliseconds for each GB that is mapped.
+/// Resident memory of a process, where each shared page counts in proportion (`/proc/PID/smaps_rollup`). The kernel
+/// walks the page tables for it, which takes some milliseconds for each mapped GB.
 ///
-/// `None` of a process that has ended or is about to, and has no memory any more.
+/// `None` for a process that has ended or is about to end, and has no memory any more.
 ///
 /// # Errors
-/// The system's words; that the process may not be looked into.
+/// The system's error, for example a missing permission.
 pub fn memory_share(pid: u32) -> Result<Option<MemoryShare>, String> {
     let path = format!("/proc/{pid}/smaps_rollup");
     match std::fs::read_to_string(&path) {
@@ -114,23 +112,23 @@ fn parse_share(text: &str) -> Option<MemoryShare> {
     })
 }
 
-/// What the whole host's CPUs did not spend on work, until a moment.
+/// Time that the host's CPUs did not work, until a moment.
 ///
-/// What they worked is what is left of the time. `/proc/stat` counts that too, but by looking at each tick who runs: a
-/// task that wakes by a timer and sleeps again before the next tick is never seen, and a process is charged with more
-/// than the host then shows. The time without work is taken from a clock as a CPU begins and ends to idle
-/// (`CONFIG_NO_HZ_COMMON`, unless the kernel was started with `nohz=off`). Where that is sampled as well, both ways come
-/// to the same.
+/// The busy time is the rest of the elapsed time. `/proc/stat` also counts busy time, but it samples the running task
+/// at each tick. It never sees a task that wakes by a timer and sleeps before the next tick. A process is then charged
+/// with more than the host shows. The idle time comes from a clock at the start and end of each idle period
+/// (`CONFIG_NO_HZ_COMMON`, without the boot option `nohz=off`). If idle time is sampled too, both ways give the same
+/// result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostCpu {
     pub at: Instant,
     /// The CPUs that were online.
     pub online: Vec<u32>,
-    /// Seconds that they had no work, or waited for devices.
+    /// Seconds without work, or waiting for devices.
     pub idle_s: f64,
-    /// Seconds that a hypervisor gave to others while the host wanted to run.
+    /// Seconds that a hypervisor gave to other guests while the host wanted to run.
     pub steal_s: f64,
-    /// Context switches, of all processes and of the kernel's own threads.
+    /// Context switches of all processes and kernel threads.
     pub ctx_switches: u64,
 }
 
@@ -158,7 +156,7 @@ impl HostCpuMeter {
     }
 
     pub fn read(&self) -> Result<HostCpu, String> {
-        // Its first lines are made first.
+        // Take the time first, because the kernel generates the first lines first.
         let at = Instant::now();
         let ticks = parse::host_cpu_ticks(&self.0.read()?).ok_or_else(|| self.0.unexpected())?;
         let per_second = rustix::param::clock_ticks_per_second() as f64;
@@ -168,7 +166,7 @@ impl HostCpuMeter {
     }
 }
 
-/// Context switches of this process's threads, those that have ended included, voluntary and not.
+/// Context switches of this process's threads, ended threads included, voluntary and not.
 pub fn ctx_switches() -> Result<u64, String> {
     clock::ctx_switches().map_err(|error| format!("getrusage: {error}"))
 }
@@ -207,7 +205,8 @@ mod tests {
         assert!(own.own > 1 << 20, "{own:?}");
     }
 
-    /// A server with its cache there (`huge_pages = on`) seemed to do with some megabytes.
+    /// Guards against missing a cache in huge pages (`huge_pages = on`): such a server seemed to use only some
+    /// megabytes.
     #[test]
     fn huge_pages_of_the_kernel_pool_count_as_resident() {
         assert_eq!(huge_bytes("VmRSS:\t    9000 kB\nHugetlbPages:\t    4096 kB\nThreads:\t1\n"), 4096 << 10);

@@ -1,8 +1,9 @@
-//! The pulse of a trial: whether the measurement could go on.
+//! Detects pauses of a trial: times in which the measurement could not continue.
 //!
-//! A thread takes short naps. One that lasted much longer than asked, while the thread did not wait for a CPU and no
-//! other thread of the process ran, was no slow engine: the process was stopped, or the machine stood still. Memory that
-//! is too little holds threads up as well, and is a finding. At each beat it also looks whether a process that the trial depends on, such as its server, is stopped.
+//! A thread sleeps for short naps. If a nap lasted much longer than requested, the cause may be a pause. The thread
+//! must not have waited for a CPU, and no other thread of the process may have run. Then the process was stopped or the
+//! machine stood still, and the engine was not slow. Too little memory also delays threads, but that is a finding about
+//! the engine. Each beat also checks whether a process that the trial depends on, such as its server, is stopped.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -16,45 +17,44 @@ use super::cpu_roll::{CpuRoll, Role};
 use super::proc_file::ProcFile;
 use crate::host::parse;
 
-/// Between two beats.
+/// The time between two beats.
 const NAP: Duration = Duration::from_millis(50);
-/// A nap that is longer by so much is a second in which nobody ran. A hypervisor that gives the CPUs to others holds one
-/// up by some tenths of a second again and again, which `stolen-cpu` is told of.
+/// A nap that is longer by this much means a second in which nothing ran. A hypervisor that gives the CPUs to other
+/// guests often delays a nap by some tenths of a second. The warning `stolen-cpu` reports that.
 const LATE: Duration = Duration::from_millis(900);
-/// A sleep of the machine that is no difference between two looks at the clocks.
+/// A sleep of the machine below this may be the time between reading two clocks.
 const SLEPT: Duration = Duration::from_millis(100);
-/// CPU seconds per second of the whole process from which on others of its threads ran while the pulse did not.
+/// CPU seconds per second of the process above which its other threads ran while this thread did not.
 const RAN: f64 = 0.1;
-/// The share of a nap in which some process waited for memory from which on a thread that had lost its pages was held up
-/// by that.
+/// The share of a nap with memory pressure on the host above which memory delayed a thread that had lost its pages.
 const THRASHED: f64 = 0.3;
-/// The longest that one waits for a beat that was asked for.
+/// The longest wait for a requested beat.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the clocks said at one moment; cumulative.
+/// The clocks at one moment; cumulative.
 #[derive(Clone, Copy, Debug)]
 struct Beat {
     at: Instant,
-    /// How far the clock that goes on while the machine sleeps is ahead of the one that does not.
+    /// How far the clock that includes the machine's sleep is ahead of the one that does not.
     asleep: Duration,
     /// How long the pulse's thread has waited for a CPU.
     queued: Duration,
     /// CPU time of the process.
     worked: Duration,
-    /// How often the pulse's thread has waited for a page of its own.
+    /// Major page faults of the pulse's thread.
     faults: u64,
-    /// For how long some process of the host has waited for memory, where the kernel tells.
+    /// How long some process of the host has waited for memory, if the kernel reports it.
     pressed: Option<Duration>,
 }
 
-/// Why the measurement stood still.
+/// Why the measurement was paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Why {
-    /// Nothing of the trial's process ran.
+    /// The trial's process did not run at all.
     Held,
     /// The machine slept.
     Asleep,
-    /// This process of others was in state T.
+    /// This other process was in state T.
     Stopped(String),
 }
 
@@ -70,24 +70,24 @@ impl Why {
     }
 }
 
-/// Time in which the measurement stood still.
+/// Time in which the measurement was paused.
 #[derive(Clone, Debug)]
 struct Stretch {
     from: Instant,
     until: Instant,
-    /// What passed in it while the clock of the trial stood.
+    /// Time during which the trial's clock stood still.
     off_the_clock: Duration,
     why: Why,
 }
 
-/// What the pulse has seen.
+/// The pauses that were detected.
 #[derive(Debug)]
 struct Log {
     last: Beat,
-    /// In the order of their starts.
+    /// Ordered by start.
     stretches: Vec<Stretch>,
     cpus: f64,
-    /// Somebody waits for a beat.
+    /// Whether a caller waits for a beat.
     wanted: bool,
     over: bool,
 }
@@ -97,7 +97,7 @@ impl Log {
         Self { last: first, stretches: Vec::new(), cpus, wanted: false, over: false }
     }
 
-    /// Takes a beat, and which process was found stopped at it.
+    /// Records a beat, with the process that was found stopped.
     fn beat(&mut self, now: Beat, stopped: Option<String>) {
         let last = std::mem::replace(&mut self.last, now);
         let asleep = now.asleep.saturating_sub(last.asleep);
@@ -120,14 +120,14 @@ impl Log {
         }
     }
 
-    /// Whether nothing of the process ran between two beats. A pulse that waited for a CPU says nothing of the others,
-    /// which may have had it; where they computed, it alone was held up; and who waits for his pages under pressure of
-    /// memory was not stopped. After a stop they may be gone too, but without that pressure.
+    /// Whether no thread of the process ran between two beats. If the pulse waited for a CPU, other threads may have
+    /// had it. If they computed, only the pulse was delayed. A thread that waited for its pages under memory pressure
+    /// was not stopped. Pages may also be gone after a stop, but then without memory pressure.
     fn stood_still(&self, last: &Beat, now: &Beat) -> bool {
         let passed = now.at.saturating_duration_since(last.at);
         let late = passed.saturating_sub(NAP).saturating_sub(now.queued.saturating_sub(last.queued));
         let worked = now.worked.saturating_sub(last.worked);
-        // What they did in the nap that it began with.
+        // The other threads may have worked during the nap itself.
         let hardly_ran = worked <= passed.mul_f64(RAN) + NAP.mul_f64(self.cpus);
         let pressed = now.pressed.zip(last.pressed).map(|(now, last)| now.saturating_sub(last));
         let thrashed = now.faults > last.faults && pressed.is_none_or(|pressed| pressed >= passed.mul_f64(THRASHED));
@@ -139,7 +139,7 @@ impl Log {
         let mut longest: Option<(Duration, &Why)> = None;
         for stretch in &self.stretches {
             let overlap = stretch.until.min(until).saturating_duration_since(stretch.from.max(from));
-            // What no clock has counted belongs to the moment at which it was seen.
+            // Sleep that the clock did not count belongs to the moment of its detection.
             let is_seen = stretch.until > from && stretch.until <= until;
             let of_stretch = overlap + if is_seen { stretch.off_the_clock } else { Duration::ZERO };
             lost += of_stretch;
@@ -167,7 +167,7 @@ impl Watched {
     }
 }
 
-/// Accounts of the kernel that are read at each beat.
+/// Kernel counters that are read at each beat.
 struct Accounts {
     /// The thread's own.
     schedule: Option<ProcFile>,
@@ -175,7 +175,7 @@ struct Accounts {
 }
 
 impl Accounts {
-    /// Of the calling thread.
+    /// Opens the counters of the calling thread.
     fn open() -> Self {
         let open = |path: &str| ProcFile::open(path).ok();
         Self { schedule: open("/proc/thread-self/schedstat"), pressure: open("/proc/pressure/memory") }
@@ -184,7 +184,8 @@ impl Accounts {
     fn now(&self) -> Beat {
         let read = |file: &Option<ProcFile>| file.as_ref().and_then(|file| file.read().ok());
         let passed = |time: Timespec| Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
-        // Nanoseconds on the CPU, nanoseconds in the queue for one, and how often; Documentation/scheduler/sched-stats.rst.
+        // Nanoseconds on the CPU, nanoseconds in the queue for one, and how often;
+        // Documentation/scheduler/sched-stats.rst.
         let schedule = read(&self.schedule).unwrap_or_default();
         let queued_ns = schedule.split_ascii_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0);
         let pressed_us = read(&self.pressure).and_then(|text| parse::pressure_total_us(&text, "some"));
@@ -205,7 +206,7 @@ struct Shared {
     watched: Mutex<Vec<Watched>>,
     /// Wakes the pulse.
     wake: Condvar,
-    /// Tells that it has beaten.
+    /// Signals a completed beat.
     beaten: Condvar,
 }
 
@@ -220,7 +221,7 @@ impl Shared {
 
     fn run(&self) {
         let accounts = Accounts::open();
-        // The beat before was of another thread.
+        // The beat before came from another thread.
         self.log().last = accounts.now();
         loop {
             let nap = |log: &mut Log| !log.wanted && !log.over;
@@ -229,7 +230,7 @@ impl Shared {
             if log.over {
                 return;
             }
-            // Before the clocks are read: whoever asks from here on is served by the next beat.
+            // Clear the flag before the clocks are read, so that a later request gets the next beat.
             log.wanted = false;
             drop(log);
             let stopped = self.watched().iter().find(|watched| watched.is_stopped()).map(|found| found.who.clone());
@@ -239,14 +240,14 @@ impl Shared {
     }
 }
 
-/// The pulse of this process; it ends when this is dropped.
+/// The pause detector of this process; it stops when dropped.
 pub struct Pulse {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Pulse {
-    /// Begins. Where the host gives no thread for it nothing is ever seen.
+    /// Starts the detector. If the host provides no thread for it, no pause is ever detected.
     pub fn start(roll: &Arc<CpuRoll>) -> Self {
         let cpus = std::thread::available_parallelism().map_or(1.0, |cpus| cpus.get() as f64);
         let shared = Arc::new(Shared {
@@ -263,7 +264,7 @@ impl Pulse {
         Self { shared, thread: std::thread::Builder::new().name("pulse".to_owned()).spawn(body).ok() }
     }
 
-    /// Watches these processes from now on, and no others: each with its number and what it is to the trial.
+    /// Watches only these processes from now on: each with its pid and its role in the trial.
     pub fn watch(&self, processes: impl IntoIterator<Item = (u32, &'static str)>) {
         let watched = processes.into_iter().filter_map(|(pid, what)| {
             let stat = ProcFile::open(format!("/proc/{pid}/stat")).ok()?;
@@ -274,7 +275,7 @@ impl Pulse {
         *self.shared.watched() = watched.collect();
     }
 
-    /// Has it look now, and waits until it has: what was suspended until this moment is known then.
+    /// Requests a beat and waits for it, so that all pauses until this moment are known.
     pub fn look(&self) {
         if self.thread.is_none() {
             return;
@@ -283,11 +284,11 @@ impl Pulse {
         let mut log = self.shared.log();
         log.wanted = true;
         self.shared.wake.notify_one();
-        // If it does not come in time, what it will have seen belongs to the time after this.
+        // If the beat is late, its pause counts for the next span.
         let _ = self.shared.beaten.wait_timeout_while(log, PATIENCE, |log| log.last.at < asked);
     }
 
-    /// How much of this time the measurement was suspended, and why for the most part; `None` if it never was.
+    /// How long the measurement was paused in this time, and the main reason; `None` without a pause.
     pub fn within(&self, from: Instant, until: Instant) -> Option<Suspension> {
         self.shared.log().within(from, until)
     }
@@ -298,7 +299,7 @@ impl Drop for Pulse {
         self.shared.log().over = true;
         self.shared.wake.notify_one();
         if let Some(thread) = self.thread.take() {
-            // It has nothing to tell any more.
+            // The thread returns no value.
             let _ = thread.join();
         }
     }
@@ -323,7 +324,7 @@ mod tests {
             Self { log: Log::new(beat, 2.0), beat, begun }
         }
 
-        /// So much passes: of it the machine slept beside the clock, the pulse waited for a CPU, the process worked.
+        /// Advances the clocks: total time, machine asleep, pulse waiting for a CPU, process working.
         fn pass(&mut self, [passed, asleep, queued, worked]: [u64; 4], stopped: Option<&str>) -> &mut Self {
             self.beat.at += Duration::from_millis(passed);
             self.beat.asleep += Duration::from_millis(asleep);
@@ -347,7 +348,7 @@ mod tests {
         let (lost_ms, cause) = made.within(0, 20_000).unwrap();
         assert_eq!(lost_ms, 10_000.0);
         assert!(cause.contains("Ctrl-Z"), "{cause}");
-        // A machine full of other work, threads of the process that compute, a page fault.
+        // A machine full of other work; threads of the process that compute; a page fault.
         for fine in [[3_000, 0, 2_900, 10], [3_000, 0, 0, 900], [949, 0, 0, 0]] {
             assert_eq!(Made::new().pass(fine, None).within(0, 20_000), None, "{fine:?}");
         }

@@ -1,4 +1,4 @@
-//! A reading of all meters, and what was spent between two of them.
+//! A reading of all meters, and the difference of two readings.
 
 use rumba_core::metric::Metric;
 use rumba_core::record::Spent;
@@ -14,26 +14,26 @@ pub struct Reading {
     pub(super) device: Known<DeviceCounters>,
     pub(super) io: Known<IoCounters>,
     pub(super) cpu: CpuTimes,
-    /// None when the engine is embedded.
+    /// `None` when the engine is embedded.
     pub(super) apart: Option<Apart>,
     pub(super) host_cpu: Known<HostCpu>,
     pub(super) ctx_switches: Known<u64>,
     pub(super) rss_bytes: Known<u64>,
 }
 
-/// What a server and the process of its clients have apart from each other.
+/// Figures that a server and its clients' process have separately.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Apart {
-    /// Of the server's processes.
+    /// CPU time of the server's processes.
     pub cpu_ns: Known<u64>,
-    /// Of rumba's own process.
+    /// Memory of rumba's own process.
     pub client_rss_bytes: Known<u64>,
     /// How long rumba's client threads waited for a CPU.
     pub client_run_delay_ns: Known<u64>,
 }
 
 impl Reading {
-    /// What was spent since an earlier reading of the same meters.
+    /// The resources spent since an earlier reading of the same meters.
     pub fn since(&self, earlier: &Reading) -> Spent {
         let device = |figure: fn(&DeviceCounters) -> u64| grown(&self.device, &earlier.device, figure);
         let (timed, timed_before) = (times(&self.device), times(&earlier.device));
@@ -95,8 +95,7 @@ impl Reading {
         }
     }
 
-    /// CPU seconds that a hypervisor gave to others since an earlier reading
-    /// while this host wanted to run.
+    /// CPU seconds that a hypervisor gave to other guests since an earlier reading while this host wanted to run.
     pub fn steal_s_since(&self, earlier: &Reading) -> Metric {
         self.host_cpu_since(earlier, |later, earlier| Ok(later.steal_s - earlier.steal_s))
     }
@@ -119,7 +118,7 @@ fn times(device: &Known<DeviceCounters>) -> Known<DeviceTimes> {
     times.ok_or_else(|| "the device's driver counts requests and not the time that they take".to_owned())
 }
 
-/// How far a counter has come; absent when it went back, as it does when a device is attached anew.
+/// The growth of a counter; absent when it went back, as it does when a device is attached again.
 fn grown<T>(later: &Known<T>, earlier: &Known<T>, figure: impl Fn(&T) -> u64) -> Metric {
     match (later, earlier) {
         (Ok(later), Ok(earlier)) => match figure(later).checked_sub(figure(earlier)) {
@@ -130,8 +129,8 @@ fn grown<T>(later: &Known<T>, earlier: &Known<T>, figure: impl Fn(&T) -> u64) ->
     }
 }
 
-/// CPU seconds. Background time is a difference of clocks that are read some
-/// microseconds apart, so it can seem to go back by as much; that is nothing.
+/// CPU seconds. Background time is a difference of clocks that are read some microseconds apart. It can seem to go back
+/// by as much, which counts as zero.
 fn seconds(later_ns: u64, earlier_ns: u64) -> Metric {
     Metric::from(later_ns.saturating_sub(earlier_ns) as f64 / 1e9)
 }

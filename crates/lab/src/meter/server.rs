@@ -1,4 +1,4 @@
-//! A server's process and its descendants, metered apart from rumba's own.
+//! Meters a server's process and its descendants, separately from rumba's own.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -13,30 +13,29 @@ use crate::host::parse;
 
 /// Meters a server on this host.
 ///
-/// Descendants are looked for when asked to, not at every reading. One that is
-/// found counts with all that it has used since its start; one that ended before
-/// is in the figure of the process that has reaped it. When the server's own process has ended there are
-/// no figures any more.
+/// Descendants are searched for on request, not at every reading. A descendant counts with all usage since its start.
+/// One that ended before the search is in the figure of the process that reaped it. When the server's main process has
+/// ended, there are no figures.
 pub struct ServerMeter {
     main: Process,
-    /// Those that have ended and are not reaped yet among them.
+    /// Includes processes that have ended and are not reaped yet.
     descendants: Vec<Descendant>,
     gone: Gone,
-    /// The memory of its own process, as long as there is no other.
+    /// The memory of the main process, used while it is the only one.
     resident: ResidentMeter,
-    /// That of several.
+    /// The memory of several processes.
     memory: MemoryInTurns,
-    /// When it was last begun to be looked at.
+    /// The start of the last memory reading.
     pub(super) looked: Option<Instant>,
 }
 
-/// How long the memory of a server's processes may take at a reading, at most: whoever reads counts the clients too, and on
-/// a busy host waits for its turn at each process. And how many times as long it is from one reading to the next, unless
-/// there are some that nobody has looked at yet.
+/// The time limit for reading the memory of a server's processes. The reading thread also counts the clients, and on a
+/// busy host it waits for a CPU at each process. The second constant is the least ratio of the time between readings to
+/// the time of one. It does not apply while a process has no value yet.
 const MEMORY_TIME: Duration = Duration::from_millis(100);
 const MEMORY_SHARE: u32 = 10;
 
-/// How long it may take at a reading that comes so long after the one before.
+/// The time limit for a reading, given the time since the last one.
 fn memory_time(since_last: Option<Duration>) -> Duration {
     since_last.map_or(MEMORY_TIME, |since_last| MEMORY_TIME.min(since_last / MEMORY_SHARE))
 }
@@ -59,14 +58,14 @@ impl ServerMeter {
         Ok(meter)
     }
 
-    /// Takes in the processes that the server has started meanwhile; also those that have ended and that nobody has reaped:
-    /// what they used is in no other's figure yet.
+    /// Adds processes that the server has started meanwhile. Processes that have ended but are not reaped count too,
+    /// because their usage is in no other figure yet.
     pub fn look_for_descendants(&mut self) {
         self.dismiss_reaped();
         let mut family: HashSet<u32> = self.pids().collect();
         for pid in below(&mut family) {
             if let Ok(process) = Process::of(pid)
-                // Held by an open file now: it is still the one that was found.
+                // The open file pins the process, so this is still the one that was found.
                 && let Ok(stat) = process.stat()
                 && family.contains(&stat.parent)
             {
@@ -75,7 +74,7 @@ impl ServerMeter {
         }
     }
 
-    /// Whether it was found to have more processes than one.
+    /// Whether the server has more than one known process.
     pub fn has_descendants(&self) -> bool {
         !self.descendants.is_empty()
     }
@@ -86,8 +85,8 @@ impl ServerMeter {
         ServerCounters { cpu_ns: ended.clone().map_or(cpu_ns, Err), io: ended.map_or(io, Err) }
     }
 
-    /// CPU time and bytes of all processes. One that is reaped while they are read may be in two figures or in none, as its
-    /// parent's was read after that or before: then all are read again, without it.
+    /// CPU time and bytes of all processes. A process that is reaped during the reading may count twice or not at all,
+    /// because its parent was read after that or before. Then all are read again without it.
     fn used(&mut self) -> (Known<u64>, Known<IoCounters>) {
         loop {
             self.dismiss_reaped();
@@ -99,8 +98,8 @@ impl ServerMeter {
         }
     }
 
-    /// Lets go of those of which nothing is left. What they used is in the figure of the process that has reaped them; if
-    /// that is none of these, it is kept.
+    /// Forgets processes that are reaped. Their usage is in the figure of the process that reaped them; if that is no
+    /// process of the server, it is kept here.
     fn dismiss_reaped(&mut self) {
         let family: HashSet<u32> = self.pids().collect();
         for known in self.descendants.extract_if(.., |known| known.process.is_reaped()) {
@@ -108,9 +107,9 @@ impl ServerMeter {
         }
     }
 
-    /// With each process's own time goes that of the children that it has reaped, which may have come and gone
-    /// between two looks: a server that has a process for each client is made of those. One that has ended keeps its own
-    /// until it is reaped.
+    /// CPU time of all processes, including children that each has reaped. These children may have come and gone
+    /// between two searches, as in a server with a process for each client. An ended process keeps its own time until
+    /// it is reaped.
     fn cpu_ns(&mut self) -> Known<u64> {
         let mut sum = self.main.cpu()?.0 + self.gone.orphans.cpu_ns;
         for known in &mut self.descendants {
@@ -123,14 +122,13 @@ impl ServerMeter {
         Ok(sum)
     }
 
-    /// When a process reaps a child, the kernel adds the child's bytes to the
-    /// process's own; CPU it keeps apart.
+    /// When a process reaps a child, the kernel adds the child's bytes to the process's own; it counts CPU separately.
     fn io(&mut self) -> Known<IoCounters> {
         let mut sum = self.main.io()?.plus(self.gone.orphans.io);
         for known in &mut self.descendants {
             match known.process.io() {
                 Ok(io) => known.seen.io = io,
-                // Its share would be missing from the sum.
+                // Without this value, the sum would be too small.
                 Err(reason) if known.process.living().is_ok() => return Err(reason),
                 Err(_) => {}
             }
@@ -139,19 +137,19 @@ impl ServerMeter {
         Ok(sum)
     }
 
-    /// The number of the server's own process.
+    /// The pid of the server's main process.
     pub fn pid(&self) -> u32 {
         self.main.pid
     }
 
-    /// The numbers of the server's processes.
+    /// The pids of the server's processes.
     pub fn pids(&self) -> impl Iterator<Item = u32> + '_ {
         std::iter::once(self.main.pid).chain(self.descendants.iter().map(|known| known.process.pid))
     }
 
-    /// Resident bytes. Processes of one server share memory, such as its cache: each page counts in parts with all that
-    /// have it, together once. A single process has it all, and telling that costs less. Those that there is no time for
-    /// are told as they were looked at last, and come first at the next reading.
+    /// Resident bytes. The processes of one server share memory, such as its cache, so each page counts in proportion,
+    /// once in total. A single process has all of it, which is cheaper to read. If time runs out, the other processes
+    /// keep their last value and come first at the next reading.
     pub fn memory(&mut self) -> Known<u64> {
         self.main.living()?;
         let living = self.descendants.iter().map(|known| &known.process).filter(|process| process.living().is_ok());
@@ -166,8 +164,8 @@ impl ServerMeter {
         self.memory.sum(pids, memory_share, |is_known| begun.elapsed() > if is_known { most } else { MEMORY_TIME })
     }
 
-    /// Context switches of the threads of all processes, as they were last looked for, and what says whether enough of
-    /// them is left to be a figure.
+    /// Context switches of the threads of all known processes, with the CPU time that shows whether enough threads
+    /// remain for a figure.
     pub fn switches(&self) -> Known<ThreadSwitches> {
         let mut switches = self.main.switches()?;
         switches.ended_cpu_ns += self.gone.orphans.cpu_ns;
@@ -175,7 +173,7 @@ impl ServerMeter {
             match process.switches() {
                 Ok(more) => switches.add(more),
                 Err(reason) if process.living().is_ok() => return Err(reason),
-                // It ended while it was looked at.
+                // The process ended during the reading.
                 Err(_) => {}
             }
         }
@@ -185,28 +183,28 @@ impl ServerMeter {
 
 /// Context switches of each thread of a server so far.
 ///
-/// The kernel keeps no sum over a process that another may read, and a thread or a process that ends takes its count with
-/// it. How much of a server that is, the CPU time of its ended processes says.
+/// The kernel keeps no sum over a process that another process may read. A thread or process that ends takes its count
+/// with it. The CPU time of ended processes shows how large that part is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadSwitches {
     threads: HashMap<u32, u64>,
     /// CPU time of each living process, nanoseconds.
     processes: HashMap<u32, u64>,
-    /// Of all that were reaped.
+    /// CPU time of all reaped processes.
     ended_cpu_ns: u64,
 }
 
 impl ThreadSwitches {
-    /// Switches since an earlier look, of the threads that are there now.
+    /// Switches since an earlier reading, of the threads that exist now.
     pub fn since(&self, earlier: &ThreadSwitches) -> u64 {
         let grown = |(thread, switches): (&u32, &u64)| {
-            // A count that went back is another thread's that got the number.
+            // A count that went back belongs to a new thread with a reused number.
             earlier.threads.get(thread).and_then(|before| switches.checked_sub(*before)).unwrap_or(*switches)
         };
         self.threads.iter().map(grown).sum()
     }
 
-    /// CPU seconds that processes have used since an earlier look which have ended by now.
+    /// CPU seconds since an earlier reading, of processes that have ended by now.
     pub fn ended_cpu_s_since(&self, earlier: &ThreadSwitches) -> f64 {
         let gone = earlier.processes.iter().filter(|(pid, _)| !self.processes.contains_key(*pid));
         let before_ns = earlier.ended_cpu_ns + gone.map(|(_, ns)| ns).sum::<u64>();
@@ -222,12 +220,12 @@ impl ThreadSwitches {
 
 struct Descendant {
     process: Process,
-    /// Its parent's number, and what it had used, when they were last read.
+    /// Its parent's pid and its usage, as last read.
     parent: u32,
     seen: Used,
 }
 
-/// What a process has used.
+/// The resources that a process has used.
 #[derive(Clone, Copy, Default)]
 struct Used {
     cpu_ns: u64,
@@ -240,27 +238,29 @@ impl Used {
     }
 }
 
-/// What processes had used of which nothing is left, and where that is now.
+/// The usage of reaped processes, and the figure that holds it now.
 ///
-/// Who reaps a process adds what it used to its own figure. Its parent does, if it waits for it; but one that ends
-/// first leaves it to another, and one that ignores its children has the kernel drop them. When both end between two
-/// readings nobody sees which it was. So the sum is held against the one before: by as much as it fell, what these had
-/// used is in nobody's figure. It fell by that less what the others used meanwhile, which nobody can tell apart: of what
-/// is lost as much is missing for good as the server used between these two readings, and of what it uses later nothing.
+/// The process that reaps a child adds the child's usage to its own figure. That is the parent, if it waits for the
+/// child. A parent that ends first leaves the child to another process. If a parent ignores its children, the kernel
+/// drops their usage. When both end between two readings, the case is unknown, so the new sum is compared with the last
+/// one. If the sum fell, the drop is usage that no figure holds.
+///
+/// Usage of the other processes between the two readings makes the drop smaller, and cannot be separated from it. After
+/// a loss, that much usage is missing for good; later usage is complete.
 #[derive(Default)]
 struct Gone {
-    /// What none of the server's processes has reaped.
+    /// Usage of processes that no server process has reaped.
     orphans: Used,
-    /// What those had used that are gone since the last reading, and whose parent is one of the server's processes.
+    /// Usage of processes that ended since the last reading and whose parent is a server process.
     handed_on: Used,
-    /// How many these are.
+    /// The number of processes in `handed_on`.
     count: u64,
-    /// What was last told of all processes.
+    /// The last reported usage of all processes.
     told: Used,
 }
 
 impl Gone {
-    /// Takes over what a process was last seen to have used, whose parent is one of the server's processes or is not.
+    /// Takes over the last seen usage of a process; `has_parent` means that its parent is a server process.
     fn take(&mut self, seen: Used, has_parent: bool) {
         if has_parent {
             (self.handed_on, self.count) = (self.handed_on.plus(seen), self.count + 1);
@@ -269,18 +269,18 @@ impl Gone {
         }
     }
 
-    /// The CPU time of all, if so much is read of those that are left and of the orphans.
+    /// The CPU time of all processes, given the time read from living processes and orphans.
     fn cpu_ns(&mut self, read: u64) -> u64 {
         let (handed_on, count) = (std::mem::take(&mut self.handed_on.cpu_ns), std::mem::take(&mut self.count));
         let fell = self.told.cpu_ns.saturating_sub(read).min(handed_on);
-        // What a process hands on is in ticks, of user and of system time, each of them cut off.
+        // Inherited time is in ticks, with user and system time each rounded down.
         let lost = if fell > 2 * count * ns_per_tick() { fell } else { 0 };
         self.orphans.cpu_ns += lost;
         self.told.cpu_ns = self.told.cpu_ns.max(read + lost);
         self.told.cpu_ns
     }
 
-    /// The bytes of all, likewise.
+    /// The bytes of all processes, in the same way.
     fn io(&mut self, read: IoCounters) -> IoCounters {
         let (handed_on, told) = (std::mem::take(&mut self.handed_on.io), self.told.io);
         let lost = IoCounters {
@@ -297,7 +297,7 @@ fn ns_per_tick() -> u64 {
     1_000_000_000 / rustix::param::clock_ticks_per_second()
 }
 
-/// A process by its open files, which stay its own whatever becomes of its number.
+/// A process by its open files, which stay with it even if its pid is reused.
 struct Process {
     pid: u32,
     stat: ProcFile,
@@ -305,7 +305,7 @@ struct Process {
     io: Known<IoMeter>,
 }
 
-/// What is needed of a process's `stat`.
+/// The used fields of a process's `stat`.
 struct Stat {
     parent: u32,
     has_ended: bool,
@@ -317,11 +317,11 @@ impl Process {
     fn of(pid: u32) -> Result<Self, String> {
         let stat = ProcFile::open(format!("/proc/{pid}/stat"))?;
         let process = Self { pid, stat, clock: ProcessClock::of(pid), io: IoMeter::of(&pid.to_string()) };
-        // All of these are the same process's when the first is still there after the last was opened.
+        // If the first file is still readable after the last was opened, all belong to the same process.
         process.stat().map(|_| process)
     }
 
-    /// Fails when nothing is left of it: one that has ended stays until its parent has taken note.
+    /// Fails when the process is reaped; an ended process stays until its parent waits for it.
     fn stat(&self) -> Known<Stat> {
         let text = self.stat.read().map_err(|_| self.ended())?;
         let stat = parse::process_stat(&text).ok_or_else(|| self.stat.unexpected())?;
@@ -342,16 +342,16 @@ impl Process {
         format!("the server's process {} has ended", self.pid)
     }
 
-    /// CPU time of its threads, and of the children that it has reaped: those in ticks, which is all that the kernel tells.
-    /// The exact clock goes by the process's number, so something of the process must still
-    /// be there after it was read; ticks where the kernel gives no clock.
+    /// CPU time of its threads and of the children that it has reaped. The children's time is in ticks, because the
+    /// kernel reports nothing finer. The exact clock is addressed by pid, so the process must still exist after the
+    /// reading. Ticks are used if there is no clock.
     fn cpu(&self) -> Known<(u64, Stat)> {
         let exact = self.clock.and_then(ProcessClock::read_ns);
         let stat = self.stat()?;
         Ok((exact.unwrap_or(stat.cpu_ns) + stat.children_ns, stat))
     }
 
-    /// Whether nothing of it is left.
+    /// Whether the process is reaped.
     fn is_reaped(&self) -> bool {
         self.stat.read().is_err()
     }
@@ -360,12 +360,12 @@ impl Process {
         self.io.as_ref().map_err(Clone::clone).and_then(IoMeter::read)
     }
 
-    /// Of its threads, with its CPU time and that of the children that it has reaped.
+    /// Context switches of its threads, with its CPU time and that of its reaped children.
     fn switches(&self) -> Known<ThreadSwitches> {
         let tasks = format!("/proc/{}/task", self.pid);
         let mut threads = HashMap::new();
         for entry in fs::read_dir(&tasks).map_err(|error| format!("{tasks}: {error}"))?.flatten() {
-            // A thread may end while it is looked at.
+            // A thread may end during the reading.
             let Ok(status) = fs::read_to_string(entry.path().join("status")) else { continue };
             let figure = |key| parse::field(&status, key)?.parse::<u64>().ok();
             let thread = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
@@ -375,7 +375,7 @@ impl Process {
             };
             threads.insert(thread, voluntary + not);
         }
-        // Last: it was this process's tasks that were read, and not a later one's.
+        // Read this last, to prove that the tasks belonged to this process and not to a later one with its pid.
         let (cpu_ns, stat) = self.cpu()?;
         if stat.has_ended {
             return Err(self.ended());
@@ -385,7 +385,7 @@ impl Process {
     }
 }
 
-/// The processes below those of `family`, which grows by them.
+/// The processes below those of `family`, to which they are added.
 fn below(family: &mut HashSet<u32>) -> Vec<u32> {
     let mut parents: Vec<(u32, u32)> = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -417,12 +417,12 @@ mod tests {
         ThreadSwitches { threads: threads.iter().copied().collect(), ..ThreadSwitches::default() }
     }
 
-    /// So many seconds, and as many megabytes written.
+    /// This many seconds, and as many megabytes written.
     fn used(seconds: u64) -> Used {
         Used { cpu_ns: seconds * 1_000_000_000, io: IoCounters { read_bytes: 0, write_bytes: seconds * 1_000_000 } }
     }
 
-    /// What is told of all processes if so much is read of those that are left, to which the orphans' is added.
+    /// The reported total if the living processes read `left`; the orphans' usage is added to it.
     fn told(gone: &mut Gone, left: u64) -> (u64, u64) {
         let read = used(left).plus(gone.orphans);
         (gone.cpu_ns(read.cpu_ns) / 1_000_000_000, gone.io(read.io).write_bytes / 1_000_000)
@@ -430,22 +430,22 @@ mod tests {
 
     #[test]
     fn usage_of_process_and_child_ended_between_readings_is_kept() {
-        // The server has used 10 s, a process of its 20 and that one's child 30.
+        // The server has used 10 s, its child 20 and that one's child 30.
         let with_all = || {
             let mut gone = Gone::default();
             assert_eq!(told(&mut gone, 60), (60, 60));
             [20, 30].into_iter().for_each(|seconds| gone.take(used(seconds), true));
             gone
         };
-        // The child ended last, and another has reaped it: nobody had waited for it.
+        // The grandchild ended last and was reaped by another process, because its parent had ended.
         let mut orphaned = with_all();
         assert_eq!(told(&mut orphaned, 30), (60, 60));
         assert_eq!(told(&mut orphaned, 35), (65, 65), "what the server uses from then on is not hidden");
-        // What the server used between the same two readings is: 63 are true.
+        // The server used 3 s between the same two readings, and they are lost: 63 would be true.
         let mut meanwhile = with_all();
         assert_eq!(told(&mut meanwhile, 33), (60, 60));
         assert_eq!(told(&mut meanwhile, 38), (65, 65), "and no more than that: 68 are true");
-        // Its parent had waited for it, and the server for that one; meanwhile the server used 3 s.
+        // Each parent had waited for its child; meanwhile the server used 3 s.
         let mut handed_on = with_all();
         assert_eq!(told(&mut handed_on, 63), (63, 63));
         assert_eq!(told(&mut handed_on, 65), (65, 65));
@@ -455,7 +455,8 @@ mod tests {
         assert_eq!(told(&mut dropped, 11), (61, 61));
     }
 
-    /// At intervals of a tenth of a second whoever counts the clients did nothing else.
+    /// Guards against endless sampling: at intervals of a tenth of a second, the thread that counts the clients did
+    /// nothing else.
     #[test]
     fn memory_sampling_takes_at_most_a_tenth_of_any_interval() {
         let after = |ms: u64| memory_time(Some(Duration::from_millis(ms)));

@@ -1,4 +1,4 @@
-//! What a directory takes on disk.
+//! The disk space of a directory.
 
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rumba_core::engine::KEPT;
 
-/// The unit of `st_blocks` (stat(2)), whatever the filesystem's block is.
+/// The unit of `st_blocks` (stat(2)), independent of the filesystem's block size.
 const BLOCK_BYTES: u64 = 512;
 
 /// Bytes allocated on disk.
@@ -20,10 +20,9 @@ pub struct DiskSize {
     pub logs: u64,
 }
 
-/// The bytes that a directory has allocated, as du(1) counts them: blocks and
-/// not lengths, a file with several names once, links not followed. Files that
-/// the engine removes meanwhile are passed over, and so is a directory [`KEPT`]
-/// in it, which holds what is kept beside the results and no data.
+/// The bytes that a directory has allocated, as du(1) counts them: blocks and not lengths, a file with several names
+/// once, links not followed. Files that the engine removes meanwhile are skipped. A directory [`KEPT`] in it is skipped
+/// too, because it holds files for the results and no data.
 ///
 /// # Errors
 /// When the directory itself, or something in it that still exists, cannot be read.

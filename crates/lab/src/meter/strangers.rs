@@ -1,5 +1,5 @@
-//! CPU of processes that have nothing to do with a trial. What the host used beyond them and beyond the trial's own
-//! is the kernel's: write-back, journals, loop devices and interrupts are in no process.
+//! CPU of processes that do not belong to a trial. The host's remaining CPU, beyond these and the trial's own, is the
+//! kernel's. No process is charged with write-back, journals, loop devices and interrupts.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -7,24 +7,24 @@ use std::fs;
 use super::Known;
 use crate::host::parse::{self, ProcessStat};
 
-/// A process: its number, and when it started, because numbers are given again.
+/// A process: its pid and start time, because pids are reused.
 type Name = (u32, u64);
 
-/// The number of the process that starts all others.
+/// The pid of the first process.
 const FIRST: u32 = 1;
-/// Why nothing is known of strangers that nobody sees.
+/// The error when other users' processes are hidden.
 const HIDDEN: &str = "/proc does not show the processes of other users (hidepid): what they use is not known; run as root, \
                       or as root: mount -o remount,hidepid=0 /proc";
 
-/// The CPU ticks of every process that is a stranger to a trial, at one moment.
+/// The CPU ticks of every process that does not belong to a trial, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strangers(HashMap<Name, Ticks>);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Ticks {
-    /// Of its threads.
+    /// Ticks of its threads.
     own: u64,
-    /// Of its children that have ended and that it has waited for, theirs included.
+    /// Ticks of its children that have ended and that it has waited for, with their children.
     children: u64,
 }
 
@@ -35,16 +35,16 @@ impl Ticks {
 }
 
 impl Strangers {
-    /// Looks at every process of the host, so it is done between phases.
-    /// None are strangers that are this process, one of `servers`, or below one of them; nor are the kernel's threads.
+    /// Reads every process of the host, so call it between phases. This process, the processes of `servers`, their
+    /// descendants and kernel threads are left out.
     ///
     /// # Errors
-    /// When the processes cannot be listed, or not all of them.
+    /// When the processes cannot be listed, or not all of them are visible.
     pub fn look(servers: Option<u32>) -> Known<Self> {
         let mut processes = Vec::new();
         for entry in fs::read_dir("/proc").map_err(|error| format!("/proc: {error}"))?.flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-            // It may end while it is looked at.
+            // A process may end during the reading.
             let text = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
             if let Some(stat) = parse::process_stat(&text) {
                 processes.push((pid, Seen::of(&stat)));
@@ -53,9 +53,9 @@ impl Strangers {
         Self::among(processes, std::iter::once(std::process::id()).chain(servers).collect())
     }
 
-    /// Those of all processes that are none of these and not below them.
+    /// The processes that are neither in `ours` nor descendants of it.
     fn among(processes: Vec<(u32, Seen)>, ours: HashSet<u32>) -> Known<Self> {
-        // It is there as long as the host, or the container, is.
+        // The first process exists as long as the host, or the container, runs.
         if !processes.iter().any(|(pid, _)| *pid == FIRST) {
             return Err(HIDDEN.to_owned());
         }
@@ -64,7 +64,7 @@ impl Strangers {
         Ok(Self(strangers.map(|(pid, seen)| ((pid, seen.started), seen.ticks)).collect()))
     }
 
-    /// CPU seconds since an earlier look, those of processes that came and went in between included, if their parents
+    /// CPU seconds since an earlier reading. Processes that came and went in between are included if their parents
     /// waited for them.
     pub fn cpu_s_since(&self, earlier: &Self) -> f64 {
         self.ticks_since(earlier) as f64 / rustix::param::clock_ticks_per_second() as f64
@@ -77,7 +77,7 @@ impl Strangers {
             own += now.own.saturating_sub(before.own);
             children += now.children.saturating_sub(before.children);
         }
-        // Who has ended has handed all its time to whoever waited for it, also what it had used before.
+        // An ended process has passed all its time to the process that waited for it, including time from before.
         let ended = earlier.0.iter().filter(|(name, _)| !self.0.contains_key(name));
         own + children.saturating_sub(ended.map(|(_, ticks)| ticks.all()).sum())
     }
@@ -97,7 +97,7 @@ impl Seen {
     }
 }
 
-/// These processes and all below them.
+/// These processes and all their descendants.
 fn family(mut family: HashSet<u32>, processes: &[(u32, Seen)]) -> HashSet<u32> {
     loop {
         let before = family.len();
@@ -139,8 +139,8 @@ mod tests {
         assert_eq!(later.ticks_since(&strangers(&[(7, 100, 0)])), 2);
     }
 
-    /// Where `/proc` is mounted so that users see their own processes alone, all others' CPU was taken for none, and charged
-    /// to the trial as the kernel's.
+    /// Guards against a hidden `/proc`, where users see only their own processes. All other CPU then counted as zero,
+    /// and the trial was charged with it as kernel time.
     #[test]
     fn strangers_that_are_hidden_are_not_known_and_not_idle() {
         let seen = |parent: u32| Seen { parent, started: 0, is_kernel: false, ticks: Ticks { own: 5, children: 0 } };

@@ -1,13 +1,13 @@
-//! What is left to do of an experiment that was interrupted.
+//! The remaining trials of an interrupted experiment.
 
 use std::collections::BTreeMap;
 
 use rumba_core::record::{TrialPart, TrialPlan};
 
-/// The trials that are still to run, in order, of all that were planned.
+/// The trials that are still to run, in order, from all planned trials.
 ///
-/// A load is repeated where trials still wait for it and its data is gone. It keeps its number if it had not ended. It
-/// gets a new number if it had, or if trials that stay have started from it: the record of a load may be lost, and the
+/// A load is repeated if trials still need it and its data is gone. It keeps its number if it had not ended. It gets a
+/// new number if it had ended, or if finished trials have started from it. The record of a load may be lost, and the
 /// trials that name its number did not start from the new one. Each load stays directly before its trials.
 pub fn rest(
     plans: &[TrialPlan],

@@ -1,13 +1,13 @@
-//! Why an experiment is not admitted.
+//! Errors that refuse an experiment.
 
 use crate::limits::LimitError;
 use crate::provision::ProvisionError;
 use crate::spec::SpecError;
 
-/// Why an experiment is not admitted, and what to do about it.
+/// Why an experiment is refused, and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// A mistake at a place of the experiment: memory in which an engine was measured not to run.
+    /// A mistake at a place of the experiment: too little memory for an engine, according to measurements.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A limit that this host cannot enforce.
@@ -15,23 +15,23 @@ pub enum Refusal {
     Unenforceable {
         /// The engine whose limit it is.
         engine: String,
-        /// The limit, and what is missing.
+        /// The limit, and the missing feature.
         problem: String,
-        /// What would work instead.
+        /// An alternative that would work.
         remedy: String,
     },
-    /// A limit cannot be met, or the host not be asked.
+    /// A limit cannot be met, or the host cannot be queried.
     #[error(transparent)]
     Limit(#[from] LimitError),
-    /// A data directory cannot be had.
+    /// A data directory is not available.
     #[error(transparent)]
     Provision(#[from] ProvisionError),
-    /// The data does not fit where it is to be.
+    /// The data does not fit.
     #[error("{problem}")]
     NoRoom {
-        /// What is there and what is needed.
+        /// The available and the needed space.
         problem: String,
-        /// What would work instead.
+        /// An alternative that would work.
         remedy: &'static str,
     },
 }

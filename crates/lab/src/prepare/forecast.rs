@@ -1,4 +1,4 @@
-//! What a run will take, as far as that is known before its first trial.
+//! Estimates the cost of a run before its first trial.
 
 use rumba_core::limits::Backing;
 use rumba_core::record::{RunPlan, TrialPart, TrialPlan};
@@ -9,65 +9,64 @@ use super::room::OnDisk;
 use crate::provision;
 use crate::registry::Registry;
 
-/// So many probes does a search for a rate mostly take.
+/// The typical number of probes in a search for a rate.
 const PROBES: f64 = 12.0;
 
-/// What a run will take.
+/// The estimated cost of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Forecast {
-    /// How many trials it has; of a search for a rate its first probe alone.
+    /// The number of trials; a search for a rate counts as one.
     pub trials: usize,
     /// Rows that one load writes.
     pub rows: u64,
     /// Bytes of keys and payloads that one load writes.
     pub data_bytes: u64,
-    /// How often data is loaded.
+    /// The number of loads.
     pub loads: usize,
-    /// Databases that are on the disk at once, volumes aside: kept ones, and those at work.
+    /// Databases that are on the disk at the same time, without volumes: kept ones and those in use.
     pub databases: u64,
-    /// The file of the largest volume that lies on the disk, bytes; 0 where there is none. One is made at a time.
+    /// The file of the largest volume on the disk, bytes; 0 if there is none. One volume exists at a time.
     pub volume_bytes: u64,
-    /// The most that these may take: so many databases of three times the rows' bytes, and the volume.
+    /// An upper bound for disk space: `databases` times three times the rows' bytes, and the volume.
     pub disk_bytes: u64,
-    /// What is free where they will be; `null` where it cannot be told.
+    /// Free bytes at their place; `null` if unknown.
     pub disk_free_bytes: Option<u64>,
-    /// What each engine is given of memory.
+    /// The memory of each engine.
     pub memory: Vec<Memory>,
-    /// The volumes of those whose storage is limited.
+    /// The volumes of engines with limited storage.
     pub storage: Vec<Storage>,
-    /// Seconds of warmups and loops, and of the work before a kill; a search for a rate counts with twelve probes.
+    /// Seconds of warmups, loops and the work before a kill. A search for a rate counts as twelve probes.
     pub measured_s: f64,
-    /// The same where warmups and ageing go on as long as they may.
+    /// The same with warmups and ageing at their maximum.
     pub measured_most_s: f64,
 }
 
-/// What an engine is given of memory.
+/// The memory of an engine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Memory {
     /// Its name in the experiment.
     pub engine: String,
-    /// Its own cache, bytes; `null` of an existing server, which others gave its cache, and where a setting of its own says
-    /// it in other terms.
+    /// Its own cache, bytes. `null` for an existing server, and if an engine setting gives the size in other terms.
     pub cache_bytes: Option<u64>,
-    /// The same in words, with the setting of its own that says so, where one does: `1.00 GiB (innodb_buffer_pool_size)`.
+    /// The same as text, with the engine setting that decides it, if any: `1.00 GiB (innodb_buffer_pool_size)`.
     pub cache: String,
     /// The limit of its control group, bytes; `null` for none.
     pub limit_bytes: Option<u64>,
 }
 
-/// What an engine is given of storage.
+/// The storage of an engine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Storage {
     /// Its name in the experiment.
     pub engine: String,
     /// Bytes of the volume.
     pub size_bytes: u64,
-    /// Where the volume's blocks are.
+    /// The medium of the volume's blocks.
     pub backing: Backing,
 }
 
 impl Admitted {
-    /// What these trials of it will take.
+    /// Estimates the cost of these trials of the experiment.
     pub fn forecast(&self, trials: &[TrialPlan], registry: &Registry) -> Forecast {
         let experiment = self.experiment();
         let data_bytes = experiment.bound.expected_logical_bytes();
@@ -106,7 +105,7 @@ impl Admitted {
     }
 }
 
-/// Seconds of a trial that are known, with this warmup and this ageing.
+/// The known seconds of a trial, with this warmup and this ageing.
 fn seconds(trial: &TrialPlan, warmup_s: f64, age_s: f64) -> f64 {
     let run = &trial.run;
     let probes = if run.search.is_some() { PROBES } else { 1.0 };
@@ -146,7 +145,8 @@ mod tests {
         assert_eq!((whole.measured_s, whole.measured_most_s), (70.0 * runs, 120.0 * runs));
         assert_eq!((whole.trials, whole.loads, whole.databases), (8, 8, 1), "each trial loads, one after the other");
         assert_eq!(whole.memory.len(), 2);
-        // Both numbers of clients start from one load; the second engine's data cannot be kept, so each of its trials loads.
+        // Both numbers of clients start from one load. The second engine's data cannot be kept, so each of its trials
+        // loads.
         let shared = forecast(&["clients=1,2"]);
         assert_eq!((shared.trials, shared.loads), (20, 12));
         assert_eq!(shared.databases, 2, "a repeat's load is gone before the next repeat loads");
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(caches, [Some(64 << 20), Some(64 << 20), None]);
     }
 
-    /// It was told 64 MiB of both.
+    /// Guards against reporting the common cache, 64 MiB, for both engines.
     #[test]
     fn forecast_shows_cache_of_engine_setting_not_common_one() {
         let own = "[[engine]]\nname = \"own\"\nuse = \"myrocks\"\nsettings.own_cache = \"1GiB\"\n";
@@ -184,13 +184,13 @@ mod tests {
         assert_eq!(planned.to_string(), told[0].1, "its record says the same");
     }
 
-    /// A dry run once said "0 B for 0 databases" of twelve engines on volumes.
+    /// Guards against a dry run that reports "0 B for 0 databases" for twelve engines on volumes.
     #[test]
     fn forecast_shows_volume_location_and_counts_its_file_on_disk() {
         let forecast = |storage: &str, clients: &str| {
             let text = format!("{TEXT}[limits]\nstorage = {storage}\n[run]\nclients = [{clients}]\nrepeats = 4\n");
             let experiment = read_text("a.toml", &text, &Overrides::default(), &registry()).unwrap();
-            // Whether this host can make volumes is not the question.
+            // The test does not depend on whether this host can make volumes.
             let admitted =
                 Admitted { experiment, data_base: "/nowhere/at/all".into(), notices: Vec::new(), known: Vec::new() };
             let trials = admitted.plan(&registry());
@@ -201,7 +201,7 @@ mod tests {
         let told = |engine: &str| Storage { engine: engine.into(), size_bytes: 6 << 30, backing: Backing::Tmpfs };
         assert_eq!(in_memory.storage, [told("rocksdb"), told("sqlite")]);
         let file = forecast("{ size = \"6GiB\", backing = \"file\" }", "1, 2");
-        // A load is kept outside of the volume.
+        // A load is kept outside the volume.
         assert_eq!((file.databases, file.volume_bytes), (1, 6 << 30));
         assert_eq!(file.disk_bytes, file.data_bytes * TIMES_DATA + (6 << 30));
     }

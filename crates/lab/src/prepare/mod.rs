@@ -1,9 +1,9 @@
-//! prepare: the entrance. Whoever wants to run an experiment, or to know whether it would run, comes by here: what
-//! this host cannot give it is refused before anything is made, and what it gets is settled.
+//! prepare: preflight checks. Every run, and every question whether an experiment would run, goes through here.
+//! Requests that this host cannot satisfy are refused before anything is made, and the limits are settled.
 //!
-//! [`Admitted::new`] takes a checked experiment and settles its limits; [`Admitted::check`] looks whether its trials
-//! have their places and their room; [`Admitted::prepare`] does both and adds what the results say of the host. From
-//! then on nobody changes the experiment: only this module makes these values.
+//! [`Admitted::new`] takes a checked experiment and settles its limits. [`Admitted::check`] checks directories and
+//! space for its trials. [`Admitted::prepare`] does both and adds the host's conditions. From then on the experiment
+//! does not change, because only this module makes these values.
 
 mod error;
 mod forecast;
@@ -31,12 +31,12 @@ use crate::registry::Registry;
 use crate::spec::{Experiment, Shortage, SpecError};
 use crate::{host, limits, plan, provision};
 
-/// What a user lets through that is refused otherwise.
+/// Exceptions that a user permits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
-    /// Limits that this host cannot enforce are left out.
+    /// Leave out limits that this host cannot enforce.
     pub unlimited: bool,
-    /// Engines run in less memory than they were measured to need.
+    /// Run engines in less memory than they were measured to need.
     pub tight_memory: bool,
 }
 
@@ -45,18 +45,18 @@ pub struct Allowed {
 pub struct Admitted {
     experiment: Experiment,
     data_base: PathBuf,
-    /// What is to be said before the first trial.
+    /// Warnings before the first trial.
     notices: Vec<Warning>,
-    /// Limits that are not in force, and memory that is tight.
+    /// Warnings about limits that are not in force, and tight memory.
     known: Vec<Warning>,
 }
 
 impl Admitted {
-    /// Admits an experiment whose data directories are to be made below `data_base`, and touches nothing.
+    /// Admits an experiment with data directories below `data_base`, and changes nothing.
     ///
     /// # Errors
-    /// Memory that is too small, and limits that cannot be enforced, unless they are allowed; a place for the data
-    /// whose name cannot be shown.
+    /// Memory that is too small, and limits that cannot be enforced, unless the user permits them; a data path whose
+    /// name cannot be shown.
     pub fn new(experiment: Experiment, data_base: &Path, allowed: Allowed) -> Result<Self, Refusal> {
         provision::refuse_unshowable(&std::path::absolute(data_base).unwrap_or_else(|_| data_base.to_owned()))?;
         let tight = tight_memory(&experiment, allowed)?;
@@ -72,12 +72,12 @@ impl Admitted {
         Ok(Self { experiment: Experiment { engines, ..experiment }, data_base, notices, known })
     }
 
-    /// The experiment, with the limits that are in force.
+    /// The experiment, with the enforced limits.
     pub fn experiment(&self) -> &Experiment {
         &self.experiment
     }
 
-    /// What a user is to be told before the first trial.
+    /// The warnings to show before the first trial.
     pub fn notices(&self) -> &[Warning] {
         &self.notices
     }
@@ -87,10 +87,10 @@ impl Admitted {
         plan::plan(&self.experiment, registry)
     }
 
-    /// Whether trials of it have their places and room for their data; touches nothing.
+    /// Whether these trials have directories and space for their data; changes nothing.
     ///
     /// # Errors
-    /// A directory that holds something that rumba did not make; too little room.
+    /// A directory with contents that rumba did not make; too little space.
     pub fn check(&self, trials: &[TrialPlan], registry: &Registry) -> Result<(), Refusal> {
         for trial in trials {
             provision::DataDir::check(&self.data_base.join(plan::directory(trial)))?;
@@ -99,7 +99,7 @@ impl Admitted {
         room::check(&self.experiment, trials, &self.data_base, registry)
     }
 
-    /// Prepares trials of it, and gathers what a reader of their results must know.
+    /// Prepares these trials, and gathers the conditions of their results.
     ///
     /// # Errors
     /// As [`Admitted::check`].
@@ -117,14 +117,14 @@ impl Admitted {
         let mut warnings = facts.warnings();
         warnings.extend(experiment.left_out.iter().chain(&experiment.unused_memory).cloned().chain(known));
         warnings.extend(plan::warnings(&experiment, memory, registry));
-        // A run may go on from another working directory.
+        // A resumed run may have another working directory.
         let data_base = std::path::absolute(&data_base).unwrap_or(data_base);
         let builds = Builds::of(&experiment, registry);
         Ok(Prepared { experiment, trials, data_base, conditions, warnings, build: registry.build.clone(), builds })
     }
 }
 
-/// Trials of an experiment that have all that they were promised.
+/// Trials of an experiment that have passed all preflight checks.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     experiment: Experiment,
@@ -137,22 +137,22 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The experiment, with the limits that are in force.
+    /// The experiment, with the enforced limits.
     pub fn experiment(&self) -> &Experiment {
         &self.experiment
     }
 
-    /// The trials, in the order of running.
+    /// The trials, in running order.
     pub fn trials(&self) -> &[TrialPlan] {
         &self.trials
     }
 
-    /// Where their data directories are made.
+    /// The parent of the data directories.
     pub fn data_base(&self) -> &Path {
         &self.data_base
     }
 
-    /// The host, and how the experiment stands to it, by name.
+    /// The conditions of the host and of the experiment on it, by name.
     pub fn conditions(&self) -> &BTreeMap<String, String> {
         &self.conditions
     }
@@ -162,18 +162,19 @@ impl Prepared {
         &self.builds
     }
 
-    /// The build that runs them.
+    /// The build of rumba that runs them.
     pub fn build(&self) -> &Build {
         &self.build
     }
 
-    /// What makes the results less trustworthy, as far as that is known before the first trial.
+    /// Warnings that are known before the first trial and weaken the results.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 }
 
-/// The engines whose memory is tight; or, where nobody allows it, the first that was measured not to run in so little.
+/// The engines with tight memory. Without the user's permission, the first engine that was measured not to run in so
+/// little memory is an error.
 fn tight_memory(experiment: &Experiment, allowed: Allowed) -> Result<Vec<Shortage>, Refusal> {
     match experiment.shortages.iter().find(|shortage| shortage.is_impossible && !allowed.tight_memory) {
         Some(Shortage { mistake, .. }) => {
@@ -194,8 +195,7 @@ fn told(mistake: &SpecError, message: String) -> Warning {
     Warning::new("memory-tight", message, &mistake.remedy)
 }
 
-/// The engines with the limits that this host can enforce; and, where the user allows it, a warning of each that it
-/// cannot.
+/// The engines with the limits that this host can enforce. If the user permits it, each other limit becomes a warning.
 fn enforced(
     engines: &[EngineConfig],
     data_base: &Path,
@@ -222,7 +222,8 @@ fn enforced(
     Ok((limited, unlimited))
 }
 
-/// What of an engine's limits can be enforced, and a warning of each that cannot: of an existing server none.
+/// The limits of an engine that can be enforced, with a warning for each of the others. For an existing server no limit
+/// can be enforced.
 fn enforceable(engine: &EngineConfig, data_base: &Path) -> Result<(Limits, Vec<Warning>), LimitError> {
     if !engine.is_existing() {
         return limits::enforceable(&engine.limits, data_base);

@@ -1,4 +1,4 @@
-//! Whether the data fits where it is to be.
+//! Checks that the data fits on its disk or volume.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,12 +13,11 @@ use crate::provision;
 use crate::registry::Registry;
 use crate::spec::Experiment;
 
-/// How much larger a database may get than its logical bytes before a run that
-/// fits only its logical bytes would fill the device: B-trees after random
+/// Refuses a run if a database of this many times its logical bytes would fill the device. B-trees after random
 /// inserts, with their log, stay below three.
 pub const TIMES_DATA: u64 = 3;
 
-/// Refuses data that would not fit where it is to be.
+/// Refuses data that would not fit.
 pub(super) fn check(
     experiment: &Experiment,
     trials: &[TrialPlan],
@@ -32,7 +31,7 @@ pub(super) fn check(
     keeping(experiment, registry)
         .try_for_each(|engine| check_volume(engine, logical, allocated_bytes(engine, registry)))?;
     let disk = OnDisk::of(experiment, trials, registry);
-    // A volume's file alone was looked at with the limits.
+    // A disk with only a volume's file was checked with the limits.
     if disk.databases() == 0 { Ok(()) } else { check_disk(data_base, logical, &disk) }
 }
 
@@ -43,29 +42,29 @@ fn keeping<'a>(experiment: &'a Experiment, registry: &'a Registry) -> impl Itera
     experiment.engines.iter().filter(keeps_data)
 }
 
-/// What an engine allocates beside its data.
+/// Bytes that an engine allocates in addition to its data.
 fn allocated_bytes(engine: &EngineConfig, registry: &Registry) -> u64 {
     registry.engine(&engine.engine).map_or(0, |known| known.allocates_bytes(engine))
 }
 
-/// What lies on the disk at once.
+/// The data that is on the disk at the same time.
 pub(super) struct OnDisk {
-    /// What the databases allocate beside their data, all of them together.
+    /// Bytes that all databases allocate in addition to their data.
     allocated_bytes: u64,
     /// The most loads that are kept at the same time for trials that start from copies of them.
     kept: u64,
-    /// Databases that are worked on outside of limited storage.
+    /// Databases in use outside limited storage.
     working: u64,
-    /// The file of the largest volume of limited storage; there is one at a time, and those in memory take none.
+    /// The file of the largest volume, bytes. One exists at a time, and volumes in memory take no disk space.
     pub volume_bytes: u64,
 }
 
 impl OnDisk {
-    /// Of these trials.
+    /// Computes the values for these trials.
     pub fn of(experiment: &Experiment, trials: &[TrialPlan], registry: &Registry) -> Self {
         let keeping: Vec<&EngineConfig> = keeping(experiment, registry).collect();
         let allocated = |trial: &TrialPlan| allocated_bytes(&trial.engine, registry);
-        // What a load left, or what is kept for the user, lies outside the volumes.
+        // Kept data, of a load or for the user, is outside the volumes.
         let others: Vec<&TrialPlan> = trials.iter().filter(|trial| trial.part != TrialPart::Load).collect();
         let (kept, of_kept) = most_kept(trials, allocated);
         let outside = keeping.iter().filter(|engine| engine.limits.storage.is_none());
@@ -86,15 +85,15 @@ impl OnDisk {
         self.kept + self.working
     }
 
-    /// The most that it may take, with databases of so many bytes of keys and payloads.
+    /// An upper bound for disk space, with databases of this many logical bytes.
     pub fn bytes(&self, logical: u64) -> u64 {
         let data = logical.saturating_mul(TIMES_DATA).saturating_mul(self.databases());
         data.saturating_add(self.allocated_bytes).saturating_add(self.volume_bytes)
     }
 }
 
-/// The most loads that are kept at the same time, and what they allocate next to their data. A load is kept until the last
-/// trial has started from it, so that the loads of one repeat are gone before those of the next are made.
+/// The most loads that are kept at the same time, and the bytes that they allocate in addition to their data. A load is
+/// kept until its last trial has started. The loads of one repeat are therefore gone before those of the next are made.
 fn most_kept(trials: &[TrialPlan], allocated: impl Fn(&TrialPlan) -> u64) -> (u64, u64) {
     let started = trials.iter().enumerate().filter_map(|(place, trial)| Some((trial.loaded_by?, place)));
     let last_start: BTreeMap<u32, usize> = started.collect();
@@ -134,7 +133,7 @@ fn check_volume(engine: &EngineConfig, logical: u64, allocated: u64) -> Result<(
     }
 }
 
-/// Refuses a disk that has no room for what lies there at once.
+/// Refuses a disk that is too small for the data on it at the same time.
 fn check_disk(data_base: &Path, logical: u64, disk: &OnDisk) -> Result<(), Refusal> {
     let OnDisk { allocated_bytes, kept, working, volume_bytes } = *disk;
     let needed = disk.bytes(logical);
@@ -164,7 +163,7 @@ fn check_disk(data_base: &Path, logical: u64, disk: &OnDisk) -> Result<(), Refus
                 "use less data, or set run.data_dir to a larger volume"
             },
         }),
-        // Unknown free space is no reason to refuse: the engine will say when it is full.
+        // Unknown free space is no reason to refuse: the engine will report a full disk.
         _ => Ok(()),
     }
 }

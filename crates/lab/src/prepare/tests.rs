@@ -1,4 +1,4 @@
-//! What a user would lose who is let in without a look: hours until a full disk, or somebody's files.
+//! Guards against running without checks: hours until a full disk, or another user's files.
 
 use std::fs;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ repeats = 2
 use = "rocksdb"
 "#;
 
-/// An experiment with more lines at its end.
+/// The experiment with more lines at its end.
 fn read(more: &str, registry: &Registry) -> Experiment {
     spec::read_text("e.toml", &format!("{EXPERIMENT}{more}"), &Overrides::default(), registry).unwrap()
 }
 
-/// Whatever this host enforces.
+/// Permits running on a host that cannot enforce the limits.
 const ANY: Allowed = Allowed { unlimited: true, tight_memory: false };
 
 fn refusal<T>(admitted: Result<T, Refusal>) -> String {
@@ -78,7 +78,7 @@ fn storage_that_data_would_fill_is_refused_with_required_size() {
 #[test]
 fn tight_memory_is_refused_at_its_line_or_reported_if_allowed() {
     let (base, registry) = (tempfile::tempdir().unwrap(), registry());
-    // The need is 100 MiB, half as much again as the cache, and 6 MiB of clients.
+    // The need is 100 MiB, 1.5 times the cache, and 6 MiB for clients.
     let experiment = || read("cache = \"64MiB\"\nlimits.memory = \"128MiB\"\n", &registry);
     let Err(Refusal::Spec(mistake)) = Admitted::new(experiment(), base.path(), ANY) else { panic!("it was let in") };
     assert_eq!(mistake.place().as_deref(), Some("e.toml:10:17"));
@@ -92,7 +92,8 @@ fn tight_memory_is_refused_at_its_line_or_reported_if_allowed() {
     assert!(told.message.starts_with("limits.memory"), "a reader of the results has no file: {told:?}");
 }
 
-/// The dry run, the first lines of a report and `compare` told the limit as if the server were under it.
+/// Guards against reports of a limit that the server was never under. The dry run, the first lines of a report and
+/// `compare` had shown it.
 #[test]
 fn limits_on_an_existing_server_are_refused_or_reported() {
     let (base, registry) = (tempfile::tempdir().unwrap(), registry());

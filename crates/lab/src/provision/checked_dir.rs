@@ -1,6 +1,5 @@
-//! Directories that were reached without trusting anybody else, and held open:
-//! what is done in one is done by its descriptor, so that a link or another
-//! directory that is put in its place meanwhile changes nothing.
+//! Directories that were reached without trusting other users, and are held open. Every operation goes through the
+//! descriptor, so replacing the path by a link or another directory has no effect.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -18,21 +17,21 @@ use super::error::{Doing, ProvisionError};
 use super::trust::{Objection, Trust};
 use crate::host::plain::STEP;
 
-/// How a directory is opened to be read or locked.
+/// Flags for opening a directory to read or lock it.
 const WHOLE: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// How many links a path may lead along, as for the kernel (path_resolution(7)).
+/// The most links that a path may follow, as in the kernel (path_resolution(7)).
 const MOST_LINKS: usize = 40;
-/// Others may pass through what is made, as servers that are run by another user must, and no more, whatever the umask is:
-/// whoever can open a directory to read it can hold its lock for ever.
+/// Other users may only pass through, as a server under another user must. The umask does not matter. A user who can
+/// open a directory for reading could hold its lock for ever.
 pub const PASSABLE: Mode = Mode::from_raw_mode(0o711);
-/// Nobody else may so much as look.
+/// No access for other users.
 pub const PRIVATE: Mode = Mode::from_raw_mode(0o700);
-/// The rights of everybody else, from inode(7).
+/// The rights of other users, from inode(7).
 const OTHERS: u32 = 0o077;
-/// How long another process may hold a directory's lock: it may have gigabytes to remove.
+/// How long to wait for a directory's lock: its holder may have gigabytes to remove.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A directory.
+/// An open, trusted directory.
 #[derive(Debug)]
 pub struct CheckedDir {
     dir: OwnedFd,
@@ -40,20 +39,20 @@ pub struct CheckedDir {
 }
 
 impl CheckedDir {
-    /// The directory at a path, links followed that a trusted user has made; `None` where there is none.
+    /// The directory at a path, through links of trusted users; `None` if there is none.
     ///
     /// # Errors
-    /// [`ProvisionError::Untrusted`] where somebody else could put another in its place;
-    /// [`ProvisionError::NotADirectory`] where it, or one above it, is something else.
+    /// [`ProvisionError::Untrusted`] if another user could replace it; [`ProvisionError::NotADirectory`] if it, or one
+    /// above it, is something else.
     pub fn find(path: &Path) -> Result<Option<Self>, ProvisionError> {
         let mut walk = Walk::to(path)?;
         Ok(walk.go(None)?.then_some(walk.here))
     }
 
-    /// The directory at exactly this path, without links; `None` where there is none.
+    /// The directory at exactly this path, without links; `None` if there is none.
     ///
     /// # Errors
-    /// As [`CheckedDir::find`], but for something else in its place.
+    /// As [`CheckedDir::find`], except that something else at the path is `None`.
     pub fn at(path: &Path) -> Result<Option<Self>, ProvisionError> {
         match Self::find(path) {
             Err(ProvisionError::NotADirectory { .. }) => Ok(None),
@@ -61,15 +60,15 @@ impl CheckedDir {
         }
     }
 
-    /// The same with what is missing of it made; and what was made, innermost first.
+    /// The same, making missing directories; also returns those that were made, innermost first.
     ///
     /// # Errors
-    /// As [`CheckedDir::find`], and what cannot be made; nothing of it stays then.
+    /// As [`CheckedDir::find`], and a directory that cannot be made; directories that were made are removed.
     pub fn make(path: &Path, mode: Mode) -> Result<(Self, Vec<PathBuf>), ProvisionError> {
         let mut walk = Walk::to(path)?;
         let gone = walk.go(Some(mode));
         walk.made.reverse();
-        // What a path such as `new/../data` leads through is not above it.
+        // A path such as `new/../data` passes through directories that are not above it.
         walk.made.retain(|made| walk.here.path.starts_with(made));
         match gone {
             Ok(_) => Ok((walk.here, walk.made)),
@@ -80,19 +79,19 @@ impl CheckedDir {
         }
     }
 
-    /// The directory at exactly this path, which must be this user's, with other processes of rumba that look at it
-    /// held off until the file is dropped; `None` where there is none.
+    /// The directory at exactly this path, which must belong to this user; `None` if there is none. Other rumba
+    /// processes are locked out until the file is dropped.
     ///
     /// # Errors
     /// As [`CheckedDir::find`] and [`CheckedDir::require_own`]; [`ProvisionError::Held`].
     pub fn lock(path: &Path) -> Result<Option<(Self, File)>, ProvisionError> {
         loop {
             let Some(dir) = Self::at(path)? else { return Ok(None) };
-            // Anybody could hold the lock of what is not ours, for ever.
+            // Any user could hold the lock of another user's directory for ever.
             dir.require_own()?;
             let lock = File::from(dir.open(".".as_ref(), WHOLE).doing("open", path)?);
             lock_within(&lock, path)?;
-            // Whoever held it may have removed the directory and made it anew.
+            // The last holder may have removed the directory and made a new one.
             let current = Self::at(path)?;
             if current.map(|current| current.id()).transpose()? == Some(dir.id()?) {
                 return Ok(Some((dir, lock)));
@@ -100,21 +99,21 @@ impl CheckedDir {
         }
     }
 
-    /// Where it is: absolute and without links.
+    /// Its path: absolute and without links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What tells it from any other that has been at its path.
+    /// Device and inode, which distinguish it from any other directory at its path.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn id(&self) -> Result<(u64, u64), ProvisionError> {
         let stat = rustix::fs::fstat(&self.dir).map_err(Into::into).doing("look at", &self.path)?;
         Ok((stat.st_dev, stat.st_ino))
     }
 
-    /// Refuses a directory that is another user's, or that others may write to.
+    /// Refuses a directory that belongs to another user, or that others may write to.
     ///
     /// # Errors
     /// [`ProvisionError::Untrusted`].
@@ -124,7 +123,7 @@ impl CheckedDir {
         objection.map_or(Ok(()), |objection| Err(ProvisionError::managed(&self.path, objection)))
     }
 
-    /// Refuses a directory in which others could put something in the place of what is there, for every user.
+    /// Refuses, for every user, a directory in which others could replace the contents.
     ///
     /// # Errors
     /// [`ProvisionError::Untrusted`].
@@ -134,10 +133,10 @@ impl CheckedDir {
         objection.map_or(Ok(()), |objection| Err(ProvisionError::above(&self.path, objection)))
     }
 
-    /// A directory directly in it; `None` where there is none, or something else.
+    /// A directory directly in it; `None` if there is none, or something else.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn below(&self, name: &OsStr) -> Result<Option<Self>, ProvisionError> {
         let path = self.path.join(name);
         match self.open(name, STEP) {
@@ -147,7 +146,7 @@ impl CheckedDir {
         }
     }
 
-    /// The names of what is in it.
+    /// The names in it.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -157,13 +156,13 @@ impl CheckedDir {
         entries.and_then(|entries| entries.map(name).collect::<io::Result<_>>()).doing("read", &self.path)
     }
 
-    /// What a plain file of this user's in it holds; `None` where there is none.
+    /// The contents of a plain file in it that belongs to this user; `None` if there is none.
     ///
     /// # Errors
     /// [`ProvisionError::Untrusted`] when it is anything else, or longer than `longest` bytes.
     pub fn read(&self, name: &str, longest: u64) -> Result<Option<Vec<u8>>, ProvisionError> {
         let path = self.path.join(name);
-        // Neither a link is followed nor a pipe waited for.
+        // Follow no link, and do not wait for a pipe.
         let file = match self.open(name.as_ref(), OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC) {
             Ok(file) => File::from(file),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -188,10 +187,10 @@ impl CheckedDir {
         Ok(Some(bytes))
     }
 
-    /// How long ago a file in it was last written, by this host's clock; `None` where there is none.
+    /// Time since the last write to a file in it, by this host's clock; `None` if there is none.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn age_of(&self, name: &str) -> Result<Option<Duration>, ProvisionError> {
         let stat = match rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
@@ -202,10 +201,10 @@ impl CheckedDir {
         Ok(Some(SystemTime::now().duration_since(written).unwrap_or_default()))
     }
 
-    /// Writes a file in it, on the device whole or not at all; it has the other name until it is.
+    /// Writes a file in it, completely and on the device, or not at all. Until then it has the name `unfinished`.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn write(&self, name: &str, unfinished: &str, bytes: &[u8]) -> Result<(), ProvisionError> {
         let write = || -> io::Result<()> {
             self.unlink(unfinished.as_ref(), AtFlags::empty())?;
@@ -214,7 +213,7 @@ impl CheckedDir {
             file.write_all(bytes)?;
             file.sync_all()?;
             rustix::fs::renameat(&self.dir, unfinished, &self.dir, name)?;
-            // Its name, too. Some filesystems cannot sync a directory: then this is all there is to be had.
+            // Sync its name too. Some filesystems cannot sync a directory, so an error is ignored.
             let _ = File::from(self.open(".".as_ref(), WHOLE)?).sync_all();
             Ok(())
         };
@@ -224,12 +223,12 @@ impl CheckedDir {
     /// Makes a directory in it.
     ///
     /// # Errors
-    /// What the system said; also when there is one.
+    /// The system's error; also when the name exists.
     pub fn make_dir(&self, name: &str, mode: Mode) -> Result<(), ProvisionError> {
         rustix::fs::mkdirat(&self.dir, name, mode).map_err(Into::into).doing("create", &self.path.join(name))
     }
 
-    /// A directory in it that this user alone can have made and can look into, made if there is none.
+    /// A directory in it that only this user can have made and can read. It is made if missing.
     ///
     /// # Errors
     /// [`ProvisionError::Untrusted`] when there is something else of that name.
@@ -250,7 +249,7 @@ impl CheckedDir {
         objection.map_or(Ok(dir), |objection| Err(ProvisionError::above(&path, objection)))
     }
 
-    /// What is wrong with something in it that is no directory, whoever has put it there.
+    /// The objection to an entry that is not a directory.
     fn against(&self, name: &str) -> Objection {
         let stat = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW);
         let owner = stat.ok().and_then(|stat| Trust::of_this_process().against_link(&stat));
@@ -261,7 +260,7 @@ impl CheckedDir {
     /// Removes a file in it, if there is one.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn remove_file(&self, name: &str) -> Result<(), ProvisionError> {
         self.unlink(name.as_ref(), AtFlags::empty()).doing("remove", &self.path.join(name))
     }
@@ -269,22 +268,22 @@ impl CheckedDir {
     /// Removes an empty directory in it, if there is one.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn remove_dir(&self, name: &OsStr) -> Result<(), ProvisionError> {
         self.unlink(name, AtFlags::REMOVEDIR).doing("remove", &self.path.join(name))
     }
 
-    /// Removes a directory in it with all that it holds, if there is one. A link in its place, or in it, is removed
-    /// and not followed: `remove_dir_all` sees to it.
+    /// Removes a directory in it with all contents, if there is one. A link in its place, or in it, is removed and not
+    /// followed: `remove_dir_all` ensures that.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn remove_all(&self, name: &str) -> Result<(), ProvisionError> {
         let removed = fs::remove_dir_all(self.by_descriptor(name.as_ref()));
         unless_gone(removed).doing("remove", &self.path.join(name))
     }
 
-    /// Whether this process may write in it, whatever the modes say: a filesystem may be read-only.
+    /// Whether this process may write in it. Modes are not enough, because a filesystem may be read-only.
     pub fn is_writable(&self) -> bool {
         rustix::fs::accessat(&self.dir, ".", rustix::fs::Access::WRITE_OK, AtFlags::empty()).is_ok()
     }
@@ -297,7 +296,7 @@ impl CheckedDir {
         Ok(rustix::fs::openat(&self.dir, name, flags, Mode::empty())?)
     }
 
-    /// A path to something in it for calls that take a path alone: it leads through the descriptor.
+    /// A path through the descriptor, for calls that take only a path.
     fn by_descriptor(&self, name: &OsStr) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.dir.as_raw_fd())).join(name)
     }
@@ -309,14 +308,14 @@ impl AsFd for CheckedDir {
     }
 }
 
-/// The way to a directory, step by step.
+/// A walk to a directory, step by step.
 struct Walk {
     trust: Trust,
     here: CheckedDir,
-    /// The steps that are left, the next one last.
+    /// The remaining steps, the next one last.
     left: Vec<OsString>,
     links: usize,
-    /// What was made, outermost first.
+    /// The directories that were made, outermost first.
     made: Vec<PathBuf>,
 }
 
@@ -326,7 +325,7 @@ impl Walk {
         Ok(Self { trust: Trust::of_this_process(), here: root()?, left: steps(&absolute), links: 0, made: Vec::new() })
     }
 
-    /// Goes to the end, making what is missing with a mode, if there is one. Whether the end was reached.
+    /// Walks to the end; makes missing directories with a mode, if one is given. Returns whether the end was reached.
     fn go(&mut self, make: Option<Mode>) -> Result<bool, ProvisionError> {
         while let Some(name) = self.left.pop() {
             let path = if name == ".." { above(&self.here.path) } else { self.here.path.join(&name) };
@@ -355,7 +354,7 @@ impl Walk {
             Err(Errno::EXIST) => {}
             Err(error) => return Err(io::Error::from(error)).doing("create", &path),
         }
-        // It is entered, and looked at, like any other.
+        // Enter and check the new directory like any other.
         self.left.push(name);
         Ok(())
     }
@@ -405,7 +404,7 @@ fn above(path: &Path) -> PathBuf {
     path.parent().unwrap_or(path).to_owned()
 }
 
-/// Whether there is none of that name: nothing at all, a link, or something else.
+/// Whether the name is no directory: it does not exist, or is a link or something else.
 fn is_no_directory(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
 }
@@ -422,7 +421,7 @@ fn lock_within(file: &File, path: &Path) -> Result<(), ProvisionError> {
     }
 }
 
-/// Removes directories that are empty, the first one first; one that is not has been put to use by someone.
+/// Removes directories that are empty, in this order. One that is not empty is in use by another process.
 pub fn remove_empty(made: &[PathBuf]) {
     for path in made {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { break };
@@ -433,7 +432,7 @@ pub fn remove_empty(made: &[PathBuf]) {
     }
 }
 
-/// That something is gone already is as good.
+/// Treats an object that is already gone as success.
 pub fn unless_gone(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -13,28 +13,27 @@ use super::trust::Objection;
 /// A data directory, as the ledger lists it.
 pub const KIND: Kind = Kind { name: "data-directory", words: "data directory", is_owned, clean };
 
-/// Where the engine's data is, below the directory.
+/// The engine's data directory, in the managed directory.
 const ENGINE: &str = "data";
 
-/// A note about the data, beside the marker; and its name while it is being written.
+/// A note about the data, next to the marker.
 const NOTE: &str = "note.json";
 const UNFINISHED_NOTE: &str = "note.part";
 
-/// Longer than any note that is read back, bytes.
+/// The longest note, bytes.
 const LONGEST_NOTE: u64 = 64 << 10;
 
-/// What clients were told before a kill, beside the data.
+/// The commits that clients saw acknowledged before a kill, next to the data.
 const JOURNAL: &str = "journal";
 
-/// What a directory may hold and still count as empty: what mkfs makes, and a
-/// marker whose writer was killed.
+/// Contents that still count as empty: the directory that mkfs makes, and a marker whose writer was killed.
 const COUNT_AS_EMPTY: [&str; 2] = ["lost+found", marker::UNFINISHED_NAME];
 
-/// A data directory of this process. It is removed when dropped, unless it is kept.
+/// A data directory of this process. It is removed when dropped, unless the user keeps it.
 #[derive(Debug)]
 pub struct DataDir {
     marker: Marker,
-    /// What tells the directory from any other that somebody may put in its place.
+    /// Device and inode, which distinguish it from any other directory at the path.
     id: (u64, u64),
     registration: Registration,
     keep: bool,
@@ -42,7 +41,7 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// Refuses a path that [`DataDir::create`] would refuse, and touches nothing.
+    /// Refuses a path that [`DataDir::create`] would refuse, and changes nothing.
     ///
     /// # Errors
     /// As [`DataDir::create`].
@@ -50,13 +49,11 @@ impl DataDir {
         CheckedDir::find(path)?.map_or(Ok(()), |dir| may_take(&dir).map(drop))
     }
 
-    /// Makes a data directory, or takes an empty one, or cleans and takes one
-    /// whose owner has ended.
+    /// Makes a data directory, takes an empty one, or cleans and takes one whose owner has ended.
     ///
     /// # Errors
-    /// [`ProvisionError::Foreign`] when it holds anything that is not rumba's,
-    /// [`ProvisionError::Untrusted`] when somebody else could change what it holds,
-    /// [`ProvisionError::InUse`] when its owner lives, and others that say what to do.
+    /// [`ProvisionError::Foreign`] when it has contents that rumba did not make, [`ProvisionError::Untrusted`] when
+    /// another user could change them, [`ProvisionError::InUse`] when its owner lives; other errors name their remedy.
     pub fn create(path: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, ProvisionError> {
         let (path, made) = make(path)?;
         Self::take(&path, owner, ledger, made.clone()).inspect_err(|_| remove_empty(&made))
@@ -69,19 +66,18 @@ impl DataDir {
             remove_data(&dir)?;
             made = leftover.made;
         }
-        // Registered before it is marked: a kill in between leaves an entry
-        // without a directory, which is harmless, and never the reverse.
+        // Register before writing the marker. A kill in between leaves an entry without a directory, which is harmless,
+        // and never the reverse.
         let registration = ledger.register(&KIND, path, owner)?;
         let marker = Marker::new(path.to_owned(), owner.clone(), made);
         marker.write()?;
-        // From here on, dropping it undoes it.
+        // From here on, dropping the value undoes it.
         let data = Self { marker, id: dir.id()?, registration, keep: false, removed: false };
         dir.make_dir(ENGINE, PASSABLE)?;
         Ok(data)
     }
 
-    /// Takes over a directory with the data in it, if there is one that a process
-    /// which has ended made. Nobody's or none: `None`.
+    /// Takes over the directory of an ended process, with its data; `None` if there is no such directory.
     ///
     /// # Errors
     /// When its owner lives, or it was kept for the user.
@@ -98,31 +94,31 @@ impl DataDir {
         Ok(Some(Self { marker, id: dir.id()?, registration, keep: false, removed: false }))
     }
 
-    /// Where a note about the data may be written; it is removed with the data.
+    /// The path of a note about the data; it is removed with the data.
     pub fn note(&self) -> PathBuf {
         self.marker.path.join(NOTE)
     }
 
-    /// What is noted about the data of a directory, if there is such a note.
+    /// The note about the data of a directory, if there is one.
     ///
     /// # Errors
-    /// When the directory is not this user's, or cannot be read.
+    /// When the directory belongs to another user, or cannot be read.
     pub fn noted(path: &Path) -> Result<Option<Vec<u8>>, ProvisionError> {
         let Some(dir) = CheckedDir::at(path)? else { return Ok(None) };
         dir.require_own()?;
         dir.read(NOTE, LONGEST_NOTE)
     }
 
-    /// What a trial has left in a directory that was kept for the user; `None` of any other.
+    /// The data of a directory that was kept for the user; `None` for any other directory.
     ///
     /// # Errors
-    /// When it carries a marker that is another's, or none of this directory.
+    /// When its marker belongs to another user or another directory.
     pub fn kept(path: &Path) -> Result<Option<PathBuf>, ProvisionError> {
         let Some(dir) = CheckedDir::at(path)? else { return Ok(None) };
         Ok(Marker::read(&dir)?.filter(|marker| marker.kept).map(|_| path.join(ENGINE)))
     }
 
-    /// Where clients note what they are told before a kill; it is removed with the data.
+    /// The path where clients note acknowledged commits before a kill; it is removed with the data.
     pub fn journal(&self) -> PathBuf {
         self.marker.path.join(JOURNAL)
     }
@@ -137,22 +133,21 @@ impl DataDir {
         self.marker.path.join(ENGINE)
     }
 
-    /// What the processes of its trial carry in their environment, as [`super::MARK_VARIABLE`].
+    /// The value of [`super::MARK_VARIABLE`] in the environment of its trial's processes.
     pub fn mark(&self) -> String {
         stray_processes::mark(&self.marker.path, &self.marker.owner)
     }
 
-    /// Waits until the processes that its trial has started have ended, and kills
-    /// those that do not within seconds. The trial's own process must have ended.
+    /// Waits until the processes that its trial has started have ended, and kills those that do not end within seconds.
+    /// The trial's own process must have ended.
     ///
     /// # Errors
-    /// When one cannot be ended.
+    /// When a process cannot be ended.
     pub fn vacate(&self) -> Result<(), ProvisionError> {
         stray_processes::end(&self.mark(), self.path())
     }
 
-    /// Keeps the data beyond the end of this process. It is then the user's: no
-    /// later run takes or cleans it.
+    /// Keeps the data beyond the end of this process. It then belongs to the user: no later run takes or cleans it.
     ///
     /// # Errors
     /// When the marker cannot be written; the data is kept nevertheless.
@@ -163,10 +158,10 @@ impl DataDir {
         self.registration.strike()
     }
 
-    /// Removes it now, and says when that fails.
+    /// Removes the directory now, and returns the error if that fails.
     ///
     /// # Errors
-    /// What could not be removed; `rumba doctor --clean` finds it later.
+    /// Data that could not be removed; `rumba doctor --clean` finds it later.
     pub fn remove(mut self) -> Result<(), ProvisionError> {
         self.remove_once()
     }
@@ -189,13 +184,13 @@ impl DataDir {
 
 impl Drop for DataDir {
     fn drop(&mut self) {
-        // What fails here stays in the ledger and is found by the next `leftovers`.
+        // Data that cannot be removed stays in the ledger for the next `leftovers`.
         let _ = self.remove_once();
     }
 }
 
-/// Removes what a dead process left of a data directory. What has been taken by
-/// another process, or removed, meanwhile is let be.
+/// Removes the data directory of an ended process. A directory that another process has taken or removed meanwhile is
+/// left alone.
 fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
     let Some((dir, _lock)) = CheckedDir::lock(path)? else { return Ok(()) };
     match Marker::read(&dir)? {
@@ -207,17 +202,17 @@ fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
     }
 }
 
-/// Whether a directory is still the one that an owner made.
+/// Whether a directory still belongs to an owner.
 ///
 /// # Errors
-/// When that cannot be told, because its marker is no marker or somebody else's.
+/// When this is unknown, because its marker is invalid or belongs to another user.
 fn is_owned(path: &Path, owner: &Owner) -> Result<bool, ProvisionError> {
     let Some(dir) = CheckedDir::at(path)? else { return Ok(false) };
     Ok(Marker::read(&dir)?.is_some_and(|marker| marker.owner == *owner && !marker.kept))
 }
 
-/// Makes the directory and what is missing above it; returns its path without
-/// links, and what was made, innermost first.
+/// Makes the directory and missing ones above it. Returns its path without links, and those that were made, innermost
+/// first.
 pub fn make(path: &Path) -> Result<(PathBuf, Vec<PathBuf>), ProvisionError> {
     let (dir, mut made) = CheckedDir::make(path, PASSABLE)?;
     if made.len() == 1 {
@@ -226,8 +221,8 @@ pub fn make(path: &Path) -> Result<(PathBuf, Vec<PathBuf>), ProvisionError> {
     Ok((dir.path().to_owned(), made))
 }
 
-/// The directories above one that were made for managed directories beside it:
-/// whichever of them goes last removes them. Only this user's markers count.
+/// The directories above one that were made for a managed directory next to it: the last of these to go removes them.
+/// Only this user's markers count.
 fn made_for_neighbours(path: &Path) -> Vec<PathBuf> {
     let Some(parent) = path.parent() else { return Vec::new() };
     let Ok(Some(dir)) = CheckedDir::at(parent) else { return Vec::new() };
@@ -247,7 +242,7 @@ pub fn may_take(dir: &CheckedDir) -> Result<Option<Marker>, ProvisionError> {
     Ok(marker)
 }
 
-/// A directory that was there a moment ago, with other processes that look at it held off.
+/// A directory that existed a moment ago, with other processes locked out.
 pub fn lock(path: &Path) -> Result<(CheckedDir, std::fs::File), ProvisionError> {
     CheckedDir::lock(path)?.ok_or_else(|| ProvisionError::NotADirectory { path: path.to_owned() })
 }
@@ -274,8 +269,8 @@ fn refuse_unless_empty(dir: &CheckedDir) -> Result<(), ProvisionError> {
     Ok(())
 }
 
-/// Removes the engine's data, then the marker, then the directories that were
-/// made; in this order, because without the marker it would be foreign.
+/// Removes the engine's data, then the marker, then the directories that were made. In another order, a kill would
+/// leave data without a marker, which counts as foreign.
 fn remove(dir: &CheckedDir, marker: &Marker) -> Result<(), ProvisionError> {
     dir.require_own()?;
     remove_data(dir)?;
@@ -284,9 +279,9 @@ fn remove(dir: &CheckedDir, marker: &Marker) -> Result<(), ProvisionError> {
     Ok(())
 }
 
-/// Removes the engine's directory and what is noted about it.
+/// Removes the engine's directory and its notes.
 fn remove_data(dir: &CheckedDir) -> Result<(), ProvisionError> {
-    // The note first: what is half removed is nothing that it could speak of.
+    // Remove the note first, because it would describe data that is partly removed.
     dir.remove_file(NOTE)?;
     dir.remove_file(UNFINISHED_NOTE)?;
     dir.remove_file(JOURNAL)?;

@@ -1,4 +1,4 @@
-//! Why something could not be provisioned, and what to do about it.
+//! Errors of provisioning, with their remedies.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::trust::Objection;
 /// Why something could not be provisioned.
 #[derive(Debug, thiserror::Error)]
 pub enum ProvisionError {
-    /// The directory holds something that rumba did not make.
+    /// The directory has contents that rumba did not make.
     #[error(
         "{} is not empty and was not made by rumba (it holds {holds}); \
          name a directory that is empty or does not exist",
@@ -20,16 +20,16 @@ pub enum ProvisionError {
     Foreign {
         /// The directory.
         path: PathBuf,
-        /// The first of what it holds.
+        /// The first of its contents.
         holds: String,
     },
-    /// The path is something else than a directory.
+    /// The path is not a directory.
     #[error("{} is not a directory; name a directory that is empty or does not exist", shown(path))]
     NotADirectory {
         /// The path.
         path: PathBuf,
     },
-    /// Its name would be a line of its own wherever it is shown, or worse.
+    /// The path has control characters, which would break lines or change the terminal.
     #[error(
         "{} cannot be shown as it is: its name has ends of lines, or what a terminal obeys; \
          name a directory without such characters for the data",
@@ -44,10 +44,10 @@ pub enum ProvisionError {
     InUse {
         /// The directory.
         path: PathBuf,
-        /// Who uses it.
+        /// The owner.
         owner: Box<Owner>,
     },
-    /// Whether its owner still runs cannot be told from here.
+    /// From here it is unknown whether the owner still runs.
     #[error(
         "{} belongs to {owner} of another container or host, which may still run; \
          if it does not, remove the directory yourself",
@@ -56,7 +56,7 @@ pub enum ProvisionError {
     OutOfSight {
         /// The directory.
         path: PathBuf,
-        /// Who owns it.
+        /// The owner.
         owner: Box<Owner>,
     },
     /// The data was kept on purpose.
@@ -67,25 +67,25 @@ pub enum ProvisionError {
     Kept {
         /// The directory.
         path: PathBuf,
-        /// Who kept it.
+        /// The owner.
         owner: Box<Owner>,
     },
-    /// The marker cannot be understood, so nothing is known about the directory.
+    /// The marker is not readable, so nothing is known about the directory.
     #[error("{}: {reason}; if its data is not needed, remove the directory yourself", shown(path))]
     Marker {
         /// The marker.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the marker.
         reason: String,
     },
-    /// Somebody else could have put there what is there.
+    /// Another user could have made the contents.
     #[error("{}: {objection}, so that rumba does not trust what is there; {remedy}", shown(path))]
     Untrusted {
         /// The file or directory.
         path: PathBuf,
-        /// Who could, in words: `it belongs to nobody (65534)`.
+        /// The reason, as text: `it belongs to nobody (65534)`.
         objection: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
     /// Another process holds the lock of a directory.
@@ -105,28 +105,28 @@ pub enum ProvisionError {
     StillUsed {
         /// The mount point.
         path: PathBuf,
-        /// Who uses it.
+        /// The processes that use it.
         users: String,
     },
-    /// The system refused something.
+    /// The system refused an operation.
     #[error("cannot {doing} {}: {source}", shown(path))]
     Io {
-        /// What was tried.
+        /// The failed operation.
         doing: &'static str,
-        /// On what.
+        /// Its object.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl ProvisionError {
-    /// Says what is wrong with a file or directory of rumba's own.
+    /// An untrusted file or directory of rumba's own.
     pub(crate) fn managed(path: &Path, objection: Objection) -> Self {
         Self::untrusted(path, objection, "remove it if nobody needs it, or name another directory")
     }
 
-    /// Says what is wrong with a directory in which, or below which, rumba is to work.
+    /// An untrusted directory in or below which rumba is to work.
     pub(super) fn above(path: &Path, objection: Objection) -> Self {
         Self::untrusted(path, objection, ELSEWHERE)
     }
@@ -140,13 +140,13 @@ impl ProvisionError {
     }
 }
 
-/// What to do about a directory that cannot be trusted.
+/// The remedy for a directory that cannot be trusted.
 const ELSEWHERE: &str = "name a directory that only this user and root may change: run.data_dir (--set data_dir=DIR) is \
                          for data, the variable XDG_STATE_HOME for the ledger";
 
-/// Says what was being done when the system refused.
+/// Adds the failed operation to a system error.
 pub trait Doing<T> {
-    /// Adds what was tried and on what.
+    /// Adds the operation and its object.
     fn doing(self, doing: &'static str, path: &Path) -> Result<T, ProvisionError>;
 }
 

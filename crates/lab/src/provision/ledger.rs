@@ -1,5 +1,5 @@
-//! The list of everything managed: one small file each, below the user's state
-//! directory, so that what a kill -9 left is found by a later run.
+//! The list of all managed resources: one small file each, below the user's state directory, so that a later run finds
+//! the leftovers of a kill -9.
 
 use std::fmt;
 use std::io;
@@ -15,26 +15,26 @@ use super::checked_dir::{CheckedDir, PRIVATE};
 use super::error::{Doing, ProvisionError};
 use super::owner::{Life, Owner};
 
-/// A kind of thing that is listed. Whoever makes such things says here how one is recognised and undone; the ledger
-/// itself knows none of them.
+/// A kind of resource. The module that makes such resources defines how one is recognised and undone; the ledger knows
+/// no kind itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// Its name in entries: `data-directory`.
     pub name: &'static str,
-    /// How a person calls it: `data directory`.
+    /// Its name for a person: `data directory`.
     pub words: &'static str,
-    /// Whether the thing at a path is still there and still this owner's; an error where that cannot be told.
+    /// Whether the resource at a path exists and still belongs to this owner; an error if that is unknown.
     pub is_owned: fn(&Path, &Owner) -> Result<bool, ProvisionError>,
-    /// Undoes the thing at a path, if it is still there and still this owner's.
+    /// Undoes the resource at a path, if it exists and still belongs to this owner.
     pub clean: fn(&Path, &Owner) -> Result<(), ProvisionError>,
 }
 
-/// Something on the host that a run made and must undo.
+/// A resource on the host that a run made and must undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Thing {
     /// The name of its kind.
     kind: String,
-    /// Where it is, absolute and without links.
+    /// Its path, absolute and without links.
     path: PathBuf,
 }
 
@@ -44,25 +44,25 @@ struct Entry {
     owner: Owner,
 }
 
-/// How the names of entries end, and those of entries that are being written.
+/// Suffixes of the names of entries and of unfinished entries.
 const ENTRY: &str = ".json";
 const UNFINISHED: &str = ".new";
 
-/// Nobody writes an entry for so long: whoever has begun with it was killed.
+/// Writing an entry never takes this long, so the writer of an older one was killed.
 const LONGEST_WRITE: Duration = Duration::from_secs(600);
 
-/// Longer than any entry, bytes.
+/// The longest entry, bytes.
 const LONGEST: u64 = 64 << 10;
 
-/// Something managed whose owner has ended without undoing it.
+/// A managed resource whose owner has ended without undoing it.
 #[derive(Clone, Debug)]
 pub struct Leftover {
     kind: Kind,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Whose it was.
+    /// Its former owner.
     pub owner: Owner,
-    /// Why rumba cannot tell whether it still is, and what to do; it is not cleaned then.
+    /// Why rumba cannot know whether it still exists, and the remedy; it is not cleaned then.
     pub doubt: Option<String>,
     /// The name of its entry.
     entry: String,
@@ -81,9 +81,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The user's: in `$XDG_STATE_HOME/rumba`, else `~/.local/state/rumba`,
-    /// else, where neither can be written, in a directory of the user's own
-    /// in that for temporary files.
+    /// The user's ledger, in `$XDG_STATE_HOME/rumba`, else `~/.local/state/rumba`. If neither is writable, it is in the
+    /// user's own directory within the directory for temporary files.
     ///
     /// # Errors
     /// When none of them can be made, or be trusted.
@@ -106,7 +105,7 @@ impl Ledger {
         Self::of(dir)
     }
 
-    /// A ledger in a directory that all users share: below one that this user alone can have made, and can look into.
+    /// A ledger in a directory that all users share: in a subdirectory that only this user can have made and can read.
     fn in_shared(shared: &Path) -> Result<Self, ProvisionError> {
         let Some(shared) = CheckedDir::find(shared)? else {
             return Err(io::Error::from(io::ErrorKind::NotFound)).doing("find", shared);
@@ -125,14 +124,14 @@ impl Ledger {
         Err(io::Error::from(io::ErrorKind::PermissionDenied)).doing("write to", dir.path())
     }
 
-    /// Lists something before it is made.
+    /// Lists a resource before it is made.
     ///
     /// # Errors
     /// When the entry cannot be written.
     pub fn register(&self, kind: &Kind, path: &Path, owner: &Owner) -> Result<Registration, ProvisionError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // Process and start time make the name this process's own; the number sorts as text.
+        // Pid and start time make the name unique to this process; the number sorts as text.
         let name = format!("{}-{}-{number:08}", owner.process.pid, owner.process.start_ticks);
         let (entry, unfinished) = (format!("{name}{ENTRY}"), format!("{name}{UNFINISHED}"));
         let thing = Thing { kind: kind.name.to_owned(), path: path.to_owned() };
@@ -142,8 +141,8 @@ impl Ledger {
         Ok(Registration { dir: self.dir.clone(), entry: Some(entry) })
     }
 
-    /// What ended processes left behind of these kinds, the last made first. Entries whose
-    /// thing is gone are struck off, and so are those that a kill has left half written; those of other kinds are let be.
+    /// The leftovers of ended processes, of these kinds, the newest first. Entries without a resource are removed, and
+    /// so are those that a kill has left incomplete. Entries of other kinds stay.
     ///
     /// # Errors
     /// When the ledger cannot be read.
@@ -152,13 +151,13 @@ impl Ledger {
         let (unfinished, entries): (Vec<_>, Vec<_>) =
             self.entries()?.into_iter().partition(|entry| entry.ends_with(UNFINISHED));
         for entry in unfinished {
-            // Nothing is made before its entry is finished.
+            // A resource is made only after its entry is complete, so an unfinished entry can be removed.
             if self.dir.age_of(&entry)? > Some(LONGEST_WRITE) {
                 self.dir.remove_file(&entry)?;
             }
         }
         for entry in entries {
-            // An entry may be struck off, or be half written, by another process at this moment.
+            // Another process may remove or write an entry at this moment.
             let Ok(Some((kind, Entry { thing, owner }))) = self.read(&entry, kinds) else { continue };
             if owner.process.life() != Life::Ended {
                 continue;
@@ -173,24 +172,25 @@ impl Ledger {
             };
             leftovers.push(Leftover { kind, path: thing.path, owner, doubt, entry });
         }
-        // Timestamps in RFC 3339 sort as text; what was made last may depend on what was made first.
+        // Timestamps in RFC 3339 sort as text. The newest comes first, because it may depend on older ones.
         leftovers.sort_by(|a, b| b.owner.created.cmp(&a.owner.created).then_with(|| b.entry.cmp(&a.entry)));
         Ok(leftovers)
     }
 
-    /// What living processes have of a kind, and who they are.
+    /// The resources of a kind that living processes have, with their owners.
     ///
     /// # Errors
     /// When the ledger cannot be read.
     pub fn living(&self, kind: &Kind) -> Result<Vec<(PathBuf, Owner)>, ProvisionError> {
-        // An entry may be of another kind, or be struck off or half written by another process at this moment.
+        // An entry may be of another kind, or another process may remove or write it at this moment.
         let listed = self.entries()?.into_iter();
         let entries = listed.filter_map(|entry| self.read(&entry, std::slice::from_ref(kind)).ok().flatten());
         let living = entries.filter(|(_, Entry { owner, .. })| owner.process.life() == Life::Lives);
         Ok(living.map(|(_, Entry { thing, owner })| (thing.path, owner)).collect())
     }
 
-    /// Entries that cannot be understood, or are of none of these kinds, each with what to do: whatever they list is not cleaned.
+    /// Entries that cannot be read, or are of none of these kinds, each with its remedy. The resources that they list
+    /// are not cleaned.
     ///
     /// # Errors
     /// When the ledger cannot be read.
@@ -204,7 +204,7 @@ impl Ledger {
         Ok(self.dir.names()?.into_iter().filter_map(|name| name.into_string().ok()).collect())
     }
 
-    /// An entry and the kind of what it lists, if it is still there.
+    /// An entry and the kind of its resource, if the entry still exists.
     fn read(&self, entry: &str, kinds: &[Kind]) -> Result<Option<(Kind, Entry)>, ProvisionError> {
         let Some(json) = self.dir.read(entry, LONGEST)? else { return Ok(None) };
         let wrong = |reason: String| ProvisionError::Marker {
@@ -218,18 +218,17 @@ impl Ledger {
         }
     }
 
-    /// Undoes what was left behind.
+    /// Undoes a leftover.
     ///
     /// # Errors
-    /// What could not be undone; it stays listed.
+    /// A resource that could not be undone; it stays listed.
     pub fn clean(&self, leftover: &Leftover) -> Result<(), ProvisionError> {
         (leftover.kind.clean)(&leftover.path, &leftover.owner)?;
         self.dir.remove_file(&leftover.entry)
     }
 }
 
-/// An entry of the ledger. It stays until it is struck off, because only then
-/// the thing is known to be undone.
+/// An entry of the ledger. It stays until `strike`, because only then the resource is known to be undone.
 #[derive(Debug)]
 pub struct Registration {
     dir: Arc<CheckedDir>,
@@ -237,7 +236,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Strikes the entry off, once the thing is undone.
+    /// Removes the entry, once the resource is undone.
     ///
     /// # Errors
     /// When the entry cannot be removed.

@@ -1,4 +1,4 @@
-//! The file that says that a directory is rumba's, and whose.
+//! The file that marks a directory as rumba's and names its owner.
 
 use std::path::PathBuf;
 
@@ -17,23 +17,21 @@ pub const UNFINISHED_NAME: &str = ".rumba.new";
 /// The version of the marker's format.
 const FORMAT: u32 = 1;
 
-/// Longer than any marker, bytes.
+/// The longest marker, bytes.
 const LONGEST: u64 = 64 << 10;
 
-/// What a marker says.
+/// The contents of a marker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
     format: u32,
-    /// The directory that it marks. A copy of a data directory carries the
-    /// marker of the original and is not rumba's.
+    /// The directory that it marks. A copy of a data directory has the marker of the original and is not rumba's.
     pub path: PathBuf,
-    /// Who made it.
+    /// Its owner.
     #[serde(flatten)]
     pub owner: Owner,
-    /// Whether its owner was told to keep the data.
+    /// Whether the user keeps the data.
     pub kept: bool,
-    /// The directories that were made for it, innermost first; those that were
-    /// there before stay.
+    /// The directories that were made for it, innermost first; those that existed before stay.
     pub made: Vec<PathBuf>,
 }
 
@@ -42,10 +40,10 @@ impl Marker {
         Self { format: FORMAT, path, owner, kept: false, made }
     }
 
-    /// The marker of a directory, if it carries one. Both must be this user's.
+    /// The marker of a directory, if it has one. Both must belong to this user.
     ///
     /// # Errors
-    /// [`ProvisionError::Untrusted`] when they are not, [`ProvisionError::Marker`] when it is no marker of this
+    /// [`ProvisionError::Untrusted`] when they do not, [`ProvisionError::Marker`] when it is no marker of this
     /// directory.
     pub fn read(dir: &CheckedDir) -> Result<Option<Self>, ProvisionError> {
         dir.require_own()?;
@@ -65,10 +63,10 @@ impl Marker {
         Ok(Some(marker))
     }
 
-    /// Writes it into its directory, whole or not at all.
+    /// Writes it into its directory, completely or not at all.
     ///
     /// # Errors
-    /// What cannot be written; [`ProvisionError::Untrusted`] when the directory has become another's.
+    /// A marker that cannot be written; [`ProvisionError::Untrusted`] when the directory now belongs to another user.
     pub fn write(&self) -> Result<(), ProvisionError> {
         let json = serde_json::to_vec_pretty(self).map_err(Into::into).doing("write the marker of", &self.path)?;
         let Some(dir) = CheckedDir::at(&self.path)? else {

@@ -1,14 +1,11 @@
-//! Managed things: whatever a run makes on the host carries its owner's name,
-//! so that nothing foreign is ever touched and nothing is left behind, even
-//! after a kill -9.
+//! Managed resources: everything that a run makes on the host names its owner. Foreign data is therefore never touched,
+//! and nothing is left behind, even after a kill -9.
 //!
-//! A data directory carries a marker file; the [`Ledger`] of the user lists
-//! everything that is managed. Both name the owning process. Servers that a trial
-//! has started carry its mark in their environment.
+//! A data directory has a marker file, and the user's [`Ledger`] lists all managed resources. Both name the owning
+//! process. Servers that a trial has started carry its mark in their environment.
 //!
-//! Other users may have written all of that, where they may write: so it counts
-//! only where this user or root alone can have (`trust`), and is reached and undone
-//! by descriptors (`checked_dir`).
+//! Other users may have forged this wherever they can write. A marker or entry therefore counts only where no user but
+//! this one and root can have written it (`trust`). It is reached and undone by descriptors (`checked_dir`).
 
 mod checked_dir;
 mod data_dir;
@@ -37,7 +34,7 @@ pub(crate) use error::Doing;
 pub(crate) use marker::{Marker, NAME as MARKER};
 pub(crate) use trust::Objection;
 
-/// Refuses a path that cannot be shown in a line: data made there would be named in errors, tables and the ledger.
+/// Refuses a path with control characters: it would appear in errors, tables and the ledger.
 ///
 /// # Errors
 /// [`ProvisionError::Unshowable`].
@@ -48,11 +45,10 @@ pub fn refuse_unshowable(path: &Path) -> Result<(), ProvisionError> {
     }
 }
 
-/// The bytes that this user may still fill on the filesystem of a path, which
-/// need not exist yet.
+/// The bytes that this user may still fill on the filesystem of a path, which need not exist yet.
 ///
 /// # Errors
-/// When no ancestor of the path can be asked.
+/// When the filesystem of its nearest ancestor cannot be queried.
 pub fn free_bytes(path: &Path) -> Result<u64, ProvisionError> {
     let absolute = std::path::absolute(path).doing("find", path)?;
     let existing = absolute.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("/"));

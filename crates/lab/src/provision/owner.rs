@@ -1,4 +1,4 @@
-//! Who owns a managed thing, and whether that process still lives.
+//! The owner of a managed resource, and whether that process still lives.
 
 use std::fmt;
 use std::fs;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::parse::process_stat;
 
-/// The trial of an owner that runs none: one that keeps a server. Trials count from 1.
+/// The trial number of an owner without a trial: a server's keeper. Trials count from 1.
 pub const NO_TRIAL: u32 = 0;
 
-/// The owner of a managed thing.
+/// The owner of a managed resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// The owning process.
@@ -19,9 +19,9 @@ pub struct Owner {
     pub process: ProcessId,
     /// The experiment it ran, or the name of the server that it keeps.
     pub experiment: String,
-    /// The trial of the experiment, from 1; [`NO_TRIAL`] of a server's keeper.
+    /// The trial of the experiment, from 1; [`NO_TRIAL`] for a server's keeper.
     pub trial: u32,
-    /// When it was made, RFC 3339.
+    /// When the resource was made, RFC 3339.
     pub created: String,
 }
 
@@ -29,7 +29,7 @@ impl Owner {
     /// This process, running a trial of an experiment.
     ///
     /// # Errors
-    /// When `/proc` does not tell who this process is.
+    /// When `/proc` does not identify this process.
     pub fn this_process(experiment: impl Into<String>, trial: u32) -> io::Result<Self> {
         Ok(Self {
             process: ProcessId::this()?,
@@ -50,31 +50,31 @@ impl fmt::Display for Owner {
     }
 }
 
-/// A process, told apart from any later one with the same number.
+/// A process, distinguishable from any later one with the same pid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessId {
-    /// Its number.
+    /// Its pid.
     pub pid: u32,
     /// When it started, in clock ticks since the boot (field 22 of `/proc/PID/stat`).
     pub start_ticks: u64,
     /// The boot in which it ran.
     pub boot_id: String,
-    /// The namespace in which its number counts: containers have their own.
+    /// The namespace of its pid: containers have separate ones.
     pub pid_namespace: String,
-    /// The host on which it ran, which tells another's boot from an earlier one of this host: directories may be on a disk
-    /// that hosts share. Empty where an earlier version of rumba wrote it.
+    /// The host on which it ran. It distinguishes another host's boot from an earlier boot of this host, because hosts
+    /// may share a disk. Empty in entries of an earlier version of rumba.
     #[serde(default)]
     pub host: String,
 }
 
-/// Whether a process lives, as far as can be told.
+/// Whether a process lives, as far as rumba can know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     /// It runs.
     Lives,
     /// It has ended.
     Ended,
-    /// It ran on another host, or in this boot among processes that cannot be seen from here.
+    /// It ran on another host, or in this boot in a namespace that is not visible from here.
     OutOfSight,
 }
 
@@ -82,15 +82,15 @@ impl ProcessId {
     /// This process.
     ///
     /// # Errors
-    /// When `/proc` does not tell.
+    /// When `/proc` does not identify it.
     pub fn this() -> io::Result<Self> {
         Self::of(std::process::id())
     }
 
-    /// The process that has this number now.
+    /// The process that has this pid now.
     ///
     /// # Errors
-    /// When there is none, or `/proc` does not tell.
+    /// When there is none, or `/proc` does not identify it.
     pub fn of(pid: u32) -> io::Result<Self> {
         Ok(Self {
             pid,
@@ -119,7 +119,8 @@ impl ProcessId {
     }
 }
 
-/// A short name of this host: of its machine-id(5), which is not to be told to others as it is, else of its name.
+/// A short name of this host, derived from its machine-id(5), which must not be published as it is; otherwise from its
+/// hostname.
 fn host() -> String {
     let id = fs::read_to_string("/etc/machine-id").unwrap_or_default();
     let name = match id.trim() {
@@ -129,7 +130,7 @@ fn host() -> String {
     format!("{:08x}", crc32fast::hash(name.as_bytes()))
 }
 
-/// The error of a `/proc/PID` that is not there, or that goes while it is read.
+/// The error of a `/proc/PID` that does not exist, or disappears during the reading.
 fn is_no_process(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }

@@ -1,11 +1,10 @@
 //! Processes that a trial has left behind: servers that outlived it.
 //!
-//! A trial's process carries the mark of its data directory in its environment,
-//! and whatever it starts inherits that. No other process of this user has it, and
-//! another user's counts only where it is a server that root runs as that user: it
-//! works in a directory of its own within the data directory, which nobody but root
-//! can have given to it, whatever is written into its environment. So nothing foreign
-//! is ever waited for or ended, whatever its directory or its number.
+//! A trial's process has the mark of its data directory in its environment, and its children inherit it. No other
+//! process of this user has the mark. A process of another user counts only if root runs a server as that user. Its
+//! working directory must belong to that user and lie within the data directory, which only root can have set up. The
+//! environment alone is no proof. A foreign process is therefore never waited for or ended, even with the same
+//! directory or pid.
 
 use std::fs;
 use std::io;
@@ -19,27 +18,26 @@ use super::error::{Doing, ProvisionError};
 use super::owner::Owner;
 use crate::host::parse::field;
 
-/// The name of the mark in the environment of a trial's processes.
+/// The variable of the mark in the environment of a trial's processes.
 pub const VARIABLE: &str = "RUMBA_TRIAL";
 /// How long a server may take that the kernel ends with its trial's process.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long one may take that was killed here: it may have gigabytes to give back.
+/// How long a killed server may take: it may have gigabytes of memory to free.
 const ENDING: Duration = Duration::from_secs(10);
-/// How often the processes are looked for.
+/// The interval between two searches for the processes.
 const NAP: Duration = Duration::from_millis(20);
 
-/// The mark of an owner's data directory: no other trial, of this host or of
-/// another container on it, has the same.
+/// The mark of an owner's data directory: unique among all trials of this host and of its containers.
 pub fn mark(path: &Path, owner: &Owner) -> String {
     let process = &owner.process;
     let (pid, start, boot) = (process.pid, process.start_ticks, &process.boot_id);
     format!("{boot} {} {pid} {start} {} {}", process.pid_namespace, owner.trial, path.display())
 }
 
-/// Waits until no process carries the mark any more; those that do not end are killed.
+/// Waits until no process has the mark any more, and kills those that do not end.
 ///
 /// # Errors
-/// When one cannot be ended.
+/// When a process cannot be ended.
 pub fn end(mark: &str, path: &Path) -> Result<(), ProvisionError> {
     end_within(mark, path, PATIENCE)
 }
@@ -61,7 +59,7 @@ fn all_end(mark: &str, path: &Path, patience: Duration) -> bool {
     let until = Instant::now() + patience;
     loop {
         let is_late = Instant::now() >= until;
-        // Nobody is charged with what takes long to end and may be another's.
+        // After the time limit, ignore processes without a mark: they take long to end and may be foreign.
         if marked(mark, path).is_empty() && (is_late || !(any_is_ending(path) || any_works_unmarked(path))) {
             return true;
         }
@@ -72,15 +70,15 @@ fn all_end(mark: &str, path: &Path, patience: Duration) -> bool {
     }
 }
 
-/// Whether a process without an environment works in the directory, and may be the trial's. PostgreSQL writes what its
-/// processes are at over it, and the mark with it; they end when the one that has started them does.
+/// Whether a process without an environment works in the directory, and may belong to the trial. PostgreSQL overwrites
+/// the environment, and the mark, with its process titles; its processes end when their parent does.
 fn any_works_unmarked(path: &Path) -> bool {
     let is_bare = |pid| !fs::read(format!("/proc/{pid}/environ")).unwrap_or_default().contains(&b'=');
     all_pids().any(|pid| works_in(pid, path) && may_be_ours(pid, path) && is_bare(pid))
 }
 
-/// Whether a process that may be the trial's is about to end. Its environment goes first, and the mark with it; then it
-/// gives its memory back, and at last its files, without which a volume can be unmounted.
+/// Whether a process that may belong to the trial is about to end. It loses its environment first, with the mark, then
+/// its memory, and at last its files. A volume can be unmounted only after that.
 fn any_is_ending(path: &Path) -> bool {
     all_pids().any(|pid| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -88,8 +86,7 @@ fn any_is_ending(path: &Path) -> bool {
     })
 }
 
-/// Whether a line of `/proc/PID/stat` is of a process that the kernel is ending, and that is more than an entry for its parent
-/// to take.
+/// Whether a line of `/proc/PID/stat` shows a process that the kernel is ending and that is not yet a zombie.
 fn is_ending(stat: &str) -> bool {
     const ENDING: u64 = 0x4;
     let fields: Vec<&str> = stat.rsplit_once(") ").map_or("", |(_, fields)| fields).split_ascii_whitespace().collect();
@@ -98,7 +95,7 @@ fn is_ending(stat: &str) -> bool {
     flags & ENDING != 0 && state != "X" && (state != "Z" || threads > 1)
 }
 
-/// The processes that carry the mark. One that has ended and waits to be reaped has no environment.
+/// The processes with the mark. A zombie has no environment.
 fn marked(mark: &str, path: &Path) -> Vec<u32> {
     all_pids().filter(|pid| carries(*pid, mark, path)).collect()
 }
@@ -108,28 +105,28 @@ fn all_pids() -> impl Iterator<Item = u32> {
     processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Whether a process that may be the trial's carries the mark. Only root can read others' environments, and they could all
-/// be made to carry it: it is no secret.
+/// Whether a process that may belong to the trial has the mark. Only root can read other users' environments, and these
+/// users could copy the mark, because it is no secret.
 fn carries(pid: u32, mark: &str, path: &Path) -> bool {
     let wanted = format!("{VARIABLE}={mark}");
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes()) && may_be_ours(pid, path)
 }
 
-/// Whether this user has started a process, or root a server in another's name.
+/// Whether this user has started a process, or root a server under another user.
 fn may_be_ours(pid: u32, path: &Path) -> bool {
     let real = real_user(pid);
     real == Some(rustix::process::getuid().as_raw())
         || works_in(pid, path) && fs::metadata(cwd(pid)).is_ok_and(|place| Some(place.uid()) == real)
 }
 
-/// Who has started a process: its real user is that also when it runs with the rights of another.
+/// The real user of a process, which stays the same when it runs with other rights.
 fn real_user(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     field(&status, "Uid")?.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Whether a process's working directory is within this one, as the kernel has it.
+/// Whether the kernel reports a process's working directory within this one.
 fn works_in(pid: u32, path: &Path) -> bool {
     fs::read_link(cwd(pid)).is_ok_and(|place| place.starts_with(path))
 }
@@ -138,8 +135,8 @@ fn cwd(pid: u32) -> String {
     format!("/proc/{pid}/cwd")
 }
 
-/// The descriptor holds the process while its mark is looked at once more: a
-/// number may be given to another process at any moment, a descriptor not.
+/// Kills a process after checking its mark again. The descriptor pins the process, while a pid may be reused at any
+/// moment.
 fn kill(pid: u32, mark: &str, path: &Path) -> io::Result<()> {
     let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
     let process = match pidfd_open(number, PidfdFlags::empty()) {
@@ -165,13 +162,13 @@ mod tests {
         Command::new("sleep").arg("1000").env(VARIABLE, mark).spawn().unwrap()
     }
 
-    /// A server that was killed gives gigabytes back, and holds its files until that is done.
+    /// A killed server frees gigabytes of memory, and holds its files until that is done.
     #[test]
     fn what_is_ending_already_is_waited_for() {
         let dir = tempfile::tempdir().unwrap();
         let own = mark(dir.path(), &Owner::this_process("test", 1).unwrap());
         for _ in 0..5 {
-            // It reads without end into a buffer of this size.
+            // dd reads without end into a buffer of this size.
             let mut large = Command::new("dd");
             large.args(["if=/dev/zero", "of=/dev/null", "bs=400M"]).stderr(Stdio::null()).env(VARIABLE, &own);
             let mut large = large.spawn().unwrap();

@@ -1,5 +1,4 @@
-//! What a user would lose: data that is not rumba's, data of a running trial,
-//! or the disk space of a killed one.
+//! Guards against losing data that is not rumba's, data of a running trial, or the disk space of a killed one.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::marker::Marker;
 use super::*;
 
-/// A directory with a ledger of its own.
+/// A directory with its own ledger.
 pub(crate) struct Host {
     root: tempfile::TempDir,
     pub(crate) ledger: Ledger,
@@ -30,7 +29,7 @@ impl Host {
         DataDir::create(&self.path(name), &owner(), &self.ledger)
     }
 
-    /// Makes a data directory with some data and dies at it, as after a kill -9.
+    /// Makes a data directory with some data and leaves it, as after a kill -9.
     fn leave(&self, name: &str) -> PathBuf {
         let dir = DataDir::create(&self.path(name), &ended_owner(), &self.ledger).unwrap();
         fs::write(dir.engine_dir().join("table"), "rows").unwrap();
@@ -52,7 +51,7 @@ fn owner() -> Owner {
     Owner::this_process("quickstart", 1).unwrap()
 }
 
-/// An owner that has lived and ended.
+/// An owner that has ended.
 pub(crate) fn ended_owner() -> Owner {
     let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
     let process = ProcessId::of(child.id()).unwrap();
@@ -195,7 +194,7 @@ fn nothing_beyond_a_link_is_removed() {
     fs::remove_dir_all(other.join("data")).unwrap();
     symlink(host.path("precious"), other.join("data")).unwrap();
     for leftover in host.leftovers() {
-        // Whether a link in the place of the data is removed or refused: not followed.
+        // A link in place of the data may be removed or refused, but not followed.
         let _ = host.ledger.clean(&leftover);
     }
     assert!(!path.exists());
@@ -274,14 +273,14 @@ fn a_kill_while_the_directory_is_made_blocks_no_later_run() {
     let host = Host::new();
     let path = host.path("data");
     fs::create_dir(&path).unwrap();
-    // Registered, and killed while the marker was being written.
+    // Killed after the registration, while the marker was being written.
     let owner = ended_owner();
     let _registration = host.ledger.register(&DATA_DIRECTORY, &path, &owner).unwrap();
     fs::write(path.join(".rumba.new"), "half a mark").unwrap();
     assert!(host.leftovers().is_empty(), "it was never marked");
     assert_eq!(host.entries(), 0);
     host.create("data").unwrap().remove().unwrap();
-    // Marked, and killed before the engine's directory was made.
+    // Killed after the marker, before the engine's directory was made.
     Marker::new(path.clone(), owner, vec![path.clone()]).write().unwrap();
     host.create("data").unwrap().remove().unwrap();
     assert!(!path.exists());
@@ -321,7 +320,7 @@ fn what_was_made_for_several_goes_with_the_last_of_them() {
 
 #[test]
 fn data_whose_marker_went_bad_stays_listed_until_it_is_gone() {
-    // Before, its entry was struck off, and nobody knew of the gigabytes any more.
+    // Guards against losing track of data: the entry was removed although gigabytes were left.
     for text in ["", "{\"format\":1", "not json"] {
         let host = Host::new();
         let path = host.leave("data");

@@ -1,13 +1,12 @@
-//! Who else could change a file or a directory. What anybody but this user and
-//! root could have put somewhere is no word of rumba's: it is not believed, and
-//! nothing is cleaned by it.
+//! Checks which users could change a file or directory. Contents that a user other than this one and root could have
+//! written are not believed, and nothing is cleaned because of them.
 
 use std::fs;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::fs::Stat;
 
-/// The user that is trusted by everybody, because it can do everything anyway.
+/// The user that everybody trusts, because it can do everything anyway.
 const ROOT: u32 = 0;
 
 /// Bits of a mode, from inode(7).
@@ -19,59 +18,59 @@ const PERMISSIONS: u32 = 0o7777;
 /// The attribute that holds a file's access list, from acl(5).
 const ACCESS_LIST: &str = "system.posix_acl_access";
 
-/// Whom this process trusts.
+/// The users that this process trusts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trust {
     user: u32,
-    /// Who has become root by sudo, and so needs no trick to be it.
+    /// The user who became root by sudo, and therefore needs no trick to be root.
     sudoer: Option<u32>,
 }
 
 /// Why something is not trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Objection {
-    /// For a person: `it belongs to nobody (65534)`.
+    /// The text for a person: `it belongs to nobody (65534)`.
     pub words: String,
-    /// Whether taking a right away would do.
+    /// Whether removing a permission would fix it.
     pub is_mode: bool,
 }
 
 impl Objection {
-    /// One that no mode would mend.
+    /// An objection that no change of mode would fix.
     pub fn new(words: impl Into<String>) -> Self {
         Self { words: words.into(), is_mode: false }
     }
 }
 
 impl Trust {
-    /// This process's.
+    /// The users that this process trusts.
     pub fn of_this_process() -> Self {
         let user = rustix::process::geteuid().as_raw();
         let sudoer = || std::env::var("SUDO_UID").ok()?.parse().ok();
         Self { user, sudoer: if user == ROOT { sudoer() } else { None } }
     }
 
-    /// Whether the directories above a managed one are looked at, too: whoever may write to them can put another in
-    /// its place, in which root would then work. A plain user works with no more than his own rights, below homes and
-    /// shared directories of all kinds of owners.
+    /// Whether the directories above a managed one are checked too. A user who may write there can replace the managed
+    /// directory, and root would then work in the replacement. A plain user has only his own rights, and works below
+    /// directories of many owners.
     pub fn minds_what_is_above(self) -> bool {
         self.user == ROOT
     }
 
-    /// What is wrong with a managed file or directory: it must be this user's alone, or root's.
+    /// The objection to a managed file or directory: it must belong to this user or root, and be writable by no other.
     pub fn against_managed(self, file: BorrowedFd<'_>, stat: &Stat) -> Option<Objection> {
         let is_own = [ROOT, self.user].contains(&stat.st_uid);
         if is_own { written_by_others(file, stat) } else { Some(foreign(stat)) }
     }
 
-    /// What is wrong with a directory above. In a sticky one (`/tmp`) everybody keeps what is his, so that only
+    /// The objection to a directory above. In a sticky one (`/tmp`) users can change only their own entries, so only
     /// its owner counts.
     pub fn against_above(self, dir: BorrowedFd<'_>, stat: &Stat) -> Option<Objection> {
         let objection = self.against_link(stat);
         if objection.is_none() && stat.st_mode & STICKY == 0 { written_by_others(dir, stat) } else { objection }
     }
 
-    /// What is wrong with a symbolic link, which only its owner can have made.
+    /// The objection to a symbolic link, which only its owner can have made.
     pub fn against_link(self, stat: &Stat) -> Option<Objection> {
         let is_trusted = [ROOT, self.user].contains(&stat.st_uid) || self.sudoer == Some(stat.st_uid);
         (!is_trusted).then(|| foreign(stat))
@@ -82,8 +81,8 @@ fn foreign(stat: &Stat) -> Objection {
     Objection::new(format!("it belongs to {}", name("/etc/passwd", stat.st_uid)))
 }
 
-/// Who beside its owner may write to a file. A group with its owner's own number is that user's alone on systems that
-/// give each user a group, and root's is root's.
+/// The objection if users other than the owner may write to a file. On many systems a group with the owner's number has
+/// only that user as its member, and root's group is root's.
 fn written_by_others(file: BorrowedFd<'_>, stat: &Stat) -> Option<Objection> {
     let mode = stat.st_mode & PERMISSIONS;
     let who = if mode & OTHERS_WRITE != 0 {
@@ -93,7 +92,7 @@ fn written_by_others(file: BorrowedFd<'_>, stat: &Stat) -> Option<Objection> {
     } else if stat.st_gid != stat.st_uid {
         format!("the group {}", name("/etc/group", stat.st_gid))
     } else if has_access_list(file) {
-        // Its rights are within those that the mode shows as the group's.
+        // An access list grants no more than the group rights in the mode.
         "somebody in its access list (getfacl shows it)".to_owned()
     } else {
         return None;
@@ -106,7 +105,7 @@ fn has_access_list(file: BorrowedFd<'_>) -> bool {
     rustix::fs::getxattr_query(path, ACCESS_LIST).is_ok_and(|bytes| bytes > 0)
 }
 
-/// A user or group in the words of passwd(5) or group(5): `nobody (65534)`, or the number alone.
+/// A user or group as in passwd(5) or group(5): `nobody (65534)`, or the number alone.
 fn name(list: &str, number: u32) -> String {
     let text = fs::read_to_string(list).unwrap_or_default();
     let name = text.lines().find_map(|line| {
@@ -125,7 +124,7 @@ mod tests {
 
     const ALICE: u32 = 1001;
 
-    /// The state of a directory of this process's, as if it had that owner, group and mode.
+    /// The state of a directory of this process, with this owner, group and mode.
     fn as_if(user: u32, group: u32, mode: u32) -> (fs::File, Stat, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
         let file = fs::File::open(dir.path()).unwrap();

@@ -1,16 +1,15 @@
-//! The histogram's layout: HdrHistogram's own, two significant digits, in
-//! nanoseconds, so that what is counted here is written to standard logs
-//! without loss.
+//! The histogram's layout: HdrHistogram's own, two significant digits, in nanoseconds. The counts are therefore written
+//! to standard logs without loss.
 //!
-//! Values below 256 ns have a bucket each; above, every power of two is cut
-//! into 128 buckets, so that a value is known to better than 0.8%.
+//! Values below 256 ns have a bucket each. Above, every power of two is cut into 128 buckets, so that a value is known
+//! to better than 0.8%.
 
 use hdrhistogram::Histogram;
 use rumba_core::workload::ResponseLimit;
 
 /// log2 of the buckets per power of two.
 const HALF_BITS: u32 = 7;
-/// Values from here on are counted in the last bucket: 2^40 ns, about 18 minutes.
+/// Values above this are counted in the last bucket: 2^40 ns, about 18 minutes.
 pub const LARGEST_NS: u64 = (1 << 40) - 1;
 /// The number of buckets.
 pub const BUCKETS: usize = index(LARGEST_NS) + 1;
@@ -33,7 +32,7 @@ pub const fn lowest(index: usize) -> u64 {
     ((rest + (1 << HALF_BITS)) as u64) << (octave - 1)
 }
 
-/// The longest time that keeps a limit, nanoseconds, as far as there are buckets.
+/// The longest time within a limit, nanoseconds, capped at the last bucket.
 pub fn limit_ns(limit: &ResponseLimit) -> u64 {
     ((limit.seconds * 1e9) as u64).min(LARGEST_NS)
 }
@@ -48,7 +47,7 @@ pub fn to_histogram(counts: &[u64]) -> Histogram<u64> {
     let mut histogram = empty();
     for (index, &count) in counts.iter().enumerate() {
         if count > 0 {
-            // In range by construction, so it cannot be refused; saturating, so that it need not be.
+            // In range by construction; the saturating call has no error to handle.
             histogram.saturating_record_n(lowest(index), count);
         }
     }

@@ -1,9 +1,8 @@
-//! A driver thread's counts: written by that thread alone, read by the collector.
+//! A driver thread's counters: written only by that thread, read by the collector.
 //!
-//! Every cell only grows and has one writer, which adds by a plain load and
-//! store (no read-modify-write, no lock, no shared cache line). The collector
-//! reads all threads' cells once a second and takes differences: nothing is
-//! handed over, so nothing can be lost, whatever ends the run.
+//! Every cell only grows and has one writer. It adds by a plain load and store: no read-modify-write, no lock, no
+//! shared cache line. The collector reads all threads' cells once a second and takes differences. The thread hands
+//! nothing over, so nothing is lost even if the run ends abruptly.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -17,21 +16,21 @@ use super::counters::Counters;
 /// The counts of one thread's clients, for every type of operation.
 pub struct Cells {
     kinds: Box<[KindCells]>,
-    /// Times by bucket: for each type those of the service, then those of the
-    /// response. 32 bits suffice: the collector's differences are taken modulo 2^32.
+    /// Times by bucket: for each type, service times and then response times. 32 bits suffice, because the collector's
+    /// differences are taken modulo 2^32.
     buckets: Counters,
-    /// What was tried again for.
+    /// Retries by cause.
     pub conflicts: std::sync::Arc<ConflictCells>,
     /// How long answers waited for their clients on the thread's event loop.
     receive_late_ns: OwnLines,
 }
 
-/// A number on cache lines of its own.
+/// A number on separate cache lines.
 #[derive(Default)]
 #[repr(align(128))]
 struct OwnLines(AtomicU64);
 
-/// The two kinds of times, by their place.
+/// The index of each kind of time.
 const SERVICE: usize = 0;
 const RESPONSE: usize = 1;
 
@@ -43,7 +42,7 @@ struct KindCells {
     count: AtomicU64,
     errors: AtomicU64,
     errors_within: AtomicU64,
-    /// As many buckets of the response as the limit has, if there is one.
+    /// The number of response buckets within the limit; 0 without a limit.
     within: AtomicUsize,
     retries: AtomicU64,
     rows: AtomicU64,
@@ -86,20 +85,20 @@ impl Cells {
         }
     }
 
-    /// Counts how long an answer waited for its client. Only the owning thread may call this.
+    /// Counts how long an answer waited for its client. Called only by the owning thread.
     #[inline]
     pub fn received_late(&self, ns: u64) {
         add(&self.receive_late_ns.0, ns);
     }
 
-    /// Has the kernel give the memory of all counts now. A page that it gave in the middle of a run would be
-    /// time of the operation that first reached it, and memory that seems to grow. Only the
-    /// owning thread may call this, before it counts: the memory is then near its core.
+    /// Allocates the memory of all counts now. A page that is allocated during a run would add to the time of the
+    /// operation that first touches it, and to memory growth. Called only by the owning thread, before it counts, so
+    /// that the memory is near its core.
     pub fn touch(&self) {
         self.buckets.touch();
     }
 
-    /// Holds what is given up to the limits of these types of operations, for within it they are no less failed. Before
+    /// Sets the limits by which failed operations are counted: a fast failure does not meet a limit. Call it before
     /// anything is counted.
     pub fn hold_to(&self, ops: &[OpInfo]) {
         for (cells, op) in self.kinds.iter().zip(ops) {
@@ -107,7 +106,7 @@ impl Cells {
         }
     }
 
-    /// The buckets of the service or of the response times of a type.
+    /// The service or response buckets of a type.
     fn buckets(&self, kind: OpKind, side: usize) -> &[AtomicU32] {
         let start = (2 * kind + side) * BUCKETS;
         &self.buckets[start..start + BUCKETS]
@@ -119,7 +118,7 @@ impl Cells {
         bucket.store(bucket.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
-    /// Counts the statements of an operation that is about to end. Only the owning thread may call this.
+    /// Counts the statements of an operation that is about to end. Called only by the owning thread.
     #[inline]
     pub fn statements(&self, kind: OpKind, statements: StatementCounts) {
         let StatementCounts { reads, writes, others } = statements;
@@ -128,8 +127,7 @@ impl Cells {
         }
     }
 
-    /// Counts one operation: its times, and how late it started for reasons of
-    /// the client's own. Only the owning thread may call this.
+    /// Counts one operation: its times, and how late the client itself started it. Called only by the owning thread.
     #[inline]
     pub fn record(&self, kind: OpKind, op: Op, service_ns: u64, response_ns: u64, late_ns: u64) {
         let cells = &self.kinds[kind];
@@ -151,7 +149,7 @@ impl Cells {
     }
 }
 
-/// Plain counts of one kind of time.
+/// Plain counts of service or response times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Times {
     /// Sum, nanoseconds.
@@ -167,13 +165,13 @@ pub struct Times {
 pub struct KindCounts {
     /// Operations that succeeded.
     pub count: u64,
-    /// Operations given up.
+    /// Operations that failed for good.
     pub errors: u64,
-    /// Those of them whose response was within the limit of their type, if it has one.
+    /// Failed operations with a response within the limit of their type, if it has one.
     pub errors_within: u64,
     pub retries: u64,
     pub rows: u64,
-    /// Nanoseconds that operations started late for reasons of the client's own.
+    /// Nanoseconds that operations started late because of the client itself.
     pub late_ns: u64,
     /// Statements: those that read, that write, and all others.
     pub statements: [u64; 3],
@@ -186,9 +184,9 @@ pub struct KindCounts {
 pub struct Counts {
     /// By type of operation.
     pub kinds: Vec<KindCounts>,
-    /// What was tried again for.
+    /// Retries by cause.
     pub conflicts: Conflicts,
-    /// How long answers that could be read waited for their clients on event loops, all together, nanoseconds.
+    /// Nanoseconds that readable answers waited for their clients on event loops, summed.
     pub receive_late_ns: u64,
 }
 
@@ -203,7 +201,7 @@ impl Times {
         self.buckets[index(ns)] += 1;
     }
 
-    /// Adds those of another span.
+    /// Adds the times of another span.
     pub fn merge(&mut self, other: &Times) {
         self.sum_ns += other.sum_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
@@ -214,14 +212,14 @@ impl Times {
 }
 
 impl KindCounts {
-    /// Adds those of another span.
+    /// Adds the statements of another span.
     pub fn add_statements(&mut self, others: [u64; 3]) {
         self.statements.iter_mut().zip(others).for_each(|(mine, theirs)| *mine += theirs);
     }
 }
 
 impl Counts {
-    /// No counts for `kinds` types of operations.
+    /// Zero counts for `kinds` types of operations.
     pub fn new(kinds: usize) -> Self {
         let kind = || KindCounts {
             count: 0,
@@ -274,7 +272,7 @@ impl Counts {
     }
 }
 
-/// Reads all threads' cells and gives the difference to its last reading.
+/// Reads all threads' cells and returns the difference from its last reading.
 pub struct Collector {
     threads: Vec<std::sync::Arc<Cells>>,
     last: Totals,
@@ -308,12 +306,12 @@ impl Collector {
         Self { threads, last: Totals::new(kinds) }
     }
 
-    /// Has all threads hold what they count to the limits of these types of operations.
+    /// Sets the limits of these types of operations on all threads.
     pub fn hold_to(&self, ops: &[OpInfo]) {
         self.threads.iter().for_each(|cells| cells.hold_to(ops));
     }
 
-    /// What was counted since the last call.
+    /// The counts since the last call.
     pub fn collect(&mut self) -> Counts {
         let kinds = self.last.numbers.len();
         let mut counts = Counts::new(kinds);

@@ -1,22 +1,22 @@
-//! Which driver runs the clients.
+//! Chooses the driver of the clients.
 
 use std::fmt;
 
 use rumba_core::engine::ProcessLocation;
 use rumba_core::record::DriverKind;
 
-/// Clients per core up to which `auto` takes a thread for each of them, where the cores are the clients' own.
+/// Clients per core up to which `auto` uses a thread for each, when the server has other cores.
 const THREADS_PER_OWN_CORE: usize = 4;
 
-/// The same where the server has the same cores. There a loop waits behind the server's many threads for its turn on a
-/// core while they wait for it, and a thread per client gets more queries through; with hundreds of threads, what the
-/// clients measure is their own waiting.
+/// The same when the server shares the cores. There a loop waits for a core behind the server's many threads while they
+/// wait for the loop. A thread per client gets more queries through. With hundreds of threads, clients measure mostly
+/// their own waiting.
 const THREADS_PER_SHARED_CORE: usize = 32;
 
-/// Clients below which a further loop does not pay: what a loop saves, it saves by taking many answers at once.
+/// The fewest clients per loop: a loop saves time by taking many answers at once.
 const CLIENTS_PER_LOOP: usize = 8;
 
-/// A driver, with as many threads as it has.
+/// A driver, with its number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driving {
     /// A thread for each client.
@@ -32,10 +32,10 @@ pub enum Driving {
 }
 
 impl Driving {
-    /// The driver that is asked for; `auto` chooses by what this machine has.
+    /// The requested driver; `auto` chooses by the machine.
     ///
-    /// Over an embedded engine the client's thread does the engine's work, and
-    /// never waits: a thread each. Over a wire docs/performance.md has the rule and its reason.
+    /// With an embedded engine the client's thread does the engine's work and never waits, so each client gets a
+    /// thread. For servers, docs/performance.md has the rule and its reason.
     pub fn choose(asked: DriverKind, place: &ProcessLocation, clients: u32) -> Self {
         Self::choose_on(&Cores::of_this_process(), asked, place, clients)
     }
@@ -59,7 +59,7 @@ impl Driving {
         }
     }
 
-    /// How many threads it has.
+    /// The number of threads.
     pub fn threads(self) -> u32 {
         match self {
             Driving::Threads { threads } | Driving::Loops { threads } => threads,
@@ -70,20 +70,20 @@ impl Driving {
 /// The cores that this process may run on.
 struct Cores {
     count: usize,
-    /// Whether the host has no others: a server on it then shares them.
+    /// Whether the host has no other cores: a server on it then shares them.
     are_all: bool,
 }
 
 impl Cores {
     fn of_this_process() -> Self {
         let count = std::thread::available_parallelism().map_or(1, usize::from);
-        // SAFETY: it takes a number and gives one, which is negative where it does not know.
+        // SAFETY: it takes a number and returns one, which is negative if unknown.
         let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
         Self { count, are_all: usize::try_from(online).is_ok_and(|online| count >= online) }
     }
 }
 
-/// As a record's conditions say it: `loops, 4 threads`.
+/// As in a record's conditions: `loops, 4 threads`.
 impl fmt::Display for Driving {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self {

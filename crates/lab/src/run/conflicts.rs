@@ -1,4 +1,4 @@
-//! A driver thread's conflicts, by what the engine calls them: written by that thread alone, read by the collector.
+//! A driver thread's conflicts, by the engine's name for each kind: written only by that thread, read by the collector.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rumba_core::conflict::CountConflicts;
 use rumba_core::error::Conflict;
 
-/// As many kinds have a count of their own; no engine is known that has a quarter of them.
+/// The number of kinds with separate counts; no known engine has a quarter of them.
 const MOST: usize = 16;
-/// What the rest is called.
+/// The name for all other kinds.
 const OTHERS: &str = "others";
 
-/// Conflicts by kind, by name.
+/// Conflicts by name.
 pub type Conflicts = BTreeMap<String, u64>;
 
 /// Adds the counts of another span or other clients.
@@ -22,7 +22,7 @@ pub fn merge(all: &mut Conflicts, more: &Conflicts) {
     }
 }
 
-/// One kind; given out once, in order, and never another's.
+/// One kind. A slot is assigned once, in order, and never reassigned.
 #[derive(Default)]
 struct Slot {
     conflict: OnceLock<Conflict>,
@@ -42,7 +42,7 @@ fn add_one(count: &AtomicU64) {
 }
 
 impl CountConflicts for ConflictCells {
-    /// Only the owning thread may call this.
+    /// Called only by the owning thread.
     fn count(&self, conflict: Conflict) {
         let slot = self.slots.iter().find(|slot| *slot.conflict.get_or_init(|| conflict) == conflict);
         add_one(slot.map_or(&self.others, |slot| &slot.count));
@@ -50,7 +50,7 @@ impl CountConflicts for ConflictCells {
 }
 
 impl ConflictCells {
-    /// Adds what was counted so far.
+    /// Adds the counts so far.
     pub fn add_to(&self, all: &mut Conflicts) {
         let known =
             self.slots.iter().map_while(|slot| Some((slot.conflict.get()?.to_string(), slot.count.load(Relaxed))));
@@ -61,7 +61,7 @@ impl ConflictCells {
     }
 }
 
-/// What was counted between two readings.
+/// The counts between two readings.
 pub fn since(now: &Conflicts, before: &Conflicts) -> Conflicts {
     let grown = |(name, count): (&String, &u64)| {
         let grown = count - before.get(name).copied().unwrap_or_default();

@@ -5,30 +5,29 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Counters that start at zero, on pages of their own: no cache line is shared
-/// with anything else, and a page takes memory when it is first written to, near
-/// the core that does. An allocator promises neither, once it gives out memory for the second time.
+/// Counters that start at zero, on separate pages. No cache line is shared with other data. A page is allocated at the
+/// first write, near the core that writes. An allocator guarantees neither when it reuses memory.
 pub struct Counters {
     start: NonNull<AtomicU32>,
     length: usize,
 }
 
-// SAFETY: it owns its memory, which holds atomics alone.
+// SAFETY: it owns its memory, which holds only atomics.
 unsafe impl Send for Counters {}
 // SAFETY: as above.
 unsafe impl Sync for Counters {}
 
-/// Counters on the smallest page that Linux has.
+/// The number of counters on the smallest page that Linux has.
 const PER_PAGE: usize = 4096 / size_of::<AtomicU32>();
 
 impl Counters {
-    /// Writes to every page, so that the kernel gives them all. For counters that have not counted yet.
+    /// Writes to every page, so that the kernel allocates them. For counters that have not counted yet.
     pub fn touch(&self) {
-        // A zero where the kernel has put one; not optimised away, because an atomic is written.
+        // Stores a zero over a zero; the store of an atomic is not optimised away.
         self.iter().step_by(PER_PAGE).for_each(|counter| counter.store(0, Relaxed));
     }
 
-    /// So many counters.
+    /// This many counters.
     pub fn new(length: usize) -> Self {
         if length == 0 {
             return Self { start: NonNull::dangling(), length };
@@ -53,7 +52,8 @@ impl Deref for Counters {
 
     #[inline]
     fn deref(&self) -> &[AtomicU32] {
-        // SAFETY: the mapping is so long, aligned to a page, zeroed by the kernel, and lives as long as this.
+        // SAFETY: the mapping has this length, is aligned to a page, zeroed by the kernel, and lives as long as this
+        // value.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }

@@ -1,5 +1,5 @@
-//! The cut at the end of the backlog's time: what had ended by then is counted,
-//! what had not is known by how long it has waited.
+//! The cut at the end of the backlog's time. Operations that ended before are counted; the others are censored, with
+//! the time that they have waited.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use super::cells::{Collector, Counts};
 use super::in_flight::{InFlight, Stage};
 use super::queue::{Queue, UnservedArrivals};
 
-/// A client that counts an operation needs nanoseconds, unless the kernel has taken its core away.
+/// A client needs only nanoseconds to count an operation, unless the kernel has taken its core away.
 const UNSETTLED_NAP: Duration = Duration::from_micros(100);
 
-/// An operation that is still open, and what it has taken so far.
+/// An open operation, and its times until now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Open {
     /// Its type.
@@ -21,24 +21,24 @@ pub struct Open {
     pub response_ns: u64,
 }
 
-/// What had not ended at the cut.
+/// The operations that had not ended at the cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Censored {
-    /// Operations that had begun.
+    /// Operations that had started.
     pub open: Vec<Open>,
-    /// Arrivals that were due before the end of the run and not begun.
+    /// Arrivals that were due before the end of the run and had not started.
     pub not_begun: u64,
-    /// The shortest and the longest time since one of these was due, nanoseconds.
+    /// The shortest and the longest time since such an arrival was due, nanoseconds.
     pub not_begun_ns: Option<(u64, u64)>,
 }
 
 impl Censored {
-    /// Whether everything had ended.
+    /// Whether all operations had ended.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty() && self.not_begun == 0
     }
 
-    /// The longest that something has waited since its intended start, nanoseconds.
+    /// The longest wait since an intended start, nanoseconds.
     pub fn longest_ns(&self) -> Option<u64> {
         let open = self.open.iter().map(|open| open.response_ns).max();
         open.max(self.not_begun_ns.map(|(_, longest)| longest))
@@ -53,8 +53,8 @@ impl Censored {
     }
 }
 
-/// Collects for the last time, and takes what every client has in flight in the
-/// same state: each operation is either in the counts or among what is open.
+/// Collects for the last time, together with every client's operation in flight. Each operation is either in the counts
+/// or among the open ones.
 pub fn cut(
     collector: &mut Collector,
     in_flight: &[std::sync::Arc<InFlight>],

@@ -4,16 +4,15 @@ use std::io;
 
 use rumba_core::error::EngineError;
 
-/// Descriptors that a trial has beside its connections, at most: meters, an
-/// engine's files, the loops' own.
+/// The most descriptors of a trial other than its connections: meters, an engine's files, the loops' own.
 pub const OTHERS: u64 = 256;
 
-/// How many descriptors the host allows this user; `None` when it cannot be asked.
+/// The number of descriptors that the host allows this user; `None` if unknown.
 pub fn most() -> Option<u64> {
     limit().ok().map(|limit| limit.rlim_max)
 }
 
-/// Sees to it that so many connections can be open, within what the host allows this user.
+/// Raises the limit so that this many connections can be open, if the host allows it.
 ///
 /// # Errors
 /// When the host does not allow as many.
@@ -41,7 +40,7 @@ pub fn allow(connections: u32) -> Result<(), EngineError> {
 
 fn limit() -> io::Result<libc::rlimit> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: it is written into a limit that lives through the call.
+    // SAFETY: the call writes into a limit that lives through the call.
     match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } {
         0 => Ok(limit),
         _ => Err(io::Error::last_os_error()),

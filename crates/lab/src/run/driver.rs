@@ -1,5 +1,4 @@
-//! Clients that run: made on the threads that will run them, started together,
-//! counted, stopped.
+//! Running clients: made on the threads that will run them, started together, counted, stopped.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -26,22 +25,22 @@ use super::stop::{RunClock, Stop};
 use super::threads;
 use crate::meter::{CpuRoll, Role};
 
-/// When clients' operations are due.
+/// The times at which clients' operations are due.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     /// Operations per second over all clients; closed loop if absent.
     pub rate: Option<f64>,
-    /// Who serves the arrivals of an open loop.
+    /// How the arrivals of an open loop are distributed to clients.
     pub queue: QueueKind,
-    /// How many clients work, if not all of them do; the others are connected and idle.
+    /// How many clients work, if not all; the others are connected and idle.
     pub active: Option<u32>,
     /// Seconds over which the first operations of a closed loop are spread.
     pub spread_s: f64,
-    /// What each client's own seed is derived from.
+    /// The base of each client's own seed.
     pub seed: u64,
 }
 
-/// The most seconds over which clients start.
+/// The longest time over which clients start, seconds.
 const SPREAD_S: f64 = 1.0;
 
 impl Schedule {
@@ -55,23 +54,23 @@ impl Schedule {
         Self { rate: Some(rate), queue, active: None, spread_s: 0.0, seed }
     }
 
-    /// The same with so many clients at work.
+    /// The same with only `active` working clients.
     #[must_use]
     pub const fn with_active(self, active: u32) -> Self {
         Self { active: Some(active), ..self }
     }
 
-    /// The same, its clients started at random times of the first half of the warmup, a second at most.
+    /// The same with clients that start at random times in the first half of the warmup, within at most a second.
     ///
-    /// Clients of a server that start together stay together where all answers take the same time: they ask in
-    /// bursts, and wait for each other's. Nothing need be known of the server: times that are uniform
-    /// over a span that is long against its answers are uniform over the time of one answer.
+    /// If all answers take the same time, clients that start together stay together: they send in bursts and wait for
+    /// each other's answers. The method needs no knowledge of the server. Times that are uniform over a span much
+    /// longer than an answer are uniform over the time of one answer.
     #[must_use]
     pub const fn spread_over(self, warmup_s: f64) -> Self {
         Self { spread_s: (warmup_s / 2.0).min(SPREAD_S), ..self }
     }
 
-    /// The queues of so many clients, by the client or one for all; none for a closed loop.
+    /// The queues of these clients: one for each client, or one for all; none for a closed loop.
     pub(crate) fn queues(&self, clients: u32) -> Vec<Arc<Queue>> {
         let Some(rate) = self.rate else { return Vec::new() };
         let clients = self.active.map_or(clients, |active| active.min(clients));
@@ -83,9 +82,9 @@ impl Schedule {
         }
     }
 
-    /// When a client's operations are due.
+    /// The rule for when a client's operations are due.
     pub(crate) fn due(&self, queues: &[Arc<Queue>], client: u32) -> Due {
-        // They lie evenly over the driver's threads, each of which has every n-th.
+        // The first clients are spread evenly over the driver's threads, each of which has every n-th client.
         if self.active.is_some_and(|active| client >= active) {
             return Due::Never;
         }
@@ -103,18 +102,17 @@ impl Schedule {
 /// The clients of a phase.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// How many.
+    /// The number of clients.
     pub clients: u32,
-    /// How many types of operations they count.
+    /// The number of operation types.
     pub kinds: usize,
-    /// When their operations start.
+    /// The schedule of their operations.
     pub schedule: Schedule,
-    /// Who runs them.
+    /// The driver that runs them.
     pub driving: Driving,
 }
 
-/// Makes the client of an address, on the thread that will run it: what a client
-/// allocates is then apart in memory from what the others do.
+/// Makes a client on the thread that will run it, so that its memory is separate from the memory of other threads.
 pub type Make = Arc<dyn Fn(ClientAddress) -> Result<Box<dyn Client>, EngineError> + Send + Sync>;
 
 /// Clients that are running.
@@ -128,22 +126,22 @@ pub struct Running {
     clock: RunClock,
     in_flight: Vec<Arc<InFlight>>,
     queues: Vec<Arc<Queue>>,
-    /// When nothing more became due, by the clients' clock.
+    /// The end of the schedule, by the clients' clock.
     end_ns: Option<u64>,
-    /// When the last of those ended that have.
+    /// The last end of a client until now.
     last_end: Option<Instant>,
 }
 
-/// Why a wait ended.
+/// The reason for the end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
-    /// The time came.
+    /// The time has come.
     Until,
     /// Every client has ended.
     AllEnded,
 }
 
-/// Clients that are made and wait for their start. Dropped, they end without it.
+/// Clients that are made and wait for their start. Dropping it ends them without a start.
 pub struct Made {
     running: Running,
     starts: Vec<Sender<RunClock>>,
@@ -153,7 +151,7 @@ impl Made {
     /// Makes the clients of a plan. All are made before any starts.
     ///
     /// # Errors
-    /// When a client cannot be made, or the host does not give as many threads: nothing then runs.
+    /// When a client cannot be made, or the host provides too few threads: no client then runs.
     pub fn new(plan: &Plan, make: &Make, roll: &Arc<CpuRoll>) -> Result<Self, EngineError> {
         if let Driving::Threads { threads } = plan.driving {
             threads::allow(threads, plan.kinds)?;
@@ -198,7 +196,7 @@ impl Made {
         }
         drop((tell_made, tell_end));
         for end in made {
-            // Those that still make clients stop after the one in flight.
+            // The other threads stop after the client that they are making.
             end.unwrap_or_else(|error| {
                 stop.set();
                 failure.get_or_insert(error);
@@ -228,24 +226,24 @@ impl Made {
         }
     }
 
-    /// Holds what they will do to the limits of these types of operations.
+    /// Sets the limits of these types of operations.
     #[must_use]
     pub fn held_to(self, ops: &[OpInfo]) -> Self {
         self.running.collector.hold_to(ops);
         self
     }
 
-    /// Drops them on their threads, and waits until that is done.
+    /// Drops the clients on their threads, and waits for that.
     pub fn abandon(self) {
         drop(self.starts);
         self.running.join();
     }
 
-    /// Starts them all.
+    /// Starts all clients.
     pub fn start(mut self) -> Running {
         self.running.clock = RunClock::start();
         for start in self.starts {
-            // A thread that has gone is found when its clients' ends are waited for.
+            // A missing thread is detected while waiting for its clients' ends.
             let _ = start.send(self.running.clock.clone());
         }
         self.running
@@ -277,20 +275,20 @@ impl Running {
         Waited::AllEnded
     }
 
-    /// What was counted since the last call.
+    /// The counts since the last call.
     pub fn collect(&mut self) -> Counts {
         self.collector.collect()
     }
 
-    /// Ends a warm-up: what has arrived and is not begun is let be, and the response of what is under way counts from now.
-    /// What it has made wait would otherwise be told of those that came after it.
+    /// Ends a warmup: skips arrivals that have not started, and counts the response of operations in flight from now.
+    /// The warmup's backlog would otherwise add to later response times.
     pub fn forget_waiting(&mut self) {
         let now_ns = self.clock.now_ns();
         self.stop.count_from(now_ns);
         self.queues.iter().for_each(|queue| queue.skip_to_ns(now_ns));
     }
 
-    /// From this moment on the arrivals are these, whose time begins then; clients that wait for one are told.
+    /// Replaces the arrivals from this moment, which is their time zero, and wakes clients that wait for an arrival.
     pub fn shape(&self, arrivals: &Arc<Arrivals>, from: Instant) {
         let from_ns = self.clock.now_ns().saturating_sub(from.elapsed().as_nanos() as u64);
         let share = 1.0 / self.queues.len().max(1) as f64;
@@ -298,16 +296,15 @@ impl Running {
         self.stop.reschedule();
     }
 
-    /// Asks the clients to end when all that is due by now has been served: in
-    /// a closed loop the operations in flight, in an open loop the arrivals until now, too.
+    /// Lets the clients end when everything due by now is served. In a closed loop these are the operations in flight;
+    /// in an open loop, also the arrivals until now.
     pub fn finish(&mut self) {
         let end_ns = self.clock.now_ns();
         self.stop.set_at(end_ns);
         self.end_ns.get_or_insert(end_ns);
     }
 
-    /// Asks the clients of a closed loop to begin nothing from this time on, whether or not anybody is there then to end
-    /// them.
+    /// Stops the clients of a closed loop from starting operations after this time, without a further call.
     pub fn end_by(&self, at: Instant) {
         let left_ns = at.saturating_duration_since(Instant::now()).as_nanos() as u64;
         self.stop.set_at(self.clock.now_ns().saturating_add(left_ns));
@@ -318,20 +315,20 @@ impl Running {
         self.last_end.filter(|_| self.active == 0)
     }
 
-    /// When [`Running::finish`] was called, by the clients' clock.
+    /// The time of the call of [`Running::finish`], by the clients' clock.
     pub fn end_ns(&self) -> Option<u64> {
         self.end_ns
     }
 
-    /// Stops the clients that are still at what [`Running::finish`] left them, and tells what was counted
-    /// since the last call of [`Running::collect`] and what has not ended. What ends later is in neither.
+    /// Stops the clients that are still busy after [`Running::finish`]. Returns the counts since the last
+    /// [`Running::collect`], and the open operations. Operations that end later are in neither.
     pub fn cut(&mut self) -> (Counts, Censored) {
         self.stop();
         let end_ns = self.end_ns.unwrap_or_else(|| self.clock.now_ns());
         cut(&mut self.collector, &self.in_flight, &self.queues, end_ns, || self.clock.now_ns())
     }
 
-    /// How many arrivals of an open loop are due and not begun, counted up to `most` of each queue.
+    /// The number of arrivals of an open loop that are due and not started, counted up to `most` for each queue.
     pub fn waiting(&self, most: usize) -> u64 {
         let now_ns = self.clock.now_ns();
         let left =
@@ -341,17 +338,17 @@ impl Running {
         self.queues.iter().map(left).sum::<u64>() + taken
     }
 
-    /// How many clients are inside an operation.
+    /// The number of clients inside an operation.
     pub fn inside(&self) -> usize {
         self.in_flight.iter().filter(|client| matches!(client.now(), Stage::Operation { .. })).count()
     }
 
-    /// Asks the clients to end after the operation in flight.
+    /// Lets the clients end after the operation in flight.
     pub fn stop(&self) {
         self.stop.set();
     }
 
-    /// How many clients have not ended.
+    /// The number of clients that have not ended.
     pub fn active(&self) -> usize {
         self.active
     }
@@ -364,7 +361,7 @@ impl Running {
     /// Waits for the threads of clients that have all ended.
     pub fn join(self) {
         for thread in self.threads {
-            // A panic was caught inside and reported as that client's failure.
+            // A panic was caught in the thread and reported as that client's failure.
             let _ = thread.join();
         }
     }
@@ -388,7 +385,7 @@ impl Thread {
         let turns = Arc::<Turns>::default();
         let ready = catch_unwind(AssertUnwindSafe(|| self.prepare(&make, &turns)))
             .unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
-        // Whoever waits for the ends may then close what clients are made from.
+        // Drop it before the ends are reported, because the receiver may then close the instance.
         drop(make);
         let (waits, clients) = match ready {
             Ok(ready) => ready,
@@ -425,7 +422,7 @@ impl Thread {
         }
     }
 
-    /// The clients of this thread, and the loop that runs them if they share it.
+    /// The clients of this thread, and the loop that runs them if they share the thread.
     fn prepare(&self, make: &Make, turns: &Arc<Turns>) -> Result<(Option<Loop>, Clients), EngineError> {
         let Plan { clients, driving, .. } = self.plan;
         let event_loop = match driving {
@@ -455,10 +452,10 @@ fn tell<T>(whom: &Sender<T>, what: T) {
     let _ = whom.send(what);
 }
 
-/// Has the kernel wake this thread when its wait is over and not up to 50 µs
-/// later, its default, which would count as response time.
+/// Sets the timer slack, so that the kernel wakes this thread on time. The default of up to 50 µs would count as
+/// response time.
 fn wake_on_time() {
-    // SAFETY: it sets a number of the calling thread. If it is refused, wake-ups are later, and the lateness shows it.
+    // SAFETY: it sets a number of the calling thread. If it is refused, wake-ups are later, which the lateness shows.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1);
     }

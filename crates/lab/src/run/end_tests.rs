@@ -1,4 +1,5 @@
-//! The end of a run: what was begun or due before it is served and counted, each once, whatever the server does.
+//! The end of a run: every operation started or due before it is served and counted once, even over a slow or hanging
+//! server.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -15,7 +16,7 @@ use super::testing::{Action, ScriptedClient, drivers, made_for, wait_for_end};
 const CLIENTS: u32 = 3;
 const RATE: f64 = 3_000.0;
 
-/// Holds operations back while it is closed.
+/// Blocks operations while it is closed.
 #[derive(Clone, Default)]
 struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
@@ -41,7 +42,7 @@ fn start(driving: Driving, schedule: Schedule, gate: &Gate) -> Running {
     made_for(driving, CLIENTS, schedule, make).unwrap().start()
 }
 
-/// The schedule's arrivals before a time, over all its queues.
+/// The number of the schedule's arrivals before a time, over all its queues.
 fn due_before(schedule: &Schedule, end_ns: u64) -> u64 {
     let queues = match schedule.queue {
         QueueKind::Shared => 1,
@@ -104,14 +105,14 @@ fn operation_open_at_deadline_is_counted_once_with_its_wait() {
         pause(60);
         let (counts, censored) = running.cut();
         let in_flight = censored.open.len() as u64;
-        // On a shared thread, some had asked before another held up the thread.
+        // On a shared thread, some clients had started before another blocked the thread.
         let held_up = u64::from(driving.threads())..=u64::from(CLIENTS);
         assert!(held_up.contains(&in_flight), "{driving:?}: {in_flight} operations are open");
         let all = counts.ops() + in_flight + censored.not_begun;
         assert_eq!(all, due_before(&schedule, end_ns), "{driving:?} {:?}", schedule.queue);
         let (shortest_ns, longest_ns) = censored.not_begun_ns.unwrap();
         assert!(shortest_ns >= 50_000_000 && shortest_ns < longest_ns, "{shortest_ns} {longest_ns}");
-        // On a busy host one may have begun as late as the end; nobody waits less than since then.
+        // On a busy host an operation may have started as late as the end, so it has waited at least since then.
         assert!(censored.open.iter().all(|open| open.service_ns >= 50_000_000 && open.response_ns >= open.service_ns));
         gate.close(false);
         wait_for_end(&mut running);
@@ -147,7 +148,7 @@ fn a_closed_loop_ends_what_it_has_in_flight() {
 
 #[test]
 fn stuck_client_holds_no_arrival_from_a_free_client() {
-    // One client stands still from its first operation on; the two others serve the schedule.
+    // One client hangs from its first operation on; the two others serve the schedule.
     let gate = Gate::default();
     gate.close(true);
     let held = gate.clone();

@@ -1,4 +1,4 @@
-//! What a client has in flight, for the one who counts at the end what is still open.
+//! The state of a client's operation in flight, for counting the open operations at the end.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -6,16 +6,16 @@ use rumba_core::worker::OpKind;
 
 /// It has neither an arrival nor an operation.
 const NOTHING: u32 = 0;
-/// It is about to take an arrival, or is counting an operation that has ended: wait until it has.
+/// It is about to take an arrival, or is counting an operation that has ended: wait for it.
 const UNSETTLED: u32 = 1;
 /// It has an arrival and waits for it.
 const ARRIVAL: u32 = 2;
 /// It is inside an operation.
 const OPERATION: u32 = 3;
 
-/// Written by one client, on cache lines of its own. The order of the writes is
-/// a promise: who reads [`Stage::Operation`] before and after he has collected the counts
-/// has not found that operation among them, and who reads [`Stage::Nothing`] has.
+/// Written by one client, on separate cache lines. The order of the writes is guaranteed. A reader that sees
+/// [`Stage::Operation`] before and after it collects the counts did not find that operation in them. A reader that sees
+/// [`Stage::Nothing`] did.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct InFlight {
@@ -25,23 +25,23 @@ pub struct InFlight {
     started_ns: AtomicU64,
 }
 
-/// What a client has in flight; times by the clients' clock.
+/// A client's arrival or operation; times by the clients' clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Nothing,
-    /// Something that cannot be told at this moment.
+    /// Unknown at this moment.
     Unsettled,
-    /// An arrival that it waits for, or is about to begin.
+    /// An arrival that it waits for, or is about to start.
     Arrival {
-        /// When it is due.
+        /// Its due time.
         intended_ns: u64,
     },
     Operation {
         /// Its type.
         kind: OpKind,
-        /// When it was due.
+        /// Its due time.
         intended_ns: u64,
-        /// When it was begun.
+        /// Its start.
         started_ns: u64,
     },
 }
@@ -61,7 +61,7 @@ impl InFlight {
         self.stage.store(ARRIVAL, Ordering::Release);
     }
 
-    /// It has begun an operation.
+    /// It has started an operation.
     #[inline]
     pub fn has_operation(&self, kind: OpKind, intended_ns: u64, started_ns: u64) {
         self.kind.store(kind as u32, Ordering::Relaxed);
@@ -76,9 +76,9 @@ impl InFlight {
         self.stage.store(NOTHING, Ordering::Release);
     }
 
-    /// What it has, read by another.
+    /// The state, read by another thread.
     pub fn now(&self) -> Stage {
-        // What was collected before is no newer than what is read here.
+        // Counts that were collected before are no newer than this state.
         fence(Ordering::Acquire);
         let stage = self.stage.load(Ordering::Acquire);
         let intended_ns = self.intended_ns.load(Ordering::Relaxed);

@@ -1,23 +1,23 @@
-//! How long answers that could be read waited until their event loop came to their clients.
+//! Measures how long readable answers waited until their event loop reached their clients.
 
 use std::sync::Arc;
 
 use super::cells::Cells;
 use super::stop::RunClock;
 
-/// A wait that ends sooner did not sleep: two changes of context take longer. What it brought was there before it began.
+/// A shorter wait did not sleep, because two context switches take longer. Its events were present before it began.
 const AT_ONCE_NS: u64 = 3_000;
-/// How much longer such a wait may take for each connection that it reports.
+/// The extra time for each connection that such a wait reports.
 const PER_EVENT_NS: u64 = 100;
 
-/// The lateness of one event loop. Two readings of the clock for each wait, and one for each further client that it wakes;
+/// The lateness of one event loop. It reads the clock twice for each wait and once for each further client, and makes
 /// no system call.
 pub struct Lateness {
     cells: Arc<Cells>,
     clock: RunClock,
-    /// When the last wait ended.
+    /// The end of the last wait.
     looked_ns: u64,
-    /// When what it brought became readable, as far as that is known.
+    /// The time at which its events became readable, as far as known.
     ready_ns: u64,
 }
 
@@ -34,10 +34,11 @@ impl Lateness {
         self.clock.now_ns()
     }
 
-    /// A wait that began at `from_ns` has ended with so many connections.
+    /// A wait that began at `from_ns` has ended with this many connections.
     ///
-    /// After a sleep they became readable now. Without one they did so at some time since the end of the wait before, when
-    /// the loop was busy with other clients: half of that time is taken, its mean where answers come evenly.
+    /// After a sleep they became readable now. Without a sleep they became readable since the end of the wait before,
+    /// while the loop was busy with other clients. Half of that time is counted, which is the mean if answers arrive
+    /// evenly.
     #[inline]
     pub fn looked(&mut self, from_ns: u64, events: usize) {
         let now_ns = self.clock.now_ns();
@@ -46,7 +47,7 @@ impl Lateness {
         self.looked_ns = now_ns;
     }
 
-    /// The loop comes to the client of one of these connections.
+    /// The loop reaches the client of one of these connections.
     #[inline]
     pub fn taken(&self, number: usize) {
         // The first is polled as soon as the wait has ended.
@@ -72,7 +73,7 @@ mod tests {
         let mut collector = Collector::new(vec![cells], 1);
         let mut late_ns = || collector.collect().receive_late_ns;
         let passes = |us: u64| mock.increment(Duration::from_micros(us));
-        // An idle loop: it sleeps for 500 µs until an answer comes, and takes it.
+        // An idle loop: it sleeps for 500 µs until an answer arrives, and takes it.
         let from_ns = lateness.now_ns();
         passes(500);
         lateness.looked(from_ns, 1);
@@ -87,7 +88,7 @@ mod tests {
             passes(100);
         }
         assert_eq!(late_ns(), 300_000, "none, 100 and 200 µs");
-        // An answer that came in these 300 µs is there at once.
+        // An answer that arrived in these 300 µs is readable at once.
         let from_ns = lateness.now_ns();
         passes(1);
         lateness.looked(from_ns, 1);

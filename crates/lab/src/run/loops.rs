@@ -1,10 +1,8 @@
-//! The driver `loops`: many clients on one thread. The loop asks the kernel
-//! which of their connections have something, and polls those clients in the
-//! order in which they are told.
+//! The driver `loops`: many clients on one thread. The loop waits for readable connections, and polls their clients in
+//! the reported order.
 //!
-//! What a client waits for is registered when its poll has ended; per operation
-//! a connection that has been waited for before costs no system call of the
-//! loop's but its share of `epoll_wait`, and nothing is allocated.
+//! A client's wait is registered when its poll has ended. For a connection that was waited for before, an operation
+//! costs no system call except its share of `epoll_wait`, and no allocation.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -28,13 +26,13 @@ use super::stop::{SignalState, Stop};
 use super::timers::Timers;
 use super::woken::{self, Woken};
 
-/// A client's whole run, with all that it owns.
+/// A client's whole run, with everything that it owns.
 type Run = Pin<Box<dyn Future<Output = Result<(), EngineError>>>>;
 
 /// A client and its pace.
 pub type Paced = (Box<dyn Client>, ClientPace);
 
-/// What a client that is not being polled waits for.
+/// The event that a client waits for between polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waits {
     AtConnection(RawFd),
@@ -49,7 +47,7 @@ struct Slot {
     run: Option<Run>,
     waker: Waker,
     waits: Waits,
-    /// How often it has been polled.
+    /// The number of its polls.
     turn: u64,
 }
 
@@ -70,7 +68,7 @@ impl Driver for LoopDriver {
     }
 }
 
-/// What a loop needs of the system, had before its clients start.
+/// The system resources of a loop, acquired before its clients start.
 pub struct Loop {
     driver: Rc<LoopDriver>,
     woken: Arc<Woken>,
@@ -79,10 +77,10 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// A loop without clients; `turns` is what their paces count.
+    /// A loop without clients; `turns` counts polls for their paces.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn new(stop: Arc<Stop>, turns: Arc<Turns>) -> io::Result<Self> {
         let (poller, woken) = (Poller::new()?, Arc::new(Woken::new()?));
         poller.watch(woken.fd(), Interest::Read, woken::CLIENT)?;
@@ -94,7 +92,7 @@ impl Loop {
         let _driven = drive_with(self.driver.clone());
         let slots: Vec<_> = clients.into_iter().enumerate().map(|(client, paced)| self.slot(client, paced)).collect();
         let timers = Timers::with_capacity(slots.len());
-        // Any client's will do: when one is woken, the loop looks for what is told.
+        // The waker of any client works: after each wake-up the loop checks the signals.
         self.stop.wakes(self.woken.waker(0));
         let told = self.stop.told();
         Turning { alive: slots.len(), slots, timers, lateness, tell, told, of: &self }.run();
@@ -106,7 +104,7 @@ impl Loop {
     }
 }
 
-/// A loop that runs.
+/// A running loop.
 struct Turning<'a, T> {
     of: &'a Loop,
     slots: Vec<Slot>,
@@ -114,7 +112,7 @@ struct Turning<'a, T> {
     lateness: Lateness,
     /// Clients that have not ended.
     alive: usize,
-    /// What the clients that wait for a time have last been told.
+    /// The signals that waiting clients have last seen.
     told: SignalState,
     tell: T,
 }
@@ -140,13 +138,13 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
     }
 
     fn wait(&self, events: &mut Events) -> io::Result<()> {
-        // Clients that wait for their servers see the stop flag when they are answered; one that
-        // waits for its arrival does not, so the loop looks for it.
+        // Clients that wait for their servers see the stop flag at the next answer. A client that waits for its arrival
+        // does not, so the loop checks the flag.
         let most = self.timers.first().map(|first| until(first).min(NAP));
         self.of.driver.poller.wait(events, most)
     }
 
-    /// Takes one of the connections that a wait has brought, by its number among them.
+    /// Takes one of the ready connections, by its number among them.
     fn take(&mut self, Ready { client, fd }: Ready, number: usize) {
         if client == woken::CLIENT {
             let mut woken = self.of.woken.take();
@@ -161,8 +159,8 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
             self.lateness.taken(number);
             self.poll(client as usize);
         } else {
-            // A connection that has something while nobody waits for it (its end, mostly)
-            // would be told again and again. It is registered anew when it is waited for.
+            // A ready connection without a waiting client (its end, mostly) would be reported again and again. It is
+            // registered again at the next wait.
             self.of.driver.poller.forget(fd);
         }
     }
@@ -177,7 +175,7 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
         self.timers.recycle(due);
     }
 
-    /// When the clients are told something, those that wait for a time see it at once.
+    /// When the signals change, clients that wait for a time are polled at once.
     fn look_for_news(&mut self) {
         let told = self.of.stop.told();
         if self.told == told {
@@ -191,7 +189,7 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
         }
     }
 
-    /// Polls a client, and registers what it then waits for.
+    /// Polls a client, and registers its next wait.
     fn poll(&mut self, client: usize) {
         let slot = &mut self.slots[client];
         let Some(run) = &mut slot.run else { return };
@@ -230,7 +228,7 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
         self.of.driver.poller.watch(fd, interest, client as u32)
     }
 
-    /// Drops a client that has ended, and tells its end.
+    /// Drops a client that has ended, and reports its end.
     fn end(&mut self, client: usize, end: Result<(), EngineError>) {
         let run = self.slots[client].run.take();
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(run)));
@@ -238,7 +236,7 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
         (self.tell)(end.and(dropped.map_err(|panic| panicked(panic.as_ref()))));
     }
 
-    /// Nothing can be waited for any more.
+    /// Ends all clients, because the loop cannot wait any more.
     fn end_all(mut self, error: &io::Error) {
         for client in 0..self.slots.len() {
             if self.slots[client].run.is_some() {
@@ -248,7 +246,7 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
     }
 }
 
-/// A panic as its client's failure.
+/// Turns a panic into its client's failure.
 pub fn panicked(panic: &(dyn Any + Send)) -> EngineError {
     EngineError::failed("client", format!("panicked: {}", of_panic(panic)))
 }

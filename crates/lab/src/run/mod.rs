@@ -1,4 +1,4 @@
-//! run: drivers execute clients, each on its pace; a collector counts.
+//! run: drivers execute clients at their pace; a collector counts.
 
 pub mod buckets;
 pub mod cells;

@@ -1,5 +1,4 @@
-//! When the next operation starts: at once (closed loop) or at the arrival
-//! that the schedule says (open loop).
+//! Decides when the next operation starts: at once (closed loop) or at the next arrival of the schedule (open loop).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,22 +13,22 @@ use super::in_flight::InFlight;
 use super::queue::{Arrival, LATEST_NS, Queue};
 use super::stop::{RunClock, Stop};
 
-/// The longest wait for an arrival before the stop flag is looked at again.
+/// The longest wait for an arrival before the stop flag is checked again.
 pub const NAP: Duration = Duration::from_millis(50);
 
-/// For how long a client of an event loop goes on with operations that never wait. Of such as take less than a
-/// microsecond, what the next client has in memory would have left the cache by its turn: rows that a script hands over
-/// took several times the CPU when each client had one at a time.
+/// How long a client of an event loop continues with operations that never wait. When operations take less than a
+/// microsecond, switching after each one evicts the next client's data from the cache. Rows that a script hands over
+/// then took several times the CPU.
 const SLICE_NS: u64 = 10_000;
 
-/// How often the clients of an event loop have been polled in all. A client
-/// that sees the same number twice between two operations has had its turn.
+/// The total number of polls of an event loop's clients. A client that sees the same number between two operations is
+/// still in the same poll.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Turns(AtomicU64);
 
 impl Turns {
-    /// A client is about to be polled; only the loop's own thread calls this.
+    /// A client is about to be polled; called only by the loop's own thread.
     #[inline]
     pub fn next(&self) {
         self.0.store(self.0.load(Relaxed) + 1, Relaxed);
@@ -49,7 +48,7 @@ pub struct ClientPace {
     in_flight: Arc<InFlight>,
     due: Due,
     sharing: Option<Sharing>,
-    /// When the client became free.
+    /// The time at which the client became free.
     free_ns: u64,
     /// The intended start of the operation in flight.
     intended_ns: u64,
@@ -57,24 +56,25 @@ pub struct ClientPace {
     started_ns: u64,
 }
 
-/// When a client's next operation is due.
+/// The rule for when a client's next operation is due.
 pub enum Due {
     /// As soon as it is free: a closed loop.
     WhenFree,
-    /// The same, but the next not before this time.
+    /// The same, but the next operation not before this time.
     FirstAt(u64),
     /// Never: the client is connected and idle.
     Never,
-    /// With the next arrival that it takes: an open loop.
+    /// At the next arrival that the client takes: an open loop.
     AtArrival {
-        /// Where it takes them.
+        /// The queue of arrivals.
         queue: Arc<Queue>,
-        /// The one that it has taken and not begun.
+        /// The arrival that it has taken and not started.
         taken: Option<Taken>,
     },
 }
 
-/// An arrival that a client has taken, and when it is due by a schedule: it is asked for anew when that has changed.
+/// An arrival that a client has taken, with its due time by a schedule. The due time is computed again when the
+/// schedule has changed.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
     arrival: Arrival,
@@ -82,37 +82,37 @@ pub struct Taken {
     schedule: u64,
 }
 
-/// What a client needs that has its thread together with others.
+/// State of a client that shares its thread with others.
 struct Sharing {
     turns: Arc<Turns>,
-    /// The turn in which it last began an operation.
+    /// The poll in which it last started an operation.
     last: u64,
-    /// When the first operation of this turn began; `None` before one has.
+    /// The start of the first operation in this poll; `None` before it.
     since_ns: Option<u64>,
-    /// A time that has passed: waiting for it lets the others go first.
+    /// A time in the past: waiting for it lets the other clients run first.
     passed: Instant,
 }
 
 impl ClientPace {
-    /// A pace that records into `cells`, which are its thread's, and says in `in_flight`, which is its own, what it is at.
+    /// A pace that records into `cells` of its thread, and reports its state in `in_flight`.
     pub fn new(clock: RunClock, cells: Arc<Cells>, stop: Arc<Stop>, in_flight: Arc<InFlight>, due: Due) -> Self {
         let free_ns = clock.now_ns();
         Self { clock, cells, stop, in_flight, due, sharing: None, free_ns, intended_ns: 0, started_ns: 0 }
     }
 
-    /// The pace of the only client of a closed loop, which nobody stops.
+    /// The pace of the only client of a closed loop, without a stop flag.
     pub fn alone(cells: Arc<Cells>) -> Self {
         Self::new(RunClock::start(), cells, Arc::default(), Arc::default(), Due::WhenFree)
     }
 
-    /// The same for a client of an event loop: after operations that never
-    /// waited and took [`SLICE_NS`], the loop's other clients come first.
+    /// The same for a client of an event loop: after [`SLICE_NS`] of operations that never waited, the loop's other
+    /// clients run first.
     #[must_use]
     pub fn sharing(self, turns: Arc<Turns>) -> Self {
         Self { sharing: Some(Sharing { turns, last: u64::MAX, since_ns: None, passed: Instant::now() }), ..self }
     }
 
-    /// Whether the other clients of the thread are to go first.
+    /// Whether the thread's other clients run first.
     #[inline]
     fn gives_way(&mut self) -> bool {
         let Some(sharing) = &mut self.sharing else { return false };
@@ -121,12 +121,12 @@ impl ClientPace {
             sharing.since_ns = None;
             return false;
         }
-        // By the times that were taken of its operations: the clock is not asked for this.
+        // Uses the recorded times of its operations, to avoid reading the clock.
         let since_ns = *sharing.since_ns.get_or_insert(self.started_ns);
         self.free_ns.saturating_sub(since_ns) >= SLICE_NS && wait_for(Wait::Until(sharing.passed))
     }
 
-    /// Waits for an operation of a closed loop that has its time.
+    /// Waits for an operation of a closed loop with a start time.
     fn poll_first(&mut self, first_ns: u64) -> Poll<bool> {
         let polled = self.poll_until(first_ns);
         if polled == Poll::Ready(true) {
@@ -136,8 +136,8 @@ impl ClientPace {
         polled
     }
 
-    /// Takes the next arrival and waits for it; one that is already past starts at once and
-    /// keeps its intended start: no arrival is skipped.
+    /// Takes the next arrival and waits for it. A past arrival starts at once and keeps its intended start, so no
+    /// arrival is skipped.
     fn poll_arrival(&mut self) -> Poll<bool> {
         loop {
             let Some(due_ns) = self.arrival_ns() else { return Poll::Ready(false) };
@@ -152,11 +152,11 @@ impl ClientPace {
         }
     }
 
-    /// When the arrival is due that it has taken; it takes the next if it has none. `None` when it is to take none.
+    /// The due time of the taken arrival, after taking one if needed; `None` if the client may take none.
     #[inline]
     fn arrival_ns(&mut self) -> Option<u64> {
         let Due::AtArrival { queue, taken } = &mut self.due else { return None };
-        // Before the queue is asked: a change that comes meanwhile is then seen the next time.
+        // Read the schedule before the queue, so that a change meanwhile is seen the next time.
         let schedule = self.stop.schedule();
         let arrival = match *taken {
             Some(known) if known.schedule == schedule => return Some(known.due_ns),
@@ -173,7 +173,7 @@ impl ClientPace {
         Some(due_ns)
     }
 
-    /// Waits until something is due; false when it is not to be begun.
+    /// Waits until a due time; false if the operation must not start.
     fn poll_until(&self, due_ns: u64) -> Poll<bool> {
         loop {
             if let Some(polled) = self.poll_once(due_ns) {
@@ -182,7 +182,7 @@ impl ClientPace {
         }
     }
 
-    /// The same; where the thread itself has to wait, for a nap, after which there is no answer yet.
+    /// The same; if the thread itself has to wait, it waits for a nap and returns `None`.
     #[inline]
     fn poll_once(&self, due_ns: u64) -> Option<Poll<bool>> {
         if !self.stop.lets_begin(due_ns) {
@@ -240,7 +240,7 @@ impl Pace for ClientPace {
     #[inline]
     fn done(&mut self, kind: OpKind, op: Op) -> u64 {
         let now_ns = self.clock.now_ns();
-        // What the engine made it wait for is not the client's lateness: it could start when it was both due and free.
+        // A delay by the engine is not the client's lateness: the client could start when it was both due and free.
         let could_start_ns = self.intended_ns.max(self.free_ns);
         let late_ns = self.started_ns - could_start_ns;
         self.in_flight.unsettled();
@@ -272,7 +272,7 @@ mod tests {
         let mut pace = open(&cells, 1_000.0);
         let mut context = Context::from_waker(std::task::Waker::noop());
         assert_eq!(pace.poll_turn(&mut context), Poll::Ready(true));
-        // The server's stall: the arrival is due, but the client gets to it 20 ms later.
+        // A stall of the server: the arrival is due, but the client starts it 20 ms later.
         std::thread::sleep(Duration::from_millis(20));
         pace.start(0);
         pace.done(0, Op::default());
@@ -295,7 +295,7 @@ mod tests {
             pace.done(0, Op::default());
         }
         assert!(before.elapsed() >= 2 * pause);
-        // No pause is asked for: the next is due at once.
+        // Without a pause, the next operation is due at once.
         assert_eq!(pace.poll_turn(&mut context), Poll::Ready(true));
         let counts = Collector::new(vec![cells], 1).collect();
         assert_eq!(counts.ops(), 2);
@@ -325,8 +325,8 @@ mod tests {
             pace.start(0);
             pace.done(0, Op::default());
         }
-        // A thousand arrivals at a million a second span about a millisecond,
-        // though they were served 5 ms late and later.
+        // A thousand arrivals at a million a second span about a millisecond, although they were served at least 5 ms
+        // late.
         assert!((500_000..2_000_000).contains(&last_ns), "{last_ns}");
         assert_eq!(Collector::new(vec![cells], 1).collect().ops(), 1_000);
     }

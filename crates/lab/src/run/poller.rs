@@ -1,26 +1,25 @@
-//! epoll, as an event loop needs it: level-triggered, each connection
-//! registered once, when it is first waited for.
+//! epoll for an event loop: level-triggered, each connection registered once, at its first wait.
 
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
-/// Events that one wait takes at most.
+/// The most events that one wait returns.
 const EVENTS: usize = 256;
 
-/// What a connection is waited for.
+/// The event that a client waits for at a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// Something to read.
+    /// Data to read.
     Read,
-    /// Room to write.
+    /// Space to write.
     Write,
 }
 
 impl Interest {
     fn mask(self) -> u32 {
-        // The connection's end is told unasked.
+        // The end of the connection is always reported.
         (match self {
             Interest::Read => libc::EPOLLIN,
             Interest::Write => libc::EPOLLOUT,
@@ -28,7 +27,7 @@ impl Interest {
     }
 }
 
-/// What came: something for the client that waits at a connection.
+/// An event for the client that waits at a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
     pub client: u32,
@@ -36,34 +35,34 @@ pub struct Ready {
     pub fd: RawFd,
 }
 
-/// What of a connection is registered.
+/// The registration of a connection.
 type Registered = Option<(Interest, u32)>;
 
-/// An epoll instance and what is registered there.
+/// An epoll instance and its registrations.
 pub struct Poller {
     epoll: OwnedFd,
-    /// By the connection's number.
+    /// Indexed by the connection's descriptor.
     registered: RefCell<Vec<Registered>>,
 }
 
-/// Room for what one wait brings.
+/// A buffer for the events of one wait.
 pub struct Events {
     list: Box<[libc::epoll_event; EVENTS]>,
     count: usize,
 }
 
 impl Events {
-    /// Nothing yet.
+    /// An empty buffer.
     pub fn new() -> Self {
         Self { list: Box::new([libc::epoll_event { events: 0, u64: 0 }; EVENTS]), count: 0 }
     }
 
-    /// How many came.
+    /// The number of events.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// One of them.
+    /// One event.
     pub fn get(&self, number: usize) -> Ready {
         let data = self.list[number].u64;
         Ready { client: (data >> 32) as u32, fd: data as u32 as RawFd }
@@ -71,25 +70,24 @@ impl Events {
 }
 
 impl Poller {
-    /// An epoll instance of its own.
+    /// A new epoll instance.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: it takes a flag and gives a descriptor.
+        // SAFETY: it takes a flag and returns a descriptor.
         let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new and has no other owner.
         Ok(Self { epoll: unsafe { OwnedFd::from_raw_fd(fd) }, registered: RefCell::default() })
     }
 
-    /// Has events of this connection reported to this client. A system call only when
-    /// that was not so before.
+    /// Reports events of this connection to this client. It makes a system call only if the registration changes.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn watch(&self, fd: RawFd, interest: Interest, client: u32) -> io::Result<()> {
         let place = usize::try_from(fd).map_err(|_| io::Error::from_raw_os_error(libc::EBADF))?;
         let mut registered = self.registered.borrow_mut();
@@ -101,7 +99,7 @@ impl Poller {
         }
         let change = if registered[place].is_some() { libc::EPOLL_CTL_MOD } else { libc::EPOLL_CTL_ADD };
         match self.control(change, fd, interest, client) {
-            // The number is another connection's by now, and the kernel knows it.
+            // The kernel dropped the registration: the descriptor belongs to a new connection by now.
             Err(error) if change == libc::EPOLL_CTL_MOD && error.raw_os_error() == Some(libc::ENOENT) => {
                 self.control(libc::EPOLL_CTL_ADD, fd, interest, client)?;
             }
@@ -111,12 +109,12 @@ impl Poller {
         Ok(())
     }
 
-    /// Has events of this connection no longer reported.
+    /// Stops reporting events of this connection.
     pub fn forget(&self, fd: RawFd) {
         let mut registered = self.registered.borrow_mut();
         let known = usize::try_from(fd).ok().and_then(|place| registered.get_mut(place)).and_then(Option::take);
         if known.is_some() {
-            // Refused if the connection is closed already: then there is nothing left to forget.
+            // Fails if the connection is closed already, and then there is nothing to remove.
             let _ = self.control(libc::EPOLL_CTL_DEL, fd, Interest::Read, 0);
         }
     }
@@ -131,18 +129,18 @@ impl Poller {
         }
     }
 
-    /// Waits for events, at most for so long; without end if no time is given.
+    /// Waits for events, at most for this time; without a limit if none is given.
     ///
     /// # Errors
-    /// The system's. A signal is no error: nothing came.
+    /// The system's error. A signal is no error: it returns no events.
     pub fn wait(&self, events: &mut Events, most: Option<Duration>) -> io::Result<()> {
         events.count = 0;
         let count = match most {
             None => self.wait_ms(events, -1),
             Some(most) if most.is_zero() => self.wait_ms(events, 0),
             Some(most) => match self.wait_ns(events, most) {
-                // Linux before 5.11 waits for milliseconds only: the part of one that is left is
-                // spent in waits of no length, because a wait too long would be lateness.
+                // Linux before 5.11 waits only in milliseconds. The remaining fraction is spent in waits of length
+                // zero, because too long a wait would add lateness.
                 -1 if io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS) => {
                     self.wait_ms(events, i32::try_from(most.as_millis()).unwrap_or(i32::MAX))
                 }
@@ -162,7 +160,7 @@ impl Poller {
     }
 
     fn wait_ms(&self, events: &mut Events, most_ms: i32) -> i32 {
-        // SAFETY: the list has room for as many events as are asked for.
+        // SAFETY: the list has space for the requested number of events.
         unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.list.as_mut_ptr(), EVENTS as i32, most_ms) }
     }
 
@@ -170,8 +168,8 @@ impl Poller {
         let time =
             libc::timespec { tv_sec: most.as_secs() as libc::time_t, tv_nsec: most.subsec_nanos() as libc::c_long };
         let (epoll, no_mask) = (self.epoll.as_raw_fd(), std::ptr::null::<libc::sigset_t>());
-        // SAFETY: the list has room for as many events as are asked for, the time lives
-        // through the call, and without a mask its size does not matter.
+        // SAFETY: the list has space for the requested number of events, the time lives through the call, and without a
+        // mask its size does not matter.
         let count = unsafe {
             let list = events.list.as_mut_ptr();
             libc::syscall(libc::SYS_epoll_pwait2, epoll, list, EVENTS as i32, &raw const time, no_mask, 8usize)
@@ -180,7 +178,7 @@ impl Poller {
     }
 }
 
-/// How long it is until a time; nothing if it has passed.
+/// The duration until a time; zero if it has passed.
 pub fn until(time: Instant) -> Duration {
     time.saturating_duration_since(Instant::now())
 }

@@ -1,66 +1,65 @@
-//! An open loop's arrivals, and who takes the next.
+//! An open loop's arrivals, and how clients take them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rumba_core::arrivals::Arrivals;
 
-/// Parts of an arrival in which places are counted: gaps to a millionth of the mean one, for two days at a hundred million
+/// Places are counted in this fraction of the mean gap, a millionth. The range lasts for two days at a hundred million
 /// arrivals a second.
 const PARTS: f64 = (1u64 << 20) as f64;
 
-/// A time that no run comes to, and before which a stop is told: when what never comes is due.
+/// A time later than any run, but before the value that means no stop: the due time of an event that never comes.
 pub const LATEST_NS: u64 = 1 << 62;
 
-/// The most arrivals that are counted one by one, which takes a millisecond or two. The number of more is drawn.
+/// The most arrivals that are counted one by one, which takes a millisecond or two. A larger number is drawn.
 const MOST_WALKED: f64 = 65_536.0;
 
 /// Arrivals that no client has taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnservedArrivals {
-    /// How many.
+    /// Their number.
     pub count: u64,
-    /// When the first and the last of them were due, nanoseconds since the start. Where the count is drawn, the second is
-    /// the end of the span, which is later than the last arrival by about one gap.
+    /// The due times of the first and the last, nanoseconds since the start. If the count is drawn, the second is the
+    /// end of the span, which is later than the last arrival by about one gap.
     pub due_ns: Option<(u64, u64)>,
 }
 
-/// An arrival: its place in a stream whose rate is 1, in parts. When it is due, its queue says.
+/// An arrival: its place in a stream of rate 1, in parts. The queue converts it to a due time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arrival(u64);
 
-/// Arrivals in their order: exponential gaps, a Poisson stream (as sysbench's
-/// `--rate` and LinkBench's requester make). One number is all there is of it:
-/// the next arrival. The one after it follows from it and from the seed, so
-/// clients that share a queue share one cache line, which each writes once per
-/// operation, and no lock; and what nobody has taken can be counted at any time.
+/// Arrivals in order: exponential gaps, a Poisson stream (as sysbench's `--rate` and LinkBench's requester make). The
+/// whole state is one number, the next arrival. The following arrival is computed from it and the seed. Clients that
+/// share a queue therefore share one cache line, which each writes once per operation, and no lock. Arrivals that no
+/// client has taken can be counted at any time.
 ///
-/// That number is a place in a stream whose rate is 1, and the rate stretches its time. So who has taken an arrival and
-/// waits for it needs no other when the rate changes: the same one is due at another time.
+/// That number is a place in a stream of rate 1, and the rate scales its time. A client that waits for an arrival
+/// therefore keeps it when the rate changes: the same arrival gets another due time.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Queue {
     /// The place of the next arrival, in parts.
     next: AtomicU64,
-    /// At the rate that the queue began with.
+    /// At the first rate of the queue.
     ns_per_part: f64,
     seed: u64,
-    /// A rate that is not the same all the time, once its time has begun.
+    /// A rate that varies over time, once its time has begun.
     shaped: OnceLock<Shaped>,
 }
 
-/// A queue's share of arrivals whose rate is not the same all the time.
+/// A queue's share of arrivals with a varying rate.
 #[derive(Debug)]
 struct Shaped {
     arrivals: Arc<Arrivals>,
-    /// When their time begins, nanoseconds since the start.
+    /// The start of their time, nanoseconds since the start.
     from_ns: f64,
-    /// Which share of them is the queue's.
+    /// The queue's share of them.
     share: f64,
 }
 
 impl Shaped {
-    /// When so many arrivals of this queue have come since the arrivals' time began.
+    /// The due time of this queue's arrival number `count` since the arrivals' time began.
     fn due_ns(&self, count: f64) -> u64 {
         match self.arrivals.after_s(0.0, count / self.share) {
             Some(at_s) => (self.from_ns + at_s * 1e9) as u64,
@@ -70,7 +69,7 @@ impl Shaped {
 }
 
 impl Queue {
-    /// Arrivals at this rate per second, which the seed fixes.
+    /// Arrivals at this rate per second, determined by the seed.
     pub fn new(rate: f64, seed: u64) -> Self {
         let (next, shaped) = (AtomicU64::new(0), OnceLock::new());
         let queue = Self { next, ns_per_part: 1e9 / rate / PARTS, seed, shaped };
@@ -84,7 +83,7 @@ impl Queue {
         let mut next = self.next.load(Ordering::Relaxed);
         loop {
             let after = self.after(Arrival(next)).0;
-            // Whoever sees that it was taken sees what its taker did before.
+            // A thread that sees the arrival taken also sees the earlier writes of its taker.
             match self.next.compare_exchange_weak(next, after, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Arrival(next),
                 Err(other) => next = other,
@@ -92,7 +91,7 @@ impl Queue {
         }
     }
 
-    /// When an arrival is due, nanoseconds since the start, as far as the rate is known now.
+    /// The due time of an arrival, nanoseconds since the start, at the rate known now.
     #[inline]
     pub fn due_ns(&self, arrival: Arrival) -> u64 {
         let constant_ns = arrival.0 as f64 * self.ns_per_part;
@@ -105,8 +104,8 @@ impl Queue {
         due_ns.min(LATEST_NS)
     }
 
-    /// From this time on the rate is this queue's share of these arrivals, whose time begins then: what was to be due
-    /// later, taken or not, was so as if the rate before went on for ever. Only the first call counts.
+    /// From this time on the rate is this queue's share of these arrivals, whose time zero it is. Earlier arrivals keep
+    /// the old rate; later ones, taken or not, get the new one. Only the first call counts.
     pub fn shape(&self, arrivals: Arc<Arrivals>, from_ns: u64, share: f64) {
         let _ = self.shaped.set(Shaped { arrivals, from_ns: from_ns as f64, share });
     }
@@ -125,21 +124,21 @@ impl Queue {
 
     /// The first arrival that is due at a time or later, not before `first`; `None` if that is `first`.
     ///
-    /// From a place in the middle of a Poisson stream, the gap to the next arrival has the same distribution as from an
-    /// arrival. So a long way is not walked: the next arrival is drawn from the place of `now_ns`.
+    /// From any place in a Poisson stream, the gap to the next arrival has the same distribution as from an arrival. A
+    /// long distance is therefore not walked: the next arrival is drawn from the place of `now_ns`.
     fn first_from(&self, first: Arrival, now_ns: u64) -> Option<Arrival> {
         let mut later = first;
         if self.expected(first, now_ns) > MOST_WALKED {
             later = self.after(Arrival(self.place_at(now_ns) as u64));
         }
-        // The last place of the stream has none after it.
+        // The stream ends at its last place.
         while self.due_ns(later) < now_ns && later.0 < u64::MAX {
             later = self.after(later);
         }
         (later != first).then_some(later)
     }
 
-    /// The arrivals that are due before a time and that no client has taken. The work is bounded, whatever the rate.
+    /// The arrivals that are due before a time and that no client has taken. The work is bounded at any rate.
     pub fn left_before(&self, end_ns: u64) -> UnservedArrivals {
         let first = Arrival(self.next.load(Ordering::Acquire));
         let first_ns = self.due_ns(first);
@@ -161,12 +160,12 @@ impl Queue {
         }
     }
 
-    /// How many arrivals are expected after one until a time.
+    /// The expected number of arrivals after one until a time.
     fn expected(&self, after: Arrival, until_ns: u64) -> f64 {
         (self.place_at(until_ns) - after.0 as f64) / PARTS
     }
 
-    /// The place in the stream, in parts, that is due at a time: the inverse of [`Queue::due_ns`].
+    /// The place in the stream, in parts, for a due time: the inverse of [`Queue::due_ns`].
     fn place_at(&self, at_ns: u64) -> f64 {
         let at_ns = at_ns as f64;
         match self.shaped.get() {
@@ -178,13 +177,13 @@ impl Queue {
         }
     }
 
-    /// When the arrivals are due that nobody has taken yet, in their order and without end, nanoseconds since the start.
+    /// The due times of arrivals that no client has taken, in order and without end, nanoseconds since the start.
     pub fn left_ns(&self) -> impl Iterator<Item = u64> {
         let first = Arrival(self.next.load(Ordering::Acquire));
         std::iter::successors(Some(first), |next| Some(self.after(*next))).map(|arrival| self.due_ns(arrival))
     }
 
-    /// The arrival that follows one.
+    /// The next arrival after one.
     #[inline]
     fn after(&self, arrival: Arrival) -> Arrival {
         // 53 random bits; 1 - u is in (0, 1], so the logarithm is finite.
@@ -209,21 +208,21 @@ fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
 }
 
-/// The number of arrivals of a Poisson stream where so many are expected, at least [`MOST_WALKED`]: from the normal
-/// distribution, corrected for the skewness (Cornish and Fisher, 1937). At these sizes the quantiles differ from the exact
-/// ones by less than one arrival.
+/// The number of arrivals of a Poisson stream with this expected number, at least [`MOST_WALKED`]. It is drawn from the
+/// normal distribution, corrected for the skewness (Cornish and Fisher, 1937). At these sizes the quantiles differ from
+/// the exact ones by less than one arrival.
 fn poisson(expected: f64, seed: u64) -> u64 {
     let radius = (-2.0 * (1.0 - unit(mixed(seed))).ln()).sqrt();
     let z = radius * (std::f64::consts::TAU * unit(mixed(!seed))).cos();
     (expected + expected.sqrt() * z + (z * z - 1.0) / 6.0).round().max(0.0) as u64
 }
 
-/// A seed of its own for each number.
+/// A separate seed for each number.
 pub fn seed_of(seed: u64, number: u64) -> u64 {
     mixed(seed ^ mixed(number))
 }
 
-/// Where in a span the first operation of a client falls, from 0 to below 1.
+/// The position of a client's first operation in a span, from 0 to below 1.
 pub fn share_of(seed: u64, number: u64) -> f64 {
     unit(seed_of(seed, number))
 }
@@ -242,7 +241,7 @@ mod tests {
         let gaps: Vec<f64> = arrivals.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-        // Of an exponential distribution mean and deviation are alike; 100,000 gaps know both to 1%.
+        // An exponential distribution has equal mean and deviation; 100,000 gaps estimate both to 1%.
         assert!((mean - 1.0).abs() < 0.02 && (variance.sqrt() - 1.0).abs() < 0.03, "{mean} {variance}");
         let neighbours = gaps.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>();
         assert!(
@@ -263,7 +262,7 @@ mod tests {
         let times: Vec<u64> = shaped.left_ns().take(20_000).collect();
         let before = times.iter().filter(|due_ns| **due_ns < from_ns).count();
         assert!((900..1100).contains(&before), "{before}: the warmup goes on at its own rate until then");
-        // The integral over the time between two arrivals is exponential with mean 1, whatever the rate is there.
+        // The integral of the rate between two arrivals is exponential with mean 1, for any rate.
         let count = |due_ns: u64| arrivals.count((due_ns - from_ns) as f64 / 1e9);
         let gaps: Vec<f64> = times[before..].windows(2).map(|pair| count(pair[1]) - count(pair[0])).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
@@ -274,7 +273,8 @@ mod tests {
         assert!(times.is_sorted(), "they keep their order");
     }
 
-    /// Each of 64 idle clients holds one: they slept through a burst, until about a minute after it had begun.
+    /// Guards against skipping to the wrong arrival after a burst. Each of 64 idle clients holds one arrival until
+    /// about a minute after the burst began.
     #[test]
     fn arrival_taken_before_a_rate_change_is_due_by_the_new_rate() {
         let (queue, untouched) = (Queue::new(1.0, 7), Queue::new(1.0, 7));
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(queue.due_ns(queue.take()), left[0]);
     }
 
-    /// At 1e9 arrivals a second this took 56 s, at 1e12 it did not end.
+    /// Guards against unbounded work: at 1e9 arrivals a second this took 56 s, at 1e12 it did not end.
     #[test]
     fn arrivals_of_an_absurd_rate_are_counted_and_skipped_at_once() {
         let queue = Queue::new(1e9, 7);
@@ -339,7 +339,8 @@ mod tests {
         assert_eq!(queue.left_before(2_000_000_000), expected);
     }
 
-    /// Where both ways are affordable, they give counts of the same mean and variance, those of a Poisson distribution.
+    /// At sizes where both ways are fast, they give counts of the same mean and variance, those of a Poisson
+    /// distribution.
     #[test]
     fn drawn_counts_are_distributed_like_walked_ones() {
         const QUEUES: u64 = 200;
@@ -353,7 +354,7 @@ mod tests {
         let walked = moments(&|queue| queue.left_ns().take_while(|due_ns| *due_ns < end_ns).count() as u64);
         let drawn = moments(&|queue| queue.left_before(end_ns).count);
         for (mean, variance) in [walked, drawn] {
-            // Four standard errors of a mean and of a variance over so many counts.
+            // Four standard errors of a mean and of a variance over this many counts.
             assert!((mean - EXPECTED).abs() < 4.0 * (EXPECTED / QUEUES as f64).sqrt(), "{walked:?} {drawn:?}");
             let error = (2.0 / (QUEUES - 1) as f64).sqrt();
             assert!((variance / EXPECTED - 1.0).abs() < 4.0 * error, "{walked:?} {drawn:?}");

@@ -1,5 +1,5 @@
-//! For how many clients this host has room, known before any is made. A thread that the kernel gives and has no
-//! mapping left for ends the whole process in the middle of its start, and no error can be made of it.
+//! The number of clients that this host can hold, known before any is made. The kernel may create a thread and have no
+//! mapping left for it. The whole process then ends during the thread's start, without an error to handle.
 
 use std::fs;
 use std::path::Path;
@@ -12,19 +12,18 @@ use super::descriptors;
 use crate::host::{memory_limit, parse};
 use crate::limits::tree_of;
 
-/// Mappings that a client's thread takes: its stack and the stack for its signals, each with a guard page, and what
-/// an allocator has for it.
+/// Mappings of a client's thread: its stack and its signal stack, each with a guard page, and the allocator's.
 const MAPS_PER_THREAD: u64 = 5;
-/// Mappings that are left to everything else: libraries, an engine's files.
+/// Mappings reserved for everything else: libraries, an engine's files.
 const MAPS_RESERVE: u64 = 2048;
-/// Threads of the host that are left to everything else.
+/// Threads of the host reserved for everything else.
 const THREADS_RESERVE: u64 = 256;
-/// Bytes that a thread touches beside its counts: its stacks, a session's buffers.
+/// Bytes that a thread touches in addition to its counts: its stacks, a session's buffers.
 const BYTES_PER_THREAD: u64 = 64 << 10;
 /// The share of the memory that clients may take, in tenths.
 const TENTHS_OF_MEMORY: u64 = 9;
 
-/// Threads, one for each client, that count so many types of operations; `None` where nothing is known of the host.
+/// The most threads, one for each client, with this many operation types; `None` if nothing is known of the host.
 pub fn of_threads(kinds: usize) -> Option<MostClients> {
     let bounds = [
         mappings(),
@@ -37,7 +36,7 @@ pub fn of_threads(kinds: usize) -> Option<MostClients> {
     bounds.into_iter().flatten().min_by_key(|most| most.clients)
 }
 
-/// Connections, by the descriptors that this user may have open.
+/// The most connections, by the descriptors that this user may have open.
 pub fn of_connections() -> Option<MostClients> {
     let hard = descriptors::most()?;
     Some(most(
@@ -67,7 +66,7 @@ fn mappings() -> Option<MostClients> {
     ))
 }
 
-/// By a limit of the kernel's for all threads of the host.
+/// The most threads by a kernel limit for the whole host.
 fn of_host(name: &str) -> Option<MostClients> {
     let limit = number(format!("/proc/sys/kernel/{name}"))?;
     let running = all_threads(&fs::read_to_string("/proc/loadavg").ok()?)?;
@@ -83,7 +82,7 @@ fn all_threads(loadavg: &str) -> Option<u64> {
     loadavg.split_ascii_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
 }
 
-/// By this user's own limit, which root does not have.
+/// The most threads by this user's own limit, which root does not have.
 fn of_user() -> Option<MostClients> {
     if geteuid().is_root() {
         return None;
@@ -109,14 +108,14 @@ fn threads_of(user: u32) -> u64 {
     statuses.filter_map(threads).sum()
 }
 
-/// By the control groups that this process is in.
+/// The most threads by the control groups of this process.
 fn of_group() -> Option<MostClients> {
     let tree = tree_of("pids")?;
     let groups = tree.own.ancestors().take_while(|group| group.starts_with(&tree.root));
     groups.filter_map(of_one_group).min_by_key(|most| most.clients)
 }
 
-/// The file says `max` where the group has no limit.
+/// The file contains `max` if the group has no limit.
 fn of_one_group(group: &Path) -> Option<MostClients> {
     let (limit, running) = (number(group.join("pids.max"))?, number(group.join("pids.current"))?);
     Some(most(
@@ -169,7 +168,7 @@ mod tests {
         assert!(threads_of(getuid().as_raw()) >= 1, "this one");
     }
 
-    /// A machine of any size has room for a thousand and none for four thousand million.
+    /// A machine of any size can hold a thousand clients, and none can hold four thousand million.
     #[test]
     fn there_is_room_for_some_and_not_for_all() {
         let room = of_threads(10).unwrap();

@@ -1,4 +1,4 @@
-//! Counts become what a record holds: percentiles, spectrum, standard logs.
+//! Turns counts into a record's statistics: percentiles, spectrum, standard logs.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +14,21 @@ use super::buckets::{LARGEST_NS, index, limit_ns, to_histogram};
 use super::cells::{Counts, KindCounts, Times};
 use super::tail::{Tail, Unended};
 
-/// A percentile is given when at least this many samples lie beyond it.
+/// A percentile is reported when at least this many samples lie above it.
 const SAMPLES_BEYOND: f64 = 10.0;
 
-/// The points of a spectrum, as HdrHistogram's plots have them: half of what is
-/// left at each step, in four steps.
+/// The points of a spectrum, as in HdrHistogram's plots: half of the remainder at each step, in four steps.
 fn spectrum_points() -> impl Iterator<Item = f64> {
     (0..).map(|step| 100.0 * (1.0 - 0.5f64.powf(f64::from(step) / 4.0))).take_while(|percentile| *percentile < 99.9999)
 }
 
-/// Percentiles of one kind of time, all of whose operations have ended.
+/// Percentiles of service or response times, if all operations have ended.
 pub fn percentiles(times: &Times) -> Percentiles {
     percentiles_but(times, &Unended::default())
 }
 
-/// Percentiles where some operations have not ended. A percentile is known if it lies below what the
-/// first of these had taken at the cut, since whatever they come to lies above.
+/// Percentiles if some operations have not ended. A percentile is known if it lies below the shortest time of an open
+/// operation at the cut. All open operations will end above it.
 fn percentiles_but(times: &Times, unended: &Unended) -> Percentiles {
     let known = Known::new(times, unended);
     if known.samples() == 0 {
@@ -55,7 +54,7 @@ fn percentiles_but(times: &Times, unended: &Unended) -> Percentiles {
 
 /// Times, and how far they are known.
 struct Known<'a> {
-    /// All of them, those that have not ended with what they had taken.
+    /// All times, with open operations at their time until the cut.
     histogram: Histogram<u64>,
     max_ns: u64,
     unended: &'a Unended,
@@ -64,7 +63,7 @@ struct Known<'a> {
 impl<'a> Known<'a> {
     fn new(times: &Times, unended: &'a Unended) -> Self {
         let mut histogram = to_histogram(&times.buckets);
-        // In range by construction, so it cannot be refused; saturating, so that it need not be.
+        // In range by construction; the saturating call has no error to handle.
         histogram.saturating_record_n(unended.shortest_ns.clamp(1, LARGEST_NS), unended.apart);
         Self { histogram, max_ns: times.max_ns.max(unended.longest_ns), unended }
     }
@@ -81,13 +80,13 @@ impl<'a> Known<'a> {
         ))
     }
 
-    /// A figure in nanoseconds to which all times contribute.
+    /// A statistic in nanoseconds to which all times contribute.
     fn over_all(&self, ns: f64) -> Metric {
         if self.unended.count() > 0 { self.unknown() } else { Metric::from(ns / 1e6) }
     }
 
-    /// The upper end of the bucket, as HdrHistogram reports it, but never above the largest value seen; nothing where
-    /// an operation that has not ended may come to lie below.
+    /// The upper end of the bucket, as HdrHistogram reports it, but never above the largest value seen; `None` if an
+    /// open operation may end below it.
     fn value_ns(&self, percentile: f64) -> Option<u64> {
         let value_ns = self.histogram.value_at_percentile(percentile);
         let is_known = self.unended.count() == 0 || index(value_ns) < index(self.unended.shortest_ns);
@@ -104,8 +103,8 @@ impl<'a> Known<'a> {
         self.value_ns(percentile).map_or_else(|| self.unknown(), |ns| Metric::from(ns as f64 / 1e6))
     }
 
-    /// Of 100 operations, how many succeeded and took no longer, where so many that took no longer were given up; not known
-    /// where one that has not ended may still be among them.
+    /// The percentage of operations that succeeded within the limit; `given_up` failed within it. Unknown if an open
+    /// operation may still meet the limit.
     fn within_percent(&self, limit: &ResponseLimit, given_up: u64) -> Metric {
         let limit_ns = limit_ns(limit);
         if self.samples() == 0 {
@@ -126,7 +125,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// What each type of operation did, in a span and in its tail; types that never ran are left out.
+/// The statistics of each operation type, in a span and in its tail; types without operations are left out.
 pub fn op_stats(infos: &[OpInfo], counts: &Counts, tail: Option<&Tail>) -> BTreeMap<String, OpStats> {
     let begun = |kind: usize| {
         let late = tail.map_or(0, |tail| tail.ended_late(kind) + tail.open_count(kind));
@@ -142,7 +141,7 @@ pub fn op_stats(infos: &[OpInfo], counts: &Counts, tail: Option<&Tail>) -> BTree
         .collect()
 }
 
-/// The same of one type, which has this share of all operations.
+/// The same for one type, which has this share of all operations.
 fn kind_stats(kind: usize, info: &OpInfo, counts: &KindCounts, share: f64, tail: Option<&Tail>) -> OpStats {
     let mut times = counts.clone();
     let (mut service, mut response) = (Unended::default(), Unended::default());
@@ -186,8 +185,8 @@ pub fn all_responses(counts: &Counts) -> Times {
     all
 }
 
-/// The histograms of an interval in the HdrHistogram V2 compressed encoding,
-/// base64: tag, largest value in nanoseconds, text.
+/// The histograms of an interval in the HdrHistogram V2 compressed encoding, base64: tag, largest value in nanoseconds,
+/// text.
 pub fn encode(infos: &[OpInfo], counts: &Counts) -> Vec<(String, u64, String)> {
     let mut serializer = V2DeflateSerializer::new();
     let mut encoded = Vec::new();
@@ -195,7 +194,7 @@ pub fn encode(infos: &[OpInfo], counts: &Counts) -> Vec<(String, u64, String)> {
         for (what, times) in [("service", &kind.service), ("response", &kind.response)] {
             let histogram = to_histogram(&times.buckets);
             let mut bytes = Vec::new();
-            // Writing into memory cannot fail; an empty histogram says nothing.
+            // Writing into memory cannot fail; an empty histogram is left out.
             if histogram.is_empty() || serializer.serialize(&histogram, &mut bytes).is_err() {
                 continue;
             }
@@ -241,7 +240,8 @@ mod tests {
         assert_eq!(stats.p999_ms.value(), None, "p99.9 of 500 operations is not printed");
     }
 
-    /// A tail in which nothing ended, these operations are open, and so many arrivals have waited 40 ms and more.
+    /// A tail in which no operation ended, these operations are open, and this many arrivals have waited 40 ms and
+    /// more.
     fn tail(open_ms: &[u64], not_begun: u64) -> Tail {
         let open = |ms: &u64| Open { kind: 0, service_ns: ms * 1_000_000, response_ns: ms * 1_000_000 };
         let not_begun_ns = (not_begun > 0).then_some((40_000_000, 90_000_000));
@@ -268,7 +268,7 @@ mod tests {
             assert_eq!(unknown.reason(), Some(reason));
         }
         assert!(long.spectrum.iter().all(|(_, ms)| *ms < 21.0), "the spectrum ends where knowledge does");
-        // Open for 5 ms only: what they come to may lie below or above the 20 ms of others.
+        // Open for only 5 ms: they may end below or above the 20 ms of others.
         let short = stats(5);
         assert!(short.response.p95_ms.value().is_some() && short.response.p99_ms.value().is_none());
     }
@@ -301,13 +301,14 @@ mod tests {
         let (short, long) = (kept(0.01, None), kept(0.03, None));
         assert_eq!((short.within_percent.clone(), short.is_kept()), (Metric::Value(80.0), Some(false)));
         assert_eq!((long.within_percent.clone(), long.is_kept()), (Metric::Value(100.0), Some(true)));
-        // Still open after 15 ms: above the first limit for sure, and of the second nothing is known.
+        // Still open after 15 ms: above the first limit for sure, and unknown for the second.
         let open = tail(&[15; 1000], 0);
         assert_eq!(kept(0.01, Some(&open)).within_percent, Metric::Value(40.0));
         assert_eq!(kept(0.03, Some(&open)).is_kept(), None);
     }
 
-    /// One that was given up was taken for one that was answered in time: an engine that refuses soon kept every limit.
+    /// Guards against counting fast failures as answers in time, by which an engine that refuses quickly met every
+    /// limit.
     #[test]
     fn what_was_given_up_is_never_within_a_limit() {
         let info = [OpInfo::new("get").with_limit(ResponseLimit { percent: 90.0, seconds: 0.01 })];

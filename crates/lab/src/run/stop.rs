@@ -1,5 +1,4 @@
-//! The clients' clock, and what they are told: the moment from which nothing is begun any more, and that their arrivals
-//! are due at other times.
+//! The clients' clock and their signals: the end of the schedule, and a change of the arrivals.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -9,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use quanta::Clock;
 
-/// Nanoseconds since the clients' start, the same for all of them, from the
-/// processor's time-stamp counter where that is sound.
+/// Nanoseconds since the clients' start, the same for all of them. It uses the processor's time-stamp counter if that
+/// is reliable.
 #[derive(Clone, Debug)]
 pub struct RunClock {
     clock: Clock,
     epoch: u64,
-    /// When it started, where its time is not the system's but a test's.
+    /// The start, if a test sets the time instead of the system.
     simulated_from: Option<Instant>,
 }
 
@@ -27,51 +26,50 @@ impl RunClock {
         Self { clock, epoch, simulated_from: None }
     }
 
-    /// A clock that somebody else sets, such as `quanta::Clock::mock`'s: nothing that is paced by it sleeps, whoever
-    /// drives it sets the time that is waited for. That is `start` and the nanoseconds since the clients' start.
+    /// A clock that a test sets, such as `quanta::Clock::mock`'s. A client paced by it never sleeps; the test advances
+    /// the clock to the awaited time. The time is `start` plus the nanoseconds since the clients' start.
     pub fn simulated(clock: Clock, start: Instant) -> Self {
         let epoch = clock.raw();
         Self { clock, epoch, simulated_from: Some(start) }
     }
 
-    /// When it will say `at_ns`, as drivers are told of waits; it says `now_ns`.
+    /// The instant at which it will show `at_ns`, for a driver's waits; it shows `now_ns` now.
     pub fn instant(&self, at_ns: u64, now_ns: u64) -> Instant {
         match self.simulated_from {
             Some(start) => start + Duration::from_nanos(at_ns),
-            // From now: the time-stamp counter and the system's clock drift apart.
+            // Relative to now, because the time-stamp counter and the system's clock drift apart.
             None => Instant::now() + Duration::from_nanos(at_ns - now_ns),
         }
     }
 
-    /// What it says.
+    /// The current time of the clock.
     #[inline]
     pub fn now_ns(&self) -> u64 {
         self.clock.delta_as_nanos(self.epoch, self.clock.raw())
     }
 }
 
-/// Clients run on.
+/// No stop: clients run on.
 const NEVER: u64 = u64::MAX;
-/// Everything is due later than that.
+/// Stop at once: everything is due later than this.
 const AT_ONCE: u64 = 0;
 
-/// When clients end: an operation is begun if it is due before that, by the
-/// clients' clock. So what was due before the end is still begun after it, and
-/// nothing else is. Every client reads it per operation, so nothing that is
-/// written shares its cache lines but what is told once or twice in a run.
+/// The end of the clients. An operation starts if it is due before the end, by the clients' clock. Operations due
+/// before the end therefore still start after it, and no others do. Every client reads it for each operation. Its cache
+/// lines hold only values that are written once or twice in a run.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Stop {
     end_ns: AtomicU64,
-    /// Nothing is taken to have been due before that.
+    /// The earliest due time that counts.
     counted_from_ns: AtomicU64,
-    /// How often arrivals have become due at other times.
+    /// The number of changes of the arrivals.
     schedule: AtomicU64,
     /// The threads whose clients may wait for an arrival.
     threads: Mutex<Vec<Waker>>,
 }
 
-/// What clients that wait for a time have been told.
+/// The signals to clients that wait for a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalState {
     end_ns: u64,
@@ -90,29 +88,29 @@ impl Default for Stop {
 }
 
 impl Stop {
-    /// Asks the clients to end after the operation in flight, whatever is due.
+    /// Ends the clients after the operation in flight, even if more is due.
     pub fn set(&self) {
         self.end_ns.store(AT_ONCE, Relaxed);
     }
 
-    /// Asks the clients to end when they have served what is due before this time.
+    /// Ends the clients when they have served everything due before this time.
     pub fn set_at(&self, end_ns: u64) {
-        // Whoever has been told to end at once is not told to go on.
+        // The minimum keeps an earlier stop in force.
         self.end_ns.fetch_min(end_ns, Relaxed);
     }
 
-    /// Has times be counted from here on: what was due before is counted as if it had been due now.
+    /// Counts times from here on: operations due earlier count as due now.
     pub fn count_from(&self, now_ns: u64) {
         self.counted_from_ns.store(now_ns, Relaxed);
     }
 
-    /// From when on times are counted.
+    /// The time from which times are counted.
     #[inline]
     pub fn counted_from_ns(&self) -> u64 {
         self.counted_from_ns.load(Relaxed)
     }
 
-    /// Whether an operation that is due then is begun.
+    /// Whether an operation with this due time may start.
     #[inline]
     pub fn lets_begin(&self, due_ns: u64) -> bool {
         due_ns < self.end_ns.load(Relaxed)
@@ -124,20 +122,20 @@ impl Stop {
         self.end_ns.load(Relaxed) == AT_ONCE
     }
 
-    /// What it says now; it changes when clients that wait are to look again.
+    /// The current signals; waiting clients check again when they change.
     #[inline]
     pub fn told(&self) -> SignalState {
         SignalState { end_ns: self.end_ns.load(Relaxed), schedule: self.schedule() }
     }
 
-    /// Has a thread woken when arrivals become due at other times.
+    /// Wakes a thread when the arrivals change.
     pub fn wakes(&self, thread: Waker) {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
     }
 
-    /// The queues' arrivals are due at other times from here on: whoever waits for one may have to begin it earlier.
+    /// Signals changed arrivals: a waiting client may have to start earlier.
     pub fn reschedule(&self) {
-        // Who sees it sees what the queues were told before.
+        // A thread that sees the new number also sees the earlier change of the queues.
         self.schedule.fetch_add(1, Release);
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Waker::wake_by_ref);
     }

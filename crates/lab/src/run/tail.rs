@@ -1,4 +1,4 @@
-//! What came of the operations of a span after its end.
+//! The operations of a span that ended after it, or did not end.
 
 use std::time::Duration;
 
@@ -8,33 +8,33 @@ use rumba_core::record::Backlog;
 use super::cells::{Counts, KindCounts};
 use super::cut::Censored;
 
-/// The operations that were begun or due in a span and had not ended with it.
+/// The operations that were started or due in a span and had not ended with it.
 #[derive(Clone, Debug)]
 pub struct Tail {
-    /// How long they were served, seconds.
+    /// The duration of serving them, seconds.
     pub seconds: f64,
-    /// What ended in that time.
+    /// Operations that ended in that time.
     pub ended: Counts,
-    /// What did not.
+    /// Operations that did not end.
     pub censored: Censored,
 }
 
-/// What is known of the times of one type of operation that has not ended: how many there are, and
-/// that each takes longer than it had waited at the cut.
+/// The known facts about a type's open operations: their number, and that each takes longer than it had waited at the
+/// cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unended {
-    /// How many are among the times, with what they had taken until then.
+    /// The number entered into the times, at their time until the cut.
     pub entered: u64,
-    /// How many are not: arrivals, of whose types each has its share.
+    /// The number left out: arrivals, of which each type gets its share.
     pub apart: u64,
-    /// The shortest wait, nanoseconds: from there on nothing is known of the times.
+    /// The shortest wait, nanoseconds: times above it are unknown.
     pub shortest_ns: u64,
     /// The longest wait, nanoseconds.
     pub longest_ns: u64,
 }
 
 impl Unended {
-    /// All of them.
+    /// The total number.
     pub fn count(&self) -> u64 {
         self.entered + self.apart
     }
@@ -51,12 +51,12 @@ impl Unended {
 }
 
 impl Tail {
-    /// What was counted and what was still open after so long.
+    /// A tail of this duration, with its counts and open operations.
     pub fn new(seconds: Duration, ended: Counts, censored: Censored) -> Self {
         Self { seconds: seconds.as_secs_f64(), ended, censored }
     }
 
-    /// As the record has it.
+    /// As in the record.
     pub fn told(&self) -> Backlog {
         let ended = self.ended.kinds.iter().map(|kind| kind.count + kind.errors).sum();
         let longest = self.censored.longest_ns();
@@ -70,8 +70,8 @@ impl Tail {
         }
     }
 
-    /// Adds to the times, errors, retries and statements of a type of operation what ended after the span, and what
-    /// did not with the time that it had taken until then.
+    /// Adds operations that ended after the span to a type's times, errors, retries and statements. Open operations are
+    /// added at their time until the cut.
     pub fn enter(&self, kind: usize, counts: &mut KindCounts) {
         if let Some(ended) = self.ended.kinds.get(kind) {
             counts.errors += ended.errors;
@@ -87,7 +87,7 @@ impl Tail {
         }
     }
 
-    /// Operations of a type that ended after the span, well or not.
+    /// Operations of a type that ended after the span, with or without an error.
     pub fn ended_late(&self, kind: usize) -> u64 {
         self.ended.kinds.get(kind).map_or(0, |kind| kind.count + kind.errors)
     }
@@ -101,21 +101,21 @@ impl Tail {
         self.censored.open.iter().filter(move |open| open.kind == kind)
     }
 
-    /// What is not known of a type's service times.
+    /// The open operations of a type, for service times.
     pub fn unended_service(&self, kind: usize) -> Unended {
         let mut unended = Unended::default();
         self.open(kind).for_each(|open| unended.enter(open.service_ns));
         unended
     }
 
-    /// What is not known of its response times. Of the arrivals that were not begun, whose types nobody has drawn,
-    /// it has `share`, its own among those that were.
+    /// The open operations of a type, for response times. Arrivals that have not started have no type yet; `share` of
+    /// them counts for this type.
     pub fn unended_response(&self, kind: usize, share: f64) -> Unended {
         let mut unended = Unended::default();
         self.open(kind).for_each(|open| unended.enter(open.response_ns));
         if let Some((shortest_ns, longest_ns)) = self.censored.not_begun_ns {
             unended.bound(shortest_ns, longest_ns);
-            // One that may be of this type is not taken for none.
+            // Round up, because an arrival that may be of this type must not be left out.
             unended.apart = (self.censored.not_begun as f64 * share).ceil() as u64;
         }
         unended

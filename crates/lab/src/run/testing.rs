@@ -1,4 +1,4 @@
-//! Clients over connections, with a server that gives back what it is told.
+//! Clients over connections, with a server that echoes.
 #![allow(clippy::unwrap_used)]
 
 use std::future::poll_fn;
@@ -29,16 +29,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub enum Action {
     /// A question and its answer.
     Ask,
-    /// More than the connection takes at once, and its echo's length as the answer.
+    /// More data than the connection takes at once, with its length as the answer.
     AskMuch,
     Pause(Duration),
     /// Waits until another thread wakes it.
     BeWoken,
     /// Wakes itself.
     WakeSelf,
-    /// Nothing at all: it never waits.
+    /// No work: it never waits.
     Nothing,
-    /// Closes its connection and makes a new one, whose number is mostly the old one's.
+    /// Closes its connection and makes a new one, which mostly gets the same descriptor.
     Reconnect,
     Fail,
     Panic,
@@ -47,12 +47,12 @@ pub enum Action {
 /// Bytes of a long question: beyond what a socket buffers.
 const MUCH: usize = 1 << 20;
 
-/// A connection to a server of its own that answers each question with its last byte.
-/// A question is its length in eight bytes, and that many bytes.
+/// A connection to a separate server that answers each question with its last byte. A question is its length in eight
+/// bytes, and that many bytes.
 pub struct Connection(UnixStream);
 
 impl Connection {
-    /// A new one.
+    /// A new connection.
     pub fn new() -> Self {
         let (mine, mut theirs) = UnixStream::pair().unwrap();
         mine.set_nonblocking(true).unwrap();
@@ -91,7 +91,7 @@ impl Connection {
         }
     }
 
-    /// Waits once: whoever waits looks for himself whether it came.
+    /// Waits once; the caller checks for the event itself.
     async fn wait(&mut self, to_write: bool) {
         let fd = self.0.as_raw_fd();
         let wait = if to_write { Wait::Writable(fd) } else { Wait::Readable(fd) };
@@ -104,14 +104,14 @@ impl Connection {
             if wait_for(wait) {
                 return Poll::Pending;
             }
-            // The thread is this client's alone, and so its own calls may block.
+            // The thread runs only this client, so its calls may block.
             self.0.set_nonblocking(false).unwrap();
             Poll::Ready(())
         })
         .await;
     }
 
-    /// A question of so many bytes and its answer.
+    /// Sends a question of this length and checks its answer.
     pub async fn ask(&mut self, length: usize, last: u8) {
         let mut question = (length as u64).to_le_bytes().to_vec();
         question.resize(8 + length, last);
@@ -126,7 +126,7 @@ impl Drop for Connection {
     }
 }
 
-/// A client that does actions in turn, so many in all.
+/// A client that performs actions in turn, `left` in total.
 pub struct ScriptedClient {
     pub actions: Vec<Action>,
     pub left: u64,
@@ -202,7 +202,7 @@ async fn wake_self() {
     .await;
 }
 
-/// Both drivers for so many clients, with loops that share threads.
+/// Both drivers for this many clients, with loops that share threads.
 pub fn drivers(clients: u32) -> [Driving; 3] {
     [Driving::Threads { threads: clients }, Driving::Loops { threads: 1 }, Driving::Loops { threads: clients.min(2) }]
 }
@@ -222,7 +222,7 @@ pub fn made(
     )
 }
 
-/// Makes clients of a schedule.
+/// Makes clients with a schedule.
 pub fn made_for(
     driving: Driving,
     clients: u32,
@@ -251,7 +251,7 @@ pub fn wait_for_end(running: &mut super::driver::Running) {
     assert_eq!(running.wait(Instant::now() + PATIENCE), Waited::AllEnded, "a client waits for ever");
 }
 
-/// A future that never comes.
+/// A future that never completes.
 pub fn never() -> Pin<Box<dyn Future<Output = Result<(), EngineError>>>> {
     Box::pin(std::future::pending())
 }

@@ -1,4 +1,4 @@
-//! What both drivers owe their clients.
+//! The guarantees that both drivers give their clients.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -46,7 +46,7 @@ fn connections_made_anew_under_old_numbers_are_heard() {
     }
 }
 
-/// Three clients on one loop, whose operations never wait and take so long: who did each of them.
+/// Three clients on one loop, with operations that never wait and take this long: the client of each operation.
 fn taking_turns(each: Duration, operations: u64) -> Vec<u32> {
     let order = Arc::new(Mutex::new(Vec::new()));
     let log = order.clone();
@@ -63,7 +63,7 @@ fn taking_turns(each: Duration, operations: u64) -> Vec<u32> {
     std::mem::take(&mut order.lock().unwrap())
 }
 
-/// Their service times had this time in them, and nothing said that it was not the server's.
+/// Guards against counting this delay as service time, as if the server had caused it.
 #[test]
 fn answers_delayed_by_a_busy_client_of_the_loop_count_as_late() {
     const BUSY: Duration = Duration::from_millis(5);
@@ -78,7 +78,8 @@ fn answers_delayed_by_a_busy_client_of_the_loop_count_as_late() {
         ScriptedClient { log: Box::new(work), ..ScriptedClient::new(&[Action::Ask], operations) }
     });
     assert_eq!(failure, None);
-    // Two answers wait each time, for half of it by the estimate; for less where the peer that answers has to wait for a CPU.
+    // Two answers wait each time, for half of it by the estimate. They wait less if the peer that answers has to wait
+    // for a CPU.
     let least_ns = OPERATIONS * BUSY.as_nanos() as u64 / 5;
     assert!(counts.receive_late_ns >= least_ns, "{} of {least_ns} ns", counts.receive_late_ns);
 }
@@ -89,7 +90,7 @@ fn clients_that_never_wait_take_turns_on_their_loop() {
     assert!(order.chunks(3).all(|round| round == [0, 1, 2]), "{order:?}");
 }
 
-/// What each has in memory would leave the cache if the others came after every one.
+/// Guards against switching after every operation, which would evict each client's data from the cache.
 #[test]
 fn instant_operations_run_in_batches_and_starve_no_client() {
     let order = taking_turns(Duration::ZERO, 20_000);
@@ -100,7 +101,7 @@ fn instant_operations_run_in_batches_and_starve_no_client() {
 #[test]
 fn a_stop_reaches_clients_that_wait_for_an_arrival() {
     for driving in drivers(4) {
-        // An arrival in a hundred days on average: nothing else ends the wait.
+        // One arrival in a hundred days on average: no arrival ends the wait.
         let ask = |_| Ok(ScriptedClient::new(&[Action::Ask], u64::MAX).boxed());
         let mut running = made(driving, 4, Some(1e-7), ask).unwrap().start();
         running.stop();
@@ -110,11 +111,11 @@ fn a_stop_reaches_clients_that_wait_for_an_arrival() {
     }
 }
 
-/// They slept on until what they had taken at the old rate was due.
+/// Guards against clients that sleep until their arrival is due at the old rate.
 #[test]
 fn clients_waiting_at_a_low_rate_are_woken_by_a_higher_one() {
     for driving in drivers(4) {
-        // An arrival in a hundred days on average: nothing else ends the wait.
+        // One arrival in a hundred days on average: no arrival ends the wait.
         let ask = |_| Ok(ScriptedClient::new(&[Action::Ask], 50).boxed());
         let mut running = made(driving, 4, Some(1e-7), ask).unwrap().start();
         assert_eq!(running.wait(Instant::now() + Duration::from_millis(20)), Waited::Until, "they wait");
@@ -150,7 +151,7 @@ fn closed_loop_clients_end_on_time_without_a_stop() {
         assert_eq!(running.ended_at(), None);
         wait_for_end(&mut running);
         let ended = running.ended_at().unwrap();
-        // The clients' clock is another one.
+        // The clients' clock differs slightly from the system's.
         assert!(ended + Duration::from_millis(2) >= end && ended <= Instant::now(), "{driving:?}");
         running.join();
     }
@@ -239,19 +240,19 @@ fn clients_that_are_never_started_let_go_of_what_they_hold() {
     }
 }
 
-/// Pages that the kernel has given this thread: field 10 of its `stat`; see proc(5).
+/// Page faults of this thread without I/O: field 10 of its `stat`; see proc(5).
 fn pages_given() -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
     let (_, after_name) = stat.rsplit_once(')').unwrap();
     after_name.split_ascii_whitespace().nth(7).unwrap().parse().unwrap()
 }
 
-/// A page given in the middle of a run is time of the operation that first reaches it, and memory that seems to grow:
-/// by a fifth in four minutes.
+/// Guards against allocating count pages during a run. The first operation on each page was slower, and memory grew by
+/// a fifth in four minutes.
 #[test]
 fn thread_has_memory_for_all_counts_before_first_operation() {
     const KINDS: usize = 20;
-    // Page by page, so that they can be counted.
+    // Without huge pages, so that single pages can be counted.
     let [yes, none]: [libc::c_ulong; 2] = [1, 0];
     // SAFETY: it sets a flag of this process from values.
     assert_eq!(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, yes, none, none, none) }, 0);
@@ -271,7 +272,7 @@ fn thread_has_memory_for_all_counts_before_first_operation() {
         wait_for_end(&mut running);
         running.join();
         let given = first_at.load(Ordering::Relaxed) - made_at.load(Ordering::Relaxed);
-        // What else a thread reaches between these two are a dozen.
+        // Other pages that a thread touches between the two readings are about a dozen.
         assert!(given >= pages / 2, "{driving:?}: {given} pages of {pages}");
     }
 }

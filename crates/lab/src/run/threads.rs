@@ -1,4 +1,4 @@
-//! The driver `threads`: a client has its thread, and waits for its connections with it.
+//! The driver `threads`: each client has its own thread, which also waits for its connections.
 
 use std::cell::Cell;
 use std::os::fd::RawFd;
@@ -14,13 +14,13 @@ use super::pace::{ClientPace, NAP};
 use super::poller::until;
 use super::room;
 
-/// So few threads that the host has them, or says at once that it has not.
+/// Few enough threads that the host either has them or refuses at once.
 const FEW: u32 = 64;
 
-/// Refuses more threads, one for each client that counts so many types of operations, than this process can have.
+/// Refuses more threads than this process can have, with one client and this many operation types each.
 ///
 /// # Errors
-/// What bounds them, and the number that would work.
+/// The limit that applies, and the number that would work.
 pub fn allow(threads: u32, kinds: usize) -> Result<(), EngineError> {
     if threads <= FEW {
         return Ok(());
@@ -31,12 +31,12 @@ pub fn allow(threads: u32, kinds: usize) -> Result<(), EngineError> {
     }
 }
 
-/// The time that the thread's client has said that it waits for.
+/// The time that the thread's client waits for.
 #[derive(Default)]
 struct ThreadDriver(Cell<Option<Instant>>);
 
 impl Driver for ThreadDriver {
-    /// For its connection a client waits in the call that reads, one for each answer: nobody else has the thread.
+    /// A wait for a connection is left to the client's read call, because no other client needs the thread.
     fn wait(&self, wait: Wait) -> bool {
         match wait {
             Wait::Until(time) => self.0.set(Some(time)),
@@ -61,8 +61,8 @@ pub fn run(client: &mut dyn Client, mut pace: ClientPace) -> Result<(), EngineEr
             return end;
         }
         match driver.0.get() {
-            // In naps: polled too early, the client looks whether it is to stop and waits again. Who has something to tell
-            // it at once unparks its thread.
+            // Sleep in naps: a client that is polled too early checks the stop flag and waits again. An urgent signal
+            // unparks the thread.
             Some(time) => std::thread::park_timeout(until(time).min(NAP)),
             None => std::thread::park(),
         }

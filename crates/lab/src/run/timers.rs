@@ -4,17 +4,17 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Instant;
 
-/// A client waits for a time. Ordered by the time, then by who asked first.
+/// A client's wait for a time. Ordered by time, then by request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timer {
     at: Instant,
     order: u64,
     pub client: usize,
-    /// The client's turn in which it said so: if it has been polled since, the timer means nothing.
+    /// The client's poll that added the timer: if it has been polled since, the timer is obsolete.
     pub turn: u64,
 }
 
-/// The timers of a loop. The storage grows to what is needed at once and stays.
+/// The timers of a loop. The storage grows to the largest size needed and stays.
 #[derive(Debug, Default)]
 pub struct Timers {
     waiting: BinaryHeap<Reverse<Timer>>,
@@ -23,24 +23,24 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// No timers yet, and room for one per client.
+    /// No timers, and storage for one per client.
     pub fn with_capacity(clients: usize) -> Self {
         Self { waiting: BinaryHeap::with_capacity(clients), due: Vec::with_capacity(clients), order: 0 }
     }
 
-    /// The client waits for this time, in this turn of its.
+    /// Adds a wait of a client for this time, with its current poll number.
     pub fn add(&mut self, at: Instant, client: usize, turn: u64) {
         self.order += 1;
         self.waiting.push(Reverse(Timer { at, order: self.order, client, turn }));
     }
 
-    /// The first time that is waited for.
+    /// The earliest timer.
     pub fn first(&self) -> Option<Instant> {
         self.waiting.peek().map(|Reverse(timer)| timer.at)
     }
 
-    /// Takes the timers that are due, in their order: those that are added
-    /// while their clients are polled come the next time. Give the list back with [`Timers::recycle`].
+    /// Takes the timers that are due, in order. Timers that are added while their clients are polled are taken the next
+    /// time. Return the list with [`Timers::recycle`].
     pub fn take_due(&mut self, now: impl FnOnce() -> Instant) -> Vec<Timer> {
         let mut due = std::mem::take(&mut self.due);
         if self.waiting.is_empty() {

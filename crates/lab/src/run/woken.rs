@@ -1,5 +1,4 @@
-//! Wakers of an event loop's clients: what waits for another thread, and not
-//! for a connection or a time, is woken through them.
+//! Wakers of an event loop's clients, for clients that wait for another thread rather than a connection or a time.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -17,21 +16,21 @@ pub struct Woken {
 }
 
 impl Woken {
-    /// Nobody yet.
+    /// An empty list.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: it takes numbers and gives a descriptor.
+        // SAFETY: it takes numbers and returns a descriptor.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new and has no other owner.
         Ok(Self { clients: Mutex::default(), event: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
-    /// What becomes readable when somebody is woken.
+    /// The descriptor that becomes readable when a client is woken.
     pub fn fd(&self) -> RawFd {
         self.event.as_raw_fd()
     }
@@ -41,18 +40,18 @@ impl Woken {
         Waker::from(Arc::new(OneClient { woken: self.clone(), client }))
     }
 
-    /// Takes the clients that were woken. Give the list back with [`Woken::recycle`].
+    /// Takes the clients that were woken. Return the list with [`Woken::recycle`].
     pub fn take(&self) -> Vec<usize> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let mut count = 0u64;
-        // SAFETY: eight bytes are read into eight. It cannot fail but for having been read already.
+        // SAFETY: eight bytes are read into eight. It fails only if the event was read already.
         unsafe {
             libc::read(self.fd(), (&raw mut count).cast(), size_of::<u64>());
         }
         std::mem::take(&mut clients)
     }
 
-    /// Takes the storage back, if nobody was woken meanwhile.
+    /// Takes the storage back, if no client was woken meanwhile.
     pub fn recycle(&self, list: Vec<usize>) {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if clients.is_empty() {

@@ -1,5 +1,5 @@
-//! `[ab]`: which engines of an experiment are compared with which, in turns within one run; and the one experiment
-//! that two files make.
+//! `[ab]`: the pairs of engines that are compared, alternating within one run. Also combines two files into one
+//! experiment.
 
 use std::path::Path;
 
@@ -19,14 +19,14 @@ use crate::registry::Registry;
 
 const KEYS: &[&str] = &["base", "other"];
 
-/// The pairs of an experiment as it was run; none if it is no comparison of its own engines.
+/// The pairs of an experiment as it was run; none if it does not compare its engines with each other.
 pub fn pairs_of(experiment: &str) -> Vec<Pair> {
     let Ok(Node { tree: Tree::Table(root), .. }) = node::parse(experiment) else { return Vec::new() };
     let pairs = root.get("ab").and_then(|node| written(node).ok()).unwrap_or_default();
     pairs.into_iter().map(|(_, pair)| pair).collect()
 }
 
-/// The pairs as written, the n-th of each list together, each with the place of its other.
+/// The pairs as written, the n-th of each list together, each with the place of its other engine.
 fn written(node: &Node) -> Result<Vec<(&Node, Pair)>, SpecError> {
     let table = node.table("ab")?;
     take::only(table, "[ab]", KEYS)?;
@@ -45,10 +45,10 @@ fn written(node: &Node) -> Result<Vec<(&Node, Pair)>, SpecError> {
     base.into_iter().zip(other).map(|(base, other)| Ok((other, pair((base, other))?))).collect()
 }
 
-/// Reads the pairs. One with an engine that is `excused` cannot be compared and is left out.
+/// Reads the pairs. A pair with an engine that is `excused` cannot be compared and is left out.
 ///
 /// # Errors
-/// The first that names no engine of the experiment, or one engine twice.
+/// The first pair that names no engine of the experiment, or one engine twice.
 pub fn pairs(table: &Table, engines: &[EngineConfig], excused: &dyn Fn(&str) -> bool) -> Result<Vec<Pair>, SpecError> {
     let Some(node) = table.get("ab") else { return Ok(Vec::new()) };
     let names = || engines.iter().map(|engine| engine.name.as_str());
@@ -60,7 +60,7 @@ pub fn pairs(table: &Table, engines: &[EngineConfig], excused: &dyn Fn(&str) -> 
                 let problem = format!("{base} is to be compared with itself");
                 return Err(SpecError::new(&at.origin, problem, "name two engines, base and other"));
             }
-            // A record has engines under their whole names.
+            // A record has engines under their full names.
             [Ok(base), Ok(other)] => pairs.push(Pair { base: base.to_owned(), other: other.to_owned() }),
             [Err(name), _] | [_, Err(name)] if excused(name) => {}
             [Err(name), _] | [_, Err(name)] => {
@@ -75,15 +75,15 @@ pub fn pairs(table: &Table, engines: &[EngineConfig], excused: &dyn Fn(&str) -> 
     Ok(pairs)
 }
 
-/// The `[ab]` table of some pairs.
+/// The `[ab]` table for these pairs.
 pub fn table(pairs: &[Pair]) -> Node {
     let names = |of: fn(&Pair) -> &String| list(pairs.iter().map(|pair| text(of(pair))).collect());
     let entries = [("base", names(|pair| &pair.base)), ("other", names(|pair| &pair.other))];
     plain(Tree::Table(entries.map(|(key, node)| (key.to_owned(), node)).into()))
 }
 
-/// Writes what `--engine` and `--against` say about pairs into the experiment; and, where engines are compared, as many
-/// repeats as a verdict needs at least, unless it says how many.
+/// Writes the pairs of `--engine` and `--against` into the experiment. If engines are compared and the experiment gives
+/// no number of repeats, it sets the least number for a verdict.
 ///
 /// # Errors
 /// When there are neither as many of one as of the other nor a single base for all.
@@ -118,16 +118,16 @@ pub fn apply(root: &mut Node, overrides: &Overrides) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// One experiment's file, read.
+/// The experiment of one file.
 struct Side {
     file: String,
     experiment: Experiment,
     root: Table,
 }
 
-/// Makes one experiment of two files: engines of the first become `base/NAME`, those of the second `other/NAME`.
-/// Claims are left out, for they speak of engines by other names. Options hold for both files, those that begin
-/// with `base/` or `other/` for one.
+/// Makes one experiment of two files: engines of the first become `base/NAME`, those of the second `other/NAME`. Claims
+/// are left out, because they use other names for engines. Options hold for both files; those that begin with `base/`
+/// or `other/` hold for one.
 ///
 /// # Errors
 /// The first mistake in one of them; a difference other than of engines; an engine without a counterpart.
@@ -156,7 +156,7 @@ fn side(path: &Path, overrides: &Overrides, registry: &Registry) -> Result<Side,
     Ok(Side { file: super::source::name(path), experiment, root })
 }
 
-/// The options that are for this side, without its prefix.
+/// The options for this side, without its prefix.
 fn for_side(overrides: &Overrides, own: &str, others: &str) -> Overrides {
     let of_side = |options: &[String]| -> Vec<String> {
         let own_or_both = options.iter().filter(|option| !option.starts_with(others));
@@ -190,7 +190,7 @@ fn refuse_other_run(base: &Side, other: &Side, files: &Origin) -> Result<(), Spe
     }
     for key in RUN_KEYS {
         let (one, two) = (run_key(base, key), run_key(other, key));
-        // The base with the other's value of this key: is that another run?
+        // Would the base be another run with the other's value of this key?
         let mut run = base.root.get("run").cloned().unwrap_or_else(|| plain(Tree::Table(Table::new())));
         if let Tree::Table(table) = &mut run.tree {
             table.remove(*key);
@@ -229,7 +229,7 @@ fn differs(files: &Origin, what: &str, base: (&Side, &str), other: (&Side, &str)
     SpecError::new(files, problem, remedy)
 }
 
-/// Engines of the same name together; or the two, where each file has one.
+/// Pairs engines of the same name; or the two engines, if each file has one.
 fn match_up(base: &Experiment, other: &Experiment, files: &Origin) -> Result<Vec<Pair>, SpecError> {
     let names = |experiment: &Experiment| -> Vec<String> {
         experiment.engines.iter().map(|engine| engine.name.clone()).collect()
@@ -254,11 +254,11 @@ fn match_up(base: &Experiment, other: &Experiment, files: &Origin) -> Result<Vec
     }
 }
 
-/// The tree of the one experiment: all that both share, and each engine with what is common to those of its file.
+/// The tree of the combined experiment: everything shared, and each engine with the common settings of its file.
 fn combine(base: &Side, other: &Side, pairs: &[Pair], registry: &Registry) -> Result<Node, SpecError> {
     let mut others = entries(other, pair::OTHER, registry)?;
     let mut engines = Vec::new();
-    // Neighbours in time are those that are compared.
+    // Compared engines are adjacent in time.
     for (name, entry) in entries(base, pair::BASE, registry)? {
         engines.push(entry);
         if let Some(at) = others.iter().position(|(other, _)| *other == name) {
@@ -282,7 +282,8 @@ fn combine(base: &Side, other: &Side, pairs: &[Pair], registry: &Registry) -> Re
     Ok(plain(Tree::Table(root)))
 }
 
-/// The `[[engine]]`s of a file under their new names, `[common]` and `[limits]` put into each; with their old names.
+/// The `[[engine]]`s of a file under their new names, with `[common]` and `[limits]` merged into each; with their old
+/// names.
 fn entries(side: &Side, prefix: &str, registry: &Registry) -> Result<Vec<(String, Node)>, SpecError> {
     let nodes = side.root.get("engine").map(take::list).unwrap_or_default();
     let entry = |node: &Node| {

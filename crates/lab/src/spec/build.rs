@@ -1,5 +1,5 @@
-//! The tree becomes an [`Experiment`]; every key is known, every value checked
-//! against the engine and the workload that it is for.
+//! Turns the tree into an [`Experiment`]. Every key is known, and every value is checked against its engine or
+//! workload.
 
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     })
 }
 
-/// The settings of the test that ages what all tests of a suite share; or the key that is wrong, with problem and remedy.
+/// The settings of the test that ages the data shared by a suite's tests; or the invalid key, with problem and remedy.
 fn aged_by(run: &RunSpec, tests: &[Test]) -> Result<Option<Settings>, (&'static str, String, String)> {
     let shares = tests.iter().any(|test| !test.loads);
     let names = || tests.iter().map(|test| test.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -116,7 +116,7 @@ fn aged_by(run: &RunSpec, tests: &[Test]) -> Result<Option<Settings>, (&'static 
     }
 }
 
-/// The experiment with these of its engines, pairs and claims: the others speak of engines that do not run.
+/// The experiment with only these engines, pairs and claims, because the others name engines that do not run.
 fn as_run<'a>(root: &Node, entries: Vec<Node>, pairs: &[Pair], claims: impl Iterator<Item = &'a Node>) -> Node {
     let mut root = root.clone();
     let nodes: Vec<Node> = claims.cloned().collect();
@@ -143,7 +143,7 @@ fn name(table: &Table, root: &Node) -> Result<String, SpecError> {
     Ok(name.to_owned())
 }
 
-/// What claims may name: engines, and in a suite their tests.
+/// The names that claims may use: engines, and in a suite their tests.
 fn names_in_claims<'a>(engines: impl Iterator<Item = &'a String>, tests: &[Test]) -> Vec<String> {
     let names = |engine: &String| {
         let in_tests = tests.iter().map(|test| engine_in_test(engine, Some(&test.name)));
@@ -157,11 +157,12 @@ struct Work {
     settings: Settings,
     bound: BoundWorkload,
     tests: Vec<Test>,
-    /// The clients that all of what runs is worked on by: of a suite its tests run, and not what they have in common.
+    /// The fewest clients with which all operations reach the data. In a suite the tests count, and not their shared
+    /// part.
     least: Option<LeastClients>,
 }
 
-/// The workload's name, its settings, and what they make of it.
+/// The workload's name, its settings, and the workload bound to them.
 fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<Work, SpecError> {
     let node =
         take::required(table, "workload", root, "[workload.NAME], with one of those that `rumba workloads` lists")?;
@@ -204,7 +205,8 @@ fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<Work, Spe
     Ok(Work { workload: name.clone(), settings, bound: BoundWorkload(Arc::from(bound)), tests, least })
 }
 
-/// Tests are told apart by their names alone: two of one, such as scripts of two directories, would be repeats of each other.
+/// Tests are distinguished only by name. Two with one name, such as scripts of two directories, would be repeats of
+/// each other.
 fn each_once(tests: &[Test], origin: &Origin) -> Result<(), SpecError> {
     let is_again = |(nth, test): &(usize, &Test)| tests[..*nth].iter().any(|before| before.name == test.name);
     tests.iter().enumerate().find(is_again).map_or(Ok(()), |(_, test)| {

@@ -9,22 +9,21 @@ use rumba_statistics::claims::{Mistake, Scope, check, why_never_decided};
 
 const CLAIM_KEYS: &[&str] = &["text", "source", "holds", "measure", "published"];
 
-/// The claims of an experiment as it was run. An experiment that cannot be
-/// read has none: it was checked before it ran.
+/// The claims of an experiment as it was run. An unreadable experiment has none: it was checked before it ran.
 pub fn claims_of(experiment: &str) -> Vec<Claim> {
     let Ok(root) = node::parse(experiment) else { return Vec::new() };
     let Tree::Table(table) = &root.tree else { return Vec::new() };
     nodes(table).iter().filter_map(|node| claim(node).ok()).map(|(claim, _)| claim).collect()
 }
 
-/// Where an experiment was published.
+/// The publication that an experiment reproduces.
 pub fn source_of(experiment: &str) -> Option<String> {
     let root = node::parse(experiment).ok()?;
     let Tree::Table(table) = &root.tree else { return None };
     take::text("source", table.get("source")?).ok().map(str::to_owned)
 }
 
-/// An experiment as it was run, less its claims.
+/// An experiment as it was run, without its claims.
 pub fn without_claims(experiment: &str) -> String {
     let Ok(mut root) = node::parse(experiment) else { return experiment.to_owned() };
     if let Tree::Table(table) = &mut root.tree {
@@ -70,7 +69,7 @@ pub fn claims<'a>(
     Ok(claims)
 }
 
-/// The first claim that so few repeats never decide, at its place.
+/// The first claim that this number of repeats can never decide, at its place.
 pub fn never_decided(claims: &[(&Node, Claim)], scope: &Scope, repeats: u32) -> Option<SpecError> {
     claims.iter().find_map(|(node, claim)| {
         let mistake = why_never_decided(&claim.holds, scope, repeats)?;
@@ -88,7 +87,7 @@ pub fn scope(engines: &[String], clients: &[u32]) -> Scope {
     scope
 }
 
-/// An expression: where it was written, its text, whether it must be an inequality.
+/// An expression: its place, its text, whether it must be an inequality.
 type Expression<'a> = (&'a Node, &'a str, bool);
 
 fn claim(node: &Node) -> Result<(Claim, Vec<Expression<'_>>), SpecError> {
@@ -114,7 +113,7 @@ fn claim(node: &Node) -> Result<(Claim, Vec<Expression<'_>>), SpecError> {
     Ok((claim, expressions.into_iter().flatten().collect()))
 }
 
-/// Puts a mistake at its place within the expression: the text begins behind its quote.
+/// Puts a mistake at its place within the expression: the text begins after its quote.
 fn at(node: &Node, mistake: Mistake) -> SpecError {
     let origin = match &node.origin {
         Origin::File(range) => {

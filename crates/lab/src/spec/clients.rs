@@ -1,5 +1,5 @@
-//! Whether the clients that are asked for can be had, of the workload, of the engines and of this host. What is found out when they
-//! are to start costs the load before it.
+//! Checks that workload, engines and host support the requested numbers of clients. A mistake that is found when the
+//! clients start would waste the load before it.
 
 use rumba_core::engine::{Engine, Form, MostClients};
 use rumba_core::record::{DriverKind, active_clients};
@@ -12,10 +12,10 @@ use super::{RunSpec, ladder};
 use crate::registry::Registry;
 use crate::run::room;
 
-/// Refuses more clients than the workload's data is enough for, and more clients or loaders than there is room for.
+/// Refuses more clients than the workload's data suffices for, and more clients or loaders than the host can hold.
 ///
 /// # Errors
-/// At the place of the number: what bounds it, and the number that would work.
+/// At the place of the number: the limit that applies, and the number that would work.
 pub fn refuse_too_many(
     experiment: &Table,
     run: &RunSpec,
@@ -46,10 +46,10 @@ pub fn refuse_too_many(
     Ok(())
 }
 
-/// Refuses fewer clients at work than reach all of the data.
+/// Refuses too few working clients to reach all of the data.
 ///
 /// # Errors
-/// At the place of the number: what would lie idle, and the number that would work.
+/// At the place of the number: the data that would be unused, and the number that would work.
 pub fn refuse_too_few(experiment: &Table, run: &RunSpec, least: Option<&LeastClients>) -> Result<(), SpecError> {
     let Some(least) = least else { return Ok(()) };
     for (_, number, origin) in asked(experiment, run).iter().filter(|(key, ..)| *key == CLIENTS) {
@@ -63,12 +63,12 @@ pub fn refuse_too_few(experiment: &Table, run: &RunSpec, least: Option<&LeastCli
 /// The key of the clients of the mix.
 const CLIENTS: &str = "clients";
 
-/// What this host bounds of an engine's clients.
+/// The host's limits on an engine's clients.
 fn of_host(engine: &dyn Engine, driver: DriverKind, kinds: usize) -> Vec<MostClients> {
     let is_server = engine.info().form == Form::Server;
     let by_threads = match driver {
         DriverKind::Threads => true,
-        // Of a server's clients, no more than a few for each core.
+        // `auto` uses threads for a server only with a few clients per core.
         DriverKind::Auto => !is_server,
         DriverKind::Loops => false,
     };
@@ -80,13 +80,13 @@ fn of_host(engine: &dyn Engine, driver: DriverKind, kinds: usize) -> Vec<MostCli
     threads.into_iter().chain(connections).collect()
 }
 
-/// The numbers that are asked for, each with its key and its place.
+/// The requested numbers, each with its key and its place.
 fn asked(experiment: &Table, run: &RunSpec) -> Vec<(&'static str, u32, Origin)> {
     let node = |key: &str| match experiment.get("run").map(|node| &node.tree) {
         Some(Tree::Table(table)) => table.get(key),
         _ => None,
     };
-    // A mistake in them was told when the run was read.
+    // Mistakes in them were reported when the run was read.
     let written = node(CLIENTS).map(|node| ladder::rungs(node).unwrap_or_default()).unwrap_or_default();
     let clients = run.clients.iter().enumerate().map(|(index, number)| {
         (CLIENTS, *number, written.get(index).map_or(Origin::Default, |(_, origin)| origin.clone()))

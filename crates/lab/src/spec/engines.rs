@@ -1,5 +1,5 @@
-//! The `[[engine]]`s: lists become engines, each whole with what `[common]` and `[limits]` say, and checked
-//! against its own library or server.
+//! The `[[engine]]`s: lists become engines, each merged with `[common]` and `[limits]`, and checked against its library
+//! or server.
 
 use std::path::PathBuf;
 
@@ -23,39 +23,38 @@ pub const COMMON_KEYS: &[&str] = &["cache", "durability", "compression", "server
 pub const ENGINE_KEYS: &[&str] =
     &["name", "use", "optional", "cache", "durability", "compression", "library", "server", "limits", "settings"];
 
-/// What to add where no engine is given.
+/// The line to add if no engine is given.
 const ADD_ENGINE: &str = "[[engine]] with a line use = \"NAME\", one of those that `rumba engines` lists";
 
-/// What every engine of an experiment is read with.
+/// The context for reading every engine of an experiment.
 pub struct EngineContext<'a> {
-    /// The engines that the command line names; all of the experiment if it names none.
+    /// The engines that the command line names; all of the experiment if it is empty.
     pub wanted: &'a [String],
     /// The workload's name.
     pub workload: &'a str,
-    /// The work that memory is for; the workload's data is
-    /// [`rumba_core::workload::Bound::expected_logical_bytes`].
+    /// The work that needs memory; the workload's data is [`rumba_core::workload::Bound::expected_logical_bytes`].
     pub work: MemoryUse,
-    /// The engines and workloads that are known.
+    /// The known engines and workloads.
     pub registry: &'a Registry,
 }
 
-/// An engine that does not run because what it needs is not here: its name, and what to say of it.
+/// An engine that does not run because a requirement is missing: its name, and the warning.
 pub type LeftOut = (String, Warning);
 
 /// The engines of an experiment.
 pub struct Engines {
-    /// Those that run.
+    /// Engines that run.
     pub fitted: Vec<Fitted>,
-    /// Those that do not.
+    /// Engines that do not.
     pub left_out: Vec<LeftOut>,
     /// The `[[engine]]`s that make these and no others.
     pub entries: Vec<Node>,
 }
 
-/// An `[[engine]]` with all that it has of `[common]` and `[limits]`.
+/// An `[[engine]]` merged with `[common]` and `[limits]`.
 ///
 /// # Errors
-/// A key or a table that has no place there.
+/// A key or a table in the wrong place.
 pub fn whole_engine(experiment: &Table, own: &Table, registry: &Registry) -> Result<Table, SpecError> {
     let mut whole = match experiment.get("common") {
         Some(node) => node.table("common")?.clone(),
@@ -66,7 +65,7 @@ pub fn whole_engine(experiment: &Table, own: &Table, registry: &Registry) -> Res
     refuse_bare_setting(own, registry)?;
     take::only(own, "an [[engine]]", ENGINE_KEYS)?;
     if !own_engine(own, registry).is_none_or(|engine| engine.info().form == Form::Server) {
-        // What all servers share is not a list of variants of an embedded engine.
+        // A list that all servers share makes no variants of an embedded engine.
         whole.remove("server");
     }
     whole.extend(own.iter().map(|(key, node)| (key.clone(), node.clone())));
@@ -76,7 +75,7 @@ pub fn whole_engine(experiment: &Table, own: &Table, registry: &Registry) -> Res
     Ok(whole)
 }
 
-/// Refuses a setting of an engine's own in `[common]`, with its place.
+/// Refuses an engine's setting in `[common]`, with its place.
 fn refuse_setting(common: &Table, registry: &Registry) -> Result<(), SpecError> {
     let keys = common.iter().filter(|(key, _)| !COMMON_KEYS.contains(&key.as_str()));
     for (key, node) in keys {
@@ -89,7 +88,7 @@ fn refuse_setting(common: &Table, registry: &Registry) -> Result<(), SpecError> 
     Ok(())
 }
 
-/// Refuses a setting of the engine's own that is written as a key of its `[[engine]]`, with the name that it has there.
+/// Refuses an engine's setting written as a key of its `[[engine]]`, with its correct name there.
 fn refuse_bare_setting(own: &Table, registry: &Registry) -> Result<(), SpecError> {
     let settings = own_engine(own, registry).map(|engine| engine.info().settings).unwrap_or_default();
     for (key, node) in own.iter().filter(|(key, _)| !ENGINE_KEYS.contains(&key.as_str())) {
@@ -103,7 +102,7 @@ fn refuse_bare_setting(own: &Table, registry: &Registry) -> Result<(), SpecError
     Ok(())
 }
 
-/// The `[[engine]]` that makes this variant of one, and no other.
+/// The `[[engine]]` that makes only this variant.
 fn alone(variant: &expand::Variant, name: &str, at: &Node) -> Node {
     let mut table = variant.table.clone();
     let used = table.get("use").or_else(|| table.get("name")).cloned();
@@ -113,7 +112,7 @@ fn alone(variant: &expand::Variant, name: &str, at: &Node) -> Node {
     Node { tree: Tree::Table(table), ..at.clone() }
 }
 
-/// The engines of an experiment, lists expanded, those that are not wanted left away.
+/// The engines of an experiment, with lists expanded and unwanted engines left out.
 ///
 /// # Errors
 /// The first mistake, at its place.
@@ -175,7 +174,7 @@ pub fn engines(table: &Table, root: &Node, context: &EngineContext<'_>) -> Resul
     }
 }
 
-/// The engine that an entry is about, if that is plain.
+/// The engine of an entry, if it is known.
 fn own_engine<'a>(own: &Table, registry: &'a Registry) -> Option<&'a dyn Engine> {
     match &own.get("use").or_else(|| own.get("name"))?.tree {
         Tree::Scalar(Value::Text(name)) => registry.engine(name),
@@ -183,7 +182,7 @@ fn own_engine<'a>(own: &Table, registry: &'a Registry) -> Option<&'a dyn Engine>
     }
 }
 
-/// Whether a wanted name is this engine's, or that of the entry it was made from.
+/// Whether a wanted name is this engine's, or that of its entry.
 fn names(engine: &str, wanted: &str) -> bool {
     engine_name::is_called(engine, wanted) || engine_name::is_of_list(engine, wanted)
 }
@@ -197,7 +196,7 @@ fn name_of(variant: &expand::Variant, node: &Node, engines: &[&str]) -> Result<(
     Ok((base, name))
 }
 
-/// The mistake of an `[[engine]]` without `name` and `use`.
+/// The error for an `[[engine]]` without `name` and `use`.
 pub fn unnamed(node: &Node) -> SpecError {
     SpecError::new(
         &node.origin,
@@ -206,7 +205,7 @@ pub fn unnamed(node: &Node) -> SpecError {
     )
 }
 
-/// What comes of an `[[engine]]`.
+/// The result of an `[[engine]]`.
 enum Made {
     Runs(Box<Fitted>),
     LeftOut(LeftOut),

@@ -1,15 +1,15 @@
-//! A mistake in an experiment: what, where, and what to write instead.
+//! A mistake in an experiment: problem, place, and correction.
 
 use std::ops::Range;
 
-/// Where a value came from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Origin {
     /// A place in the experiment's file, as a byte range.
     File(Range<usize>),
     /// An option of the command line, as written.
     Option(String),
-    /// Nobody wrote it.
+    /// A default value.
     Default,
 }
 
@@ -17,13 +17,13 @@ pub enum Origin {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{problem}")]
 pub struct SpecError {
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
-    /// What to do instead.
+    /// The remedy.
     pub remedy: String,
-    /// Where it was written.
+    /// Its place.
     pub origin: Origin,
-    /// The file's name and text, where the experiment came from a file.
+    /// The file's name and text, if the experiment came from a file.
     pub file: Option<(String, String)>,
 }
 
@@ -33,7 +33,7 @@ impl SpecError {
         Self { problem: problem.into(), remedy: remedy.into(), origin: origin.clone(), file: None }
     }
 
-    /// The line and column (from 1) of the mistake, where it is in a file.
+    /// The line and column (from 1) of the mistake, if it is in a file.
     pub fn line_column(&self) -> Option<(usize, usize)> {
         let (Origin::File(range), Some((_, text))) = (&self.origin, &self.file) else { return None };
         let before = text.get(..range.start)?;
@@ -42,7 +42,7 @@ impl SpecError {
         Some((line, column))
     }
 
-    /// The place as text: `file.toml:12:3`, or the option as written, less a password in it.
+    /// The place as text: `file.toml:12:3`, or the option as written, without a password in it.
     pub fn place(&self) -> Option<String> {
         match &self.origin {
             Origin::Option(option) => Some(hidden(option)),
@@ -55,8 +55,9 @@ impl SpecError {
     }
 }
 
-/// The parts of a line that may be a password, which is not repeated into logs and tickets: of a DSN, with or without
-/// its scheme, what is between the user's name and the `@`, and the value of a parameter that bears the word.
+/// The parts of a line that may be a password, which must not appear in logs and tickets. In a DSN, with or without
+/// scheme, this is the text between the user's name and the `@`. It is also the value of a parameter with `password` in
+/// its name.
 fn secrets(line: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let start = line.find("://").map(|at| at + 3).or_else(|| Some(line.find('=')? + 1)).unwrap_or_default();
@@ -77,7 +78,7 @@ fn secrets(line: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// An option, or a value of one, with what may be a password left out.
+/// An option, or its value, without parts that may be a password.
 pub(super) fn hidden(option: &str) -> String {
     let (mut shown, mut from) = (String::new(), 0);
     for secret in secrets(option) {
@@ -90,7 +91,7 @@ pub(super) fn hidden(option: &str) -> String {
     shown + &option[from..]
 }
 
-/// A file's text with what may be a password in a DSN blotted out, every other byte where it was.
+/// A file's text with possible passwords in DSNs masked; every other byte keeps its place.
 pub fn without_passwords(text: &str) -> String {
     let is_dsn = |line: &str| line.contains("://") || line.contains("server");
     let blot = |line: &str| {

@@ -1,19 +1,19 @@
-//! A list as an engine's setting makes one engine of each value.
+//! Expands a list in an engine's settings into one engine for each value.
 
 use rumba_core::setting::Value;
 
 use super::error::{SpecError, hidden};
 use super::node::{Node, Table, Tree};
 
-/// The most engines that are made of one: five lists of ten values each would fill the memory with their product.
+/// The most engines that one entry makes: the product of five lists of ten values each would fill the memory.
 const MOST: usize = 1000;
 
 /// A key that has a list, by its path in the engine's table (`settings.page_size`), and one of its values.
 pub type Differs = (String, String);
 
-/// One engine of the list's product: in what it differs from the others, and its single-valued table.
+/// One engine of the lists' product: its differences from the others, and its single-valued table.
 pub struct Variant {
-    /// The values that tell it apart, in the order of their keys.
+    /// The values that differ from the other engines, in the order of their keys.
     pub differs: Vec<Differs>,
     /// The engine's table, every list replaced by one of its values.
     pub table: Table,
@@ -51,7 +51,7 @@ pub fn expand(table: &Table) -> Result<Vec<Variant>, SpecError> {
     Ok(variants)
 }
 
-/// A value of a key, and in what the engine differs that has it.
+/// A value of a key, and the differences of the engine that has it.
 type Choice = (Vec<Differs>, Node);
 
 fn choices_of(key: &str, list: &Node, nodes: &[Node]) -> Result<Vec<Choice>, SpecError> {
@@ -68,7 +68,7 @@ fn choices_of(key: &str, list: &Node, nodes: &[Node]) -> Result<Vec<Choice>, Spe
         .map(|node| match &node.tree {
             Tree::Scalar(value) => {
                 let differs = if distinguishes { vec![(key.to_owned(), shown(value))] } else { Vec::new() };
-                // Each value answers for the key that the list was written under.
+                // Each value gets the place of the list's key.
                 Ok((differs, Node { key_origin: list.key_origin.clone(), ..node.clone() }))
             }
             _ => Err(SpecError::new(&node.origin, format!("{key} holds {}", node.kind()), "list single values")),
@@ -88,7 +88,7 @@ fn product(variants: Vec<Variant>, key: &str, choices: &[Choice]) -> Vec<Variant
     all
 }
 
-/// A value as a name shows it: of a server that exists already, without its password.
+/// A value as shown in a name; a DSN of an existing server without its password.
 fn shown(value: &Value) -> String {
     hidden(&value.to_string())
 }

@@ -1,4 +1,4 @@
-//! What a workload can be told: its own settings, and those that some of them make known.
+//! The settings of a workload: its own, and those that other settings declare.
 
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
 use rumba_core::workload::Workload;
@@ -15,7 +15,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// Those of a workload, of which these are given.
+    /// The settings of a workload, given these values.
     ///
     /// # Errors
     /// As [`Workload::declared`].
@@ -23,16 +23,16 @@ impl Known {
         Ok(Self { own: workload.settings(), declared: workload.declared(given)? })
     }
 
-    /// All of them.
+    /// All settings.
     pub fn all(&self) -> Vec<SettingInfo<&str>> {
         self.own.iter().copied().chain(self.declared.iter().map(SettingInfo::borrowed)).collect()
     }
 }
 
-/// The names of the settings that those of an experiment's workload make known.
+/// The names of the settings that the settings of an experiment's workload declare.
 ///
 /// # Errors
-/// What is wrong with one of them, at its place.
+/// The mistake in one of them, at its place.
 pub fn declared(root: &Node, registry: &Registry) -> Result<Vec<String>, SpecError> {
     let Some((name, body)) = workload_of(root) else { return Ok(Vec::new()) };
     let Some(workload) = registry.workload(name) else { return Ok(Vec::new()) };
@@ -41,7 +41,7 @@ pub fn declared(root: &Node, registry: &Registry) -> Result<Vec<String>, SpecErr
     Ok(declared.into_iter().map(|info| info.name).collect())
 }
 
-/// An experiment's workload, if it has one, by its name.
+/// The name and the table of an experiment's workload, if it has one.
 fn workload_of(root: &Node) -> Option<(&str, &Table)> {
     let Tree::Table(table) = &root.tree else { return None };
     let Tree::Table(workloads) = &table.get("workload")?.tree else { return None };

@@ -12,10 +12,10 @@ const MOST: u32 = 65_536;
 const LADDER: &str = "from, to and a step, as in \"1..1024 x2\" (twice as many each time) or \"8..64 +8\"; both ends are \
                       in it";
 
-/// The numbers in order, each with where it was written.
+/// The numbers in order, each with its place.
 ///
 /// # Errors
-/// What is neither a number nor a ladder, a number twice, and an empty list.
+/// A value that is neither a number nor a ladder, a number twice, and an empty list.
 pub fn rungs(node: &Node) -> Result<Vec<(u32, Origin)>, SpecError> {
     let mut rungs: Vec<(u32, Origin)> = Vec::new();
     for node in take::list(node) {
@@ -49,7 +49,7 @@ fn numbers(node: &Node) -> Result<Vec<u32>, SpecError> {
     })
 }
 
-/// The rungs of `1..1024 x2`; `None` where the text is no ladder that ends.
+/// The rungs of `1..1024 x2`; `None` if the text is no finite ladder.
 fn climbed(text: &str) -> Option<Vec<u32>> {
     let (first, rest) = text.split_once("..")?;
     let (last, step) = rest.split_at(rest.find(['x', '+'])?);
@@ -67,7 +67,7 @@ fn climbed(text: &str) -> Option<Vec<u32>> {
     let mut at = f64::from(first);
     while at < f64::from(last) {
         let rung = at.round() as u32;
-        // Small factors come to one number more than once.
+        // Small factors give the same number more than once.
         if rungs.last() != Some(&rung) && rung < last {
             rungs.push(rung);
         }

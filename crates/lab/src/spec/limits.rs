@@ -1,5 +1,5 @@
-//! `[limits]`: how much memory and what storage every trial gets. An engine's
-//! own `limits` go before the experiment's, key by key; a list makes trials.
+//! `[limits]`: memory and storage for every trial. An engine's own `limits` override the experiment's, key by key; a
+//! list makes trials.
 
 use rumba_core::limits::{Limits, StorageLimit, parse_memory};
 use rumba_core::setting::{SettingError, Settings, Value};
@@ -13,10 +13,10 @@ use crate::host::usable_memory;
 /// The keys of `[limits]`.
 pub const LIMIT_KEYS: &[&str] = &["memory", "storage"];
 
-/// What an engine is limited to: the experiment's limits with its own before them.
+/// The limits of an engine: the experiment's, overridden by its own.
 ///
 /// # Errors
-/// One of them that is no table.
+/// Limits that are not a table.
 pub fn of_engine(everyones: Option<&Node>, own: Option<&Node>) -> Result<Option<Node>, SpecError> {
     let Some(whole) = own.or(everyones) else { return Ok(None) };
     let mut merged = Table::new();
@@ -28,10 +28,10 @@ pub fn of_engine(everyones: Option<&Node>, own: Option<&Node>) -> Result<Option<
     Ok(Some(Node { tree: Tree::Table(merged), ..whole.clone() }))
 }
 
-/// The limits of one engine, every list replaced by one of its values.
+/// The limits of one engine, after every list is replaced by one of its values.
 ///
 /// # Errors
-/// The first value that cannot be accepted.
+/// The first invalid value.
 pub fn limits(node: &Node, data_bytes: u64) -> Result<Limits, SpecError> {
     let table = node.table("limits")?;
     let memory = table.get("memory").map(|node| memory(node, data_bytes)).transpose()?;

@@ -1,5 +1,4 @@
-//! Whether an engine fits into its `limits.memory`, and the cache that goes
-//! with it where the experiment names none.
+//! Checks that an engine fits into its `limits.memory`, and derives its cache if the experiment names none.
 
 use rumba_core::common::Given;
 use rumba_core::comparability::{HOLDS_DATA, PAGE_CACHE_SHARE};
@@ -14,23 +13,23 @@ use super::error::{Origin, SpecError};
 use super::node::{Node, Table, Tree};
 
 const MIB: u64 = 1 << 20;
-/// The least cache that is derived: less is a mistake in the limit, and is told as that.
+/// The smallest derived cache, bytes: less means a mistake in the limit, which is reported as such.
 const LEAST_CACHE: u64 = 8 * MIB;
-/// Memory over need, from which on it is no longer called tight.
+/// Ratio of memory to need from which memory is no longer called tight.
 const ROOM: f64 = 1.25;
-/// Memory over need, below which it is refused. Not all that the need counts is full at the same moment, and it
-/// was measured in steps: MyRocks was seen to run in 0.96 of it, and to be killed in 0.75.
+/// Ratio of memory to need below which it is refused. The parts of the need are not all full at the same moment, and
+/// the need was measured in steps. MyRocks ran in 0.96 of its need, and was killed in 0.75.
 const LEAST: f64 = 0.9;
 
-/// An engine, and how it fits into its memory.
+/// An engine with its fit into memory.
 pub struct Fitted {
     /// The engine.
     pub config: EngineConfig,
-    /// How it fits.
+    /// Its fit.
     pub fit: Fit,
 }
 
-/// What comes of comparing an engine's need with its limit.
+/// The comparison of an engine's need with its limit.
 #[derive(Default)]
 pub struct Fit {
     need: Option<String>,
@@ -40,9 +39,9 @@ pub struct Fit {
     unused: Option<Warning>,
 }
 
-/// What the limits of memory of all engines come to.
+/// The memory limits of all engines, compared with their needs.
 pub struct Budgets {
-    /// Limits that are too small, or hardly enough.
+    /// Limits that are too small or tight.
     pub shortages: Vec<Shortage>,
     /// Limits that engines leave unused.
     pub unused: Vec<Warning>,
@@ -50,17 +49,17 @@ pub struct Budgets {
     pub needs: Vec<(String, String)>,
 }
 
-/// A `limits.memory` that is less than an engine needs, or hardly more.
+/// A `limits.memory` that is too small or tight for an engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shortage {
-    /// What is short, where it was written, and what would work.
+    /// The problem, its place, and a remedy.
     pub mistake: SpecError,
-    /// Whether the engine was measured not to run with so little.
+    /// Whether measurements show that the engine does not run with so little.
     pub is_impossible: bool,
 }
 
 impl Budgets {
-    /// Of these engines.
+    /// Collects the results of these engines.
     pub fn of(fitted: &[Fitted]) -> Self {
         let need =
             |Fitted { config, fit }: &Fitted| Some((format!("memory needed, {}", config.name), fit.need.clone()?));
@@ -75,7 +74,7 @@ impl Budgets {
     }
 }
 
-/// The value of `cache` that has it derived from `limits.memory`.
+/// The value of `cache` that derives it from `limits.memory`.
 pub const AUTO: &str = "auto";
 
 /// Whether a `cache` is to be derived.
@@ -83,9 +82,9 @@ pub fn is_auto(node: &Node) -> bool {
     matches!(&node.tree, Tree::Scalar(Value::Text(text)) if text.trim() == AUTO)
 }
 
-/// Derives the cache of an engine with limited memory whose experiment names none or `"auto"`, and compares what the engine
-/// needs with what it has. That is possible only where the size of its cache is known: one of its own settings may give it in
-/// other terms. An existing server is under no limit and is given no cache.
+/// Derives the cache of an engine with limited memory whose experiment names none or `"auto"`, and compares need with
+/// limit. The size of its cache must be known: an engine setting may give it in other terms. An existing server has no
+/// limit and is given no cache.
 pub fn fit(engine: &dyn Engine, config: &mut EngineConfig, table: &Table, work: MemoryUse) -> Fit {
     let Some(memory) = config.limits.memory_bytes.filter(|_| !config.is_existing()) else { return Fit::default() };
     let need = engine.memory_need(config);
@@ -108,9 +107,9 @@ pub fn fit(engine: &dyn Engine, config: &mut EngineConfig, table: &Table, work: 
     Fit { shortage: shortage(&need, config, table, &cache, work), need: Some(words), unused, by_data: None }
 }
 
-/// The cache that its makers advise for an engine that shares the memory with the page cache. For all others, and as its
-/// upper bound: the largest with which the need leaves a fifth of the memory, or half of the memory where the need is not
-/// known. With the rule that decided.
+/// The derived cache, with the rule that decided. For an engine that shares the memory with the page cache, its makers'
+/// advice is used, up to an upper bound. The upper bound, and the cache of all other engines, is the largest with which
+/// the need leaves a fifth of the memory. If the need is not known, it is half of the memory.
 fn derive(
     engine: &dyn Engine,
     config: &EngineConfig,
@@ -128,7 +127,7 @@ fn derive(
     }
 }
 
-/// Warns of memory that an engine which reads past the page cache cannot use.
+/// Warns of memory that an engine cannot use because it bypasses the page cache.
 fn unused(
     need: Option<&MemoryNeed>,
     config: &EngineConfig,
@@ -139,7 +138,7 @@ fn unused(
 ) -> Option<Warning> {
     let used = need.map_or(bytes, |need| need.bytes(bytes, work));
     let left = memory.saturating_sub(used);
-    // Beyond a cache that holds all data nothing could use the memory.
+    // With a cache that holds all data, more memory would be of no use.
     let holds_data = bytes as f64 >= HOLDS_DATA * work.data_bytes as f64;
     if holds_data || (left as f64) <= PAGE_CACHE_SHARE * memory as f64 {
         return None;
@@ -191,7 +190,7 @@ fn shortage(
     if memory >= enough * MIB {
         return None;
     }
-    // A cache fills up sooner or later, whatever else is never full at once.
+    // The cache fills up eventually, even if other parts are never full at the same time.
     let held = need.base_bytes + if need.per_cache > 0.0 { bytes } else { 0 };
     let is_impossible = (memory as f64) < LEAST * needed as f64 || memory < held;
     let how = if is_impossible { "too small for" } else { "tight for" };
@@ -206,7 +205,7 @@ fn shortage(
     if need.per_cache > 0.0 && fitting >= LEAST_CACHE && fitting < bytes {
         remedy += &match &cache.by {
             None => format!(", or cache to \"{}MiB\" or less", fitting / MIB),
-            // In its own units, and with what else is counted to the cache beside it.
+            // The setting has its own units, and may include other parts of the cache.
             Some(setting) => format!(", or its cache (by {setting}) to {} MiB or less", fitting / MIB),
         };
     }
@@ -214,7 +213,7 @@ fn shortage(
     Some(Shortage { mistake: SpecError::new(place(cache, memory, table), problem, remedy), is_impossible })
 }
 
-/// The line to look at: the limit's, unless it is the cache alone that is larger.
+/// The place to show: the limit's, unless the cache alone is larger than it.
 fn place<'a>(cache: &Given<u64>, memory: u64, table: &'a Table) -> &'a Origin {
     let within = |outer: &str, key: &str| match &table.get(outer)?.tree {
         Tree::Table(inner) => inner.get(key),

@@ -1,5 +1,4 @@
-//! spec: an experiment's file and options become an [`Experiment`], wholly
-//! checked, before anything is created.
+//! spec: turns an experiment's file and options into an [`Experiment`], fully checked before anything is created.
 
 mod ab;
 mod build;
@@ -50,40 +49,40 @@ use crate::registry::Registry;
 use node::{Node, Table, Tree};
 use rumba_core::setting::Value;
 
-/// An experiment that was read and checked: lists are expanded, defaults filled in, and nothing of it is made yet.
+/// A checked experiment, with lists expanded and defaults filled in. No resource is made yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
     /// Its name; the results directory is named after it.
     pub name: String,
-    /// Where it was published.
+    /// The publication that it reproduces.
     pub source: Option<String>,
     /// The workload's name.
     pub workload: String,
     /// The workload's settings.
     pub workload_settings: Settings,
-    /// The workload with these settings taken.
+    /// The workload bound to these settings.
     pub bound: BoundWorkload,
-    /// The tests of a suite, which each engine runs over its load; none where the workload is one by itself.
+    /// The tests of a suite, which each engine runs over its load; none for a single workload.
     pub tests: Vec<Test>,
     /// The settings of the test that ages the data of a suite.
     pub aged_by: Option<Settings>,
     /// The engines, lists expanded, in order.
     pub engines: Vec<EngineConfig>,
-    /// A warning of each optional engine that cannot run here.
+    /// A warning for each optional engine that cannot run here.
     pub left_out: Vec<Warning>,
-    /// Engines for which `limits.memory` is too small, or hardly enough.
+    /// Engines for which `limits.memory` is too small or tight.
     pub shortages: Vec<Shortage>,
-    /// A claim that so few repeats never decide, at its place.
+    /// A claim that this number of repeats can never decide, at its place.
     pub never_decided: Option<SpecError>,
-    /// Warnings of engines that differ in their names alone.
+    /// Warnings about engines that differ only in their names.
     pub same_engines: Vec<Warning>,
-    /// A warning of each engine that leaves much of `limits.memory` unused.
+    /// A warning for each engine that leaves much of `limits.memory` unused.
     pub unused_memory: Vec<Warning>,
-    /// What its engines were measured to need of memory, as conditions by name.
+    /// The measured memory needs of its engines, as conditions by name.
     pub memory_needs: Vec<(String, String)>,
     /// Clients, times and repeats, the same for all engines.
     pub run: RunSpec,
-    /// Engines that are compared with each other; the run is of a base and another if there are any.
+    /// Engines that are compared with each other; with any, the run compares a base with another.
     pub pairs: Vec<Pair>,
     /// Inequalities that are judged when the results are read.
     pub claims: Vec<Claim>,
@@ -91,7 +90,7 @@ pub struct Experiment {
     pub as_run: String,
 }
 
-/// A workload with its settings taken, once and for all who ask in this process.
+/// A workload bound to its settings, shared within this process.
 #[derive(Clone)]
 pub struct BoundWorkload(Arc<dyn Bound>);
 
@@ -109,7 +108,7 @@ impl fmt::Debug for BoundWorkload {
     }
 }
 
-/// As far as it can be told; the name and the settings that made it stand beside it.
+/// Compares the data sizes; the name and the settings are compared separately.
 impl PartialEq for BoundWorkload {
     fn eq(&self, other: &Self) -> bool {
         let data = |bound: &Self| (bound.expected_rows(), bound.expected_logical_bytes());
@@ -117,17 +116,17 @@ impl PartialEq for BoundWorkload {
     }
 }
 
-/// What the repeats of an engine start from.
+/// The data that the repeats of an engine start from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepeatsFrom {
-    /// Copies of one load: every repeat is a start of it, and verdicts hold for this load only.
+    /// Copies of one load: every repeat is a start of it, and verdicts hold only for this load.
     Kept,
-    /// A load each, so that repeats are independent.
+    /// A separate load for each, so that repeats are independent.
     Load,
 }
 
 impl RepeatsFrom {
-    /// Each, by the name an experiment uses.
+    /// Each variant with its name in an experiment.
     pub const NAMES: [(&'static str, RepeatsFrom); 2] = [("kept", RepeatsFrom::Kept), ("load", RepeatsFrom::Load)];
 }
 
@@ -136,19 +135,19 @@ impl RepeatsFrom {
 pub struct RunSpec {
     /// Parallel loaders.
     pub load_clients: u32,
-    /// Numbers of clients; each makes trials of its own.
+    /// Numbers of clients; each makes separate trials.
     pub clients: Vec<u32>,
     /// How clients are executed.
     pub driver: DriverKind,
     /// The shortest warmup, seconds.
     pub warmup_s: f64,
-    /// The longest that it may last until the engine is steady, seconds; it ends by the clock if absent.
+    /// The longest warmup until the engine is steady, seconds; without it, the warmup has a fixed length.
     pub warmup_most_s: Option<f64>,
     /// The longest time, in seconds, for which the loaded data is aged.
     pub age_s: Option<f64>,
     /// The test of a suite that ages the data which all tests share.
     pub age_by: Option<String>,
-    /// How many loops follow each other, without a pause.
+    /// Number of consecutive loops, without a pause.
     pub loops: u32,
     /// Length of a loop, seconds.
     pub loop_s: f64,
@@ -158,50 +157,50 @@ pub struct RunSpec {
     pub repeats: u32,
     /// Whether the run ends once every headline is decided; `repeats` is then the most that it may have.
     pub until_decided: bool,
-    /// What repeats start from.
+    /// The data that repeats start from.
     pub repeats_from: RepeatsFrom,
     /// Trials that start from one load, for each number of clients and each test.
     pub starts: u32,
     /// Open loop: operations per second over all clients.
     pub rate: Option<f64>,
-    /// Open loop: a rate that is not the same all the time; `rate` is then its mean over the loops.
+    /// Open loop: a varying rate; `rate` is then its mean over the loops.
     pub arrivals: Option<Arrivals>,
-    /// The highest rate is searched for that keeps a response time.
+    /// Searches for the highest rate that keeps a response time.
     pub search: Option<Search>,
-    /// Of 100 clients, how many work.
+    /// Percentage of clients that work.
     pub active_percent: Option<f64>,
-    /// Open loop: who serves the arrivals, if that is said.
+    /// Open loop: how arrivals are distributed to clients, if given.
     pub queue: Option<QueueKind>,
-    /// Time for what is begun or due at the end of the loops, seconds.
+    /// Time to serve operations that have started or are due at the end of the loops, seconds.
     pub backlog_s: f64,
-    /// What every stream of random numbers is derived from.
+    /// The base of every stream of random numbers.
     pub seed: u64,
-    /// Whether engines that differ in their names alone are compared: an A/A run.
+    /// Whether engines that differ only in their names are compared: an A/A run.
     pub aa: bool,
-    /// Whether the data is proven consistent.
+    /// Whether the data's consistency is verified.
     pub verify: bool,
-    /// Whether what transactions are promised is proven too: seconds for which clients work until the database is killed.
+    /// Whether transaction guarantees are tested too: seconds of work before the database is killed.
     pub crash_s: Option<f64>,
     /// Whether data directories are kept.
     pub keep_data: bool,
-    /// Seconds without an operation's end after which a trial fails; 0 for never.
+    /// Seconds without a completed operation after which a trial fails; 0 for never.
     pub stall_s: f64,
-    /// Where data directories are made; the results directory if absent.
+    /// The parent of data directories; the results directory if absent.
     pub data_dir: Option<PathBuf>,
 }
 
-/// What the command line adds to an experiment.
+/// The command line's changes to an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
-    /// `--engine`: keep these engines, or run these.
+    /// `--engine`: keep only these engines, or add them.
     pub engines: Vec<String>,
-    /// `--against`: what each of `engines` is compared with.
+    /// `--against`: the engine that each of `engines` is compared with.
     pub against: Vec<String>,
     /// `--set key=value`, as written.
     pub set: Vec<String>,
 }
 
-/// Reads an experiment's file, or standard input where the path is `-`.
+/// Reads an experiment's file, or standard input if the path is `-`.
 ///
 /// # Errors
 /// The first mistake, with its place and remedy.
@@ -249,7 +248,7 @@ pub fn of_workload(workload: &str, overrides: &Overrides, registry: &Registry) -
 }
 
 fn finish(mut root: Node, overrides: &Overrides, registry: &Registry) -> Result<Experiment, SpecError> {
-    // The base comes first, as what others are relative to.
+    // The base comes first, because the others are relative to it.
     let mut wanted: Vec<String> = Vec::new();
     for name in overrides.against.iter().chain(&overrides.engines) {
         if !wanted.contains(name) {

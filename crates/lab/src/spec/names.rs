@@ -1,17 +1,17 @@
-//! The names that an experiment gives: directories are called after them, and they are shown on terminals.
+//! Checks the names in an experiment, because they name directories and appear on terminals.
 
 use rumba_core::printable::{fits_on_a_line, printable};
 
 use super::error::{Origin, SpecError};
 use super::expand::Differs;
 
-/// The longest name, characters. A trial's directory has its number, its clients, its repeat and an ending beside the
-/// engine's name, and a filesystem has room for 255 bytes in all.
+/// The longest name, characters. A trial's directory also has its number, clients, repeat and an ending in its name,
+/// and a filesystem allows 255 bytes in total.
 const LONGEST: usize = 200;
-/// What of a longer one is shown.
+/// The characters of a longer name that are shown.
 const SHOWN: usize = 40;
 
-/// Refuses a name that cannot be that of an experiment, whose results are in a directory of this name.
+/// Refuses an invalid name of an experiment. Its results directory has this name.
 ///
 /// # Errors
 /// At its place.
@@ -27,8 +27,8 @@ pub fn of_experiment(name: &str, origin: &Origin) -> Result<(), SpecError> {
     not_too_long("experiment", name, origin)
 }
 
-/// What tells the engines of a list apart in their names: each key as short as it can be and still be one of its own, and
-/// its value. A setting loses the table that it is in and the engine's name before it (`NAME_page_size` is `page_size`).
+/// The parts that distinguish the engines of a list in their names: the shortest unique form of each key, and its
+/// value. A setting loses its table and the engine's name as a prefix (`NAME_page_size` is `page_size`).
 pub fn distinct(differs: &[Differs], engines: &[&str]) -> Vec<Differs> {
     let forms = |path: &str| {
         let own = ["settings.", "limits."].iter().find_map(|table| path.strip_prefix(table)).unwrap_or(path);
@@ -42,7 +42,7 @@ pub fn distinct(differs: &[Differs], engines: &[&str]) -> Vec<Differs> {
     differs.iter().enumerate().map(|(at, (_, value))| (all[at][key(at)].clone(), value.clone())).collect()
 }
 
-/// Refuses a name that cannot be that of an engine, `--engine` and lists included.
+/// Refuses an invalid name of an engine, including names from `--engine` and lists.
 ///
 /// # Errors
 /// At its place.
@@ -74,7 +74,7 @@ fn not_too_long(whose: &str, name: &str, origin: &Origin) -> Result<(), SpecErro
     ))
 }
 
-/// The beginning of a name, without what a terminal would obey.
+/// The beginning of a name, without control characters.
 fn shown(name: &str) -> String {
     let mut shown = printable(&name.chars().take(SHOWN).collect::<String>()).replace('\n', "\\n");
     if name.chars().nth(SHOWN).is_some() {

@@ -1,4 +1,4 @@
-//! The experiment's file as a tree in which every value knows where it was written.
+//! The experiment's file as a tree in which every value knows its place.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use super::error::{Origin, SpecError};
 pub struct Node {
     /// The value.
     pub tree: Tree,
-    /// Where it was written.
+    /// The place of the value.
     pub origin: Origin,
-    /// Where its key was written.
+    /// The place of its key.
     pub key_origin: Origin,
 }
 
@@ -31,12 +31,12 @@ pub enum Tree {
 pub type Table = BTreeMap<String, Node>;
 
 impl Node {
-    /// A node that stands at one place, key and value alike.
+    /// A node with one place for key and value.
     pub fn at(tree: Tree, origin: Origin) -> Self {
         Self { tree, key_origin: origin.clone(), origin }
     }
 
-    /// What kind of value it is, for a message.
+    /// The type of the value, for a message.
     pub fn kind(&self) -> &'static str {
         match &self.tree {
             Tree::Scalar(Value::Bool(_)) => "a truth value",
@@ -48,7 +48,7 @@ impl Node {
         }
     }
 
-    /// The table, or an error that says what was found.
+    /// The table, or an error that names the actual type.
     pub fn table(&self, what: &str) -> Result<&Table, SpecError> {
         match &self.tree {
             Tree::Table(table) => Ok(table),
@@ -107,7 +107,7 @@ fn from_item(item: &Item) -> Result<Node, SpecError> {
 /// Turns one TOML value into a node.
 ///
 /// # Errors
-/// Dates have no meaning here.
+/// A date, because no key accepts one.
 pub fn from_value(value: &toml_edit::Value) -> Result<Node, SpecError> {
     let origin = value.span().map_or(Origin::Default, Origin::File);
     let tree = match value {

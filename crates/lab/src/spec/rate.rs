@@ -1,4 +1,4 @@
-//! `rate` and what belongs to it: when the operations of an open loop are due, and how many clients work.
+//! `rate` and related keys: when the operations of an open loop are due, and how many clients work.
 
 use rumba_core::arrivals::{Arrivals, RateShape};
 use rumba_core::search::{Percentile, Search};
@@ -13,24 +13,24 @@ use crate::registry::Registry;
 const EXAMPLE: &str = "give operations per second, as in rate = 1000, or points of them over the time since the loops' \
                        start, as in rate = [[\"0s\", 1000], [\"60s\", 5000]]";
 
-/// The most operations per second that one client is asked for: over an engine that answers at once and stores nothing, one
-/// client does not reach it.
+/// The highest rate for one client: over an engine that answers at once and stores nothing, one client does not reach
+/// it.
 const MOST_PER_CLIENT: f64 = 1e7;
-/// The most that all clients together are asked for: the schedule's resolution then lasts for two days.
+/// The highest rate for all clients together: the schedule's resolution then lasts for two days.
 const MOST_PER_S: f64 = 1e8;
 
-/// What is asked for of the arrivals.
+/// The settings of the arrivals.
 #[derive(Default)]
 pub struct RateSettings {
     /// Operations per second, or their mean over the loops.
     pub rate: Option<f64>,
-    /// A rate that is not the same all the time.
+    /// A rate that varies over time.
     pub arrivals: Option<Arrivals>,
-    /// The highest rate is searched for.
+    /// A search for the highest rate.
     pub search: Option<Search>,
 }
 
-/// Reads `rate`, `rate_shape` and `rate_period`; the loops take so many seconds, and the trials have at most so many clients.
+/// Reads `rate`, `rate_shape` and `rate_period`, given the seconds of the loops and the largest number of clients.
 ///
 /// # Errors
 /// The first mistake, at its place.
@@ -67,13 +67,13 @@ pub fn asked(table: &Table, loops_s: f64, most_clients: u32) -> Result<RateSetti
     }
 }
 
-/// A number above zero that clients can be asked for.
+/// A positive rate that clients can reach.
 fn constant(node: &Node, most_clients: u32) -> Result<f64, SpecError> {
     let per_s = take::positive("rate", node)?;
     refuse_absurd(per_s, node, most_clients).map(|()| per_s)
 }
 
-/// Refuses what no client can do.
+/// Refuses a rate that no client can reach.
 fn refuse_absurd(per_s: f64, node: &Node, clients: u32) -> Result<(), SpecError> {
     let most = (MOST_PER_CLIENT * f64::from(clients)).min(MOST_PER_S);
     if per_s <= most {

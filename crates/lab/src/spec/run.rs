@@ -41,8 +41,8 @@ pub const RUN_KEYS: &[&str] = &[
     "stall",
     "aa",
 ];
-/// Seconds without an operation's end after which a trial fails: longer than any statement of a workload
-/// takes, and than InnoDB lets one wait for a lock.
+/// The default of `stall`, seconds: longer than any statement of a workload takes, and than InnoDB's limit for waiting
+/// for a lock.
 const DEFAULT_STALL_S: f64 = 60.0;
 
 fn driver(node: &Node) -> Result<DriverKind, SpecError> {
@@ -61,7 +61,7 @@ fn queue(node: &Node) -> Result<QueueKind, SpecError> {
     })
 }
 
-/// The queue that is asked for; without arrivals there is none.
+/// The requested queue; `None` without arrivals.
 fn queued(table: &Table) -> Result<Option<QueueKind>, SpecError> {
     let Some(node) = table.get("queue") else { return Ok(None) };
     if table.contains_key("rate") {
@@ -83,8 +83,7 @@ fn repeats_from(node: &Node) -> Result<RepeatsFrom, SpecError> {
     })
 }
 
-/// How many trials start from one load.
-/// Whether the run ends once every headline is decided; `repeats` is then the most that it may have.
+/// Whether the run ends once every headline is decided; `repeats` is then its maximum.
 fn until_decided(table: &Table, repeats: u32, searches: bool) -> Result<bool, SpecError> {
     let Some(node) = table.get("until_decided") else { return Ok(false) };
     if !take::bool("until_decided", node)? {
@@ -107,6 +106,7 @@ fn until_decided(table: &Table, repeats: u32, searches: bool) -> Result<bool, Sp
     Ok(true)
 }
 
+/// How many trials start from one load.
 fn starts(table: &Table, repeats_from: RepeatsFrom, searches: bool) -> Result<u32, SpecError> {
     let Some(node) = table.get("starts") else { return Ok(1) };
     let starts = take::int("starts", node, 1, 1000)? as u32;
@@ -168,8 +168,8 @@ fn warmup_most(node: &Node, warmup_s: f64) -> Result<f64, SpecError> {
     ))
 }
 
-/// The shortest `stall` in seconds: every engine has pauses of a second or two that are no standstill, and what
-/// is behind one is told from several looks, a second apart.
+/// The shortest `stall` in seconds. Every engine has pauses of a second or two that are no stall, and the cause is
+/// found from several samples, a second apart.
 const LEAST_STALL_S: f64 = 5.0;
 
 fn stall(node: &Node) -> Result<f64, SpecError> {
@@ -186,10 +186,10 @@ fn stall(node: &Node) -> Result<f64, SpecError> {
     ))
 }
 
-/// How long clients work until the database is killed, where nothing else is said.
+/// The default time that clients work until the database is killed, seconds.
 const CRASH_S: f64 = 5.0;
 
-/// Whether the data is proven, and of `"acid"` for how long clients work until the database is killed.
+/// Whether the data is verified, and for `"acid"` how long clients work until the database is killed.
 fn proof(table: &Table) -> Result<(bool, Option<f64>), SpecError> {
     let node = table.get("verify");
     let (verify, is_acid) = match node.map(|node| (node, take::scalar("verify", node))) {

@@ -1,4 +1,4 @@
-//! Engines of an experiment that differ in their names alone: comparing them would compare one engine with itself.
+//! Engines that differ only in their names: comparing them would compare one engine with itself.
 
 use rumba_core::engine::EngineConfig;
 use rumba_core::warning::Warning;
@@ -6,8 +6,8 @@ use rumba_statistics::same_engine::{Setup, pairs};
 
 use crate::registry::Registry;
 
-/// A warning for each such pair, by the settings that they will start with. What only a running engine tells, its own
-/// default of a setting that one of them asks for, the results find.
+/// A warning for each such pair, by the settings that they will start with. An engine's own default of a setting is
+/// known only when it runs; the results check that case.
 pub fn warnings(engines: &[EngineConfig], registry: &Registry) -> Vec<Warning> {
     let setup =
         |config| Some(Setup::new(config, build(config), registry.engine(&config.engine)?.planned_settings(config)));
@@ -15,7 +15,7 @@ pub fn warnings(engines: &[EngineConfig], registry: &Registry) -> Vec<Warning> {
     pairs(&setups).into_iter().map(|(_, _, reason)| warning(&reason)).collect()
 }
 
-/// Which build is asked for.
+/// The requested build.
 fn build(config: &EngineConfig) -> String {
     format!("{:?} {:?}", config.library, config.server)
 }

@@ -11,10 +11,9 @@ use super::node::{Node, Table, Tree, from_value};
 use super::run::RUN_KEYS;
 use crate::registry::Registry;
 
-/// Keeps the named engines of an experiment, or adds engines of that name:
-/// `rocksdb`, or `rocksdb.zstd` for one with that compression. An engine whose
-/// lists make several is kept whole here when one of them is named, in full or for short; the
-/// reader drops the others once it has made them ([`keeps`]).
+/// Keeps the named engines of an experiment, or adds engines of that name: `rocksdb`, or `rocksdb.zstd` for one with
+/// that compression. An engine with lists makes several. It is kept whole here if one of them is named, in full or in
+/// short; the reader drops the others after expansion ([`keeps`]).
 ///
 /// # Errors
 /// A name that is neither in the experiment nor registered.
@@ -32,7 +31,7 @@ pub fn choose_engines(
         Some(Tree::List(nodes)) => nodes.clone(),
         _ => Vec::new(),
     };
-    // Lists that all engines share make several of each.
+    // Lists that all engines share expand each of them.
     let shared = ["common", "limits"].iter().any(|key| table.get(*key).is_some_and(has_list));
     let origin = option_of(wanted);
     let mut chosen: Vec<Node> = Vec::new();
@@ -60,7 +59,7 @@ pub fn option_of(wanted: &[String]) -> Origin {
     Origin::Option(format!("--engine {}", wanted.join(",")))
 }
 
-/// Whether a wanted name is that of an engine's entry, or of one that its lists make.
+/// Whether a wanted name is that of an engine's entry, or of an engine that its lists make.
 fn belongs(wanted: &str, base: &str, has_lists: bool) -> bool {
     wanted == base || (has_lists && engine_name::is_of_list(wanted, base))
 }
@@ -73,7 +72,7 @@ fn has_list(node: &Node) -> bool {
     }
 }
 
-/// Whether an engine's name is one that a list makes which `--set BASE.KEY=A,B` gives: `BASE[KEY=A]`, or `BASE.A`.
+/// Whether an engine's name comes from a list in `--set BASE.KEY=A,B`: `BASE[KEY=A]`, or `BASE.A`.
 fn is_set(set: &[String], base: &str, name: &str) -> bool {
     let short = engine_name::short(name);
     let Some(rest) = short.strip_prefix(base).and_then(|rest| rest.strip_prefix('.')) else { return false };
@@ -118,11 +117,11 @@ fn entry_name(node: &Node) -> Option<&str> {
     }
 }
 
-/// Applies every `--set key=value`: first those whose key an experiment always has, then those that other settings of
-/// the workload make known, so that `--set tables=4 --set script=mine.lua` says the same in either order.
+/// Applies every `--set key=value`. Keys that every experiment has come first, then those that other settings of the
+/// workload declare. `--set tables=4 --set script=mine.lua` therefore works in either order.
 ///
 /// # Errors
-/// A key that nothing or more than one thing answers to.
+/// A key that matches nothing or more than one thing.
 pub fn apply(root: &mut Node, options: &[String], registry: &Registry) -> Result<(), SpecError> {
     let later: Vec<&String> = options.iter().filter(|option| one(root, option, registry, &[]).is_err()).collect();
     if later.is_empty() {
@@ -132,7 +131,7 @@ pub fn apply(root: &mut Node, options: &[String], registry: &Registry) -> Result
     later.into_iter().try_for_each(|option| one(root, option, registry, &declared))
 }
 
-/// Applies one; nothing is changed if it is not understood.
+/// Applies one option; changes nothing if it is invalid.
 fn one(root: &mut Node, option: &str, registry: &Registry, declared: &[String]) -> Result<(), SpecError> {
     let origin = Origin::Option(format!("--set {option}"));
     let (key, value) = engine_name::split_once(option, '=').ok_or_else(|| {
@@ -161,7 +160,7 @@ fn parse_value(text: &str, origin: &Origin) -> Result<Node, SpecError> {
     one(text)
 }
 
-/// Says of a node and all in it where they came from.
+/// Sets the origin of a node and of all nodes in it.
 pub fn set_origin(node: &mut Node, origin: &Origin) {
     node.origin = origin.clone();
     node.key_origin = origin.clone();
@@ -201,7 +200,7 @@ fn resolve(
     if COMMON_KEYS.contains(&bare("common")) {
         found.push(vec!["common", bare("common")]);
     }
-    // `limits.storage.size` changes one thing of a storage that is described by a table.
+    // `limits.storage.size` changes one key of a storage given as a table.
     if LIMIT_KEYS.contains(&bare("limits").split('.').next().unwrap_or_default()) {
         found.push([vec!["limits"], bare("limits").split('.').collect()].concat());
     }
@@ -212,7 +211,7 @@ fn resolve(
         let rest = rest.strip_prefix(workload.name()).and_then(|rest| rest.strip_prefix('.')).unwrap_or(rest);
         let own = workload.settings().iter().map(|info| info.name);
         let all = own.chain(declared.iter().map(String::as_str));
-        // What makes settings known says best what is not among them.
+        // The workload that declares the settings gives the best error for an unknown one.
         let is_for_it = !declared.is_empty() && key.strip_prefix("workload.").is_some_and(|name| name != rest);
         if is_for_it || all.clone().any(|name| name == rest) {
             found.push(vec!["workload", workload.name(), rest]);
@@ -233,8 +232,8 @@ fn resolve(
     }
 }
 
-/// The one name that a key was most likely meant to be: a key of the experiment's, or an engine's setting, which is
-/// written with the engine's name before it.
+/// The most likely intended name of a key: a key of the experiment, or an engine's setting with the engine's name as
+/// prefix.
 fn likeliest(table: &Table, key: &str, known: &[&str], registry: &Registry) -> String {
     let mut names: Vec<(String, String)> = known.iter().map(|name| ((*name).to_owned(), (*name).to_owned())).collect();
     let Tree::List(engines) = &table.get("engine").map_or(Tree::List(Vec::new()), |node| node.tree.clone()) else {
@@ -243,7 +242,7 @@ fn likeliest(table: &Table, key: &str, known: &[&str], registry: &Registry) -> S
     for engine in engines {
         let Some(name) = entry_name(engine) else { continue };
         for setting in settings_of(engine, registry) {
-            // With or without the engine's name, as somebody would write it.
+            // With or without the engine's name, as a user may write it.
             names.push((setting.to_owned(), format!("{name}.{setting}")));
             names.push((format!("{name}.{setting}"), format!("{name}.{setting}")));
         }
@@ -329,7 +328,7 @@ fn insert(node: &mut Node, path: &[Step], value: Node) {
             }
             insert(node, path, value);
         }
-        // A value of the wrong shape stands there: the reader will say so at its place.
+        // A value of the wrong type: the reader will report it at its place.
         _ => {}
     }
 }

@@ -1,4 +1,4 @@
-//! Where an experiment's text comes from: a file, a pipe (`<(…)` of a shell), or standard input (`-`).
+//! The source of an experiment's text: a file, a pipe (`<(…)` of a shell), or standard input (`-`).
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use rumba_core::units::show_bytes;
 
 use super::error::{Origin, SpecError};
 
-/// The longest experiment, bytes: far longer than anybody writes.
+/// The longest experiment, bytes: far longer than any real one.
 const LONGEST: u64 = 4 << 20;
 
 const REMEDY: &str = "name an experiment's .toml file, or a workload (see `rumba workloads`)";
@@ -25,10 +25,10 @@ pub fn name(path: &Path) -> String {
     if is_standard_input(path) { "standard input".to_owned() } else { shown(path) }
 }
 
-/// Reads a source whole.
+/// Reads a source completely.
 ///
 /// # Errors
-/// What cannot be read, holds no text, or is no experiment by its kind or its length.
+/// A source that cannot be read, is not text, or is no experiment by its type or length.
 pub fn read(path: &Path) -> Result<String, SpecError> {
     let name = name(path);
     let wrong = |problem: String| SpecError::new(&Origin::Option(name.clone()), problem, REMEDY);
@@ -49,7 +49,7 @@ pub fn read(path: &Path) -> Result<String, SpecError> {
     String::from_utf8(bytes).map_err(|error| unreadable(io::Error::new(io::ErrorKind::InvalidData, error.utf8_error())))
 }
 
-/// All there is, or one byte more than an experiment may have: whatever never ends is not waited for.
+/// The whole text, or one byte more than an experiment may have, so that an endless source does not block.
 fn beginning(source: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(LONGEST + 1).read_to_end(&mut bytes)?;

@@ -9,7 +9,7 @@ use super::error::SpecError;
 use super::node::{Node, Table, Tree};
 use crate::registry::Registry;
 
-/// Refuses a key that is not known, with the nearest that is.
+/// Refuses an unknown key, and suggests the nearest known one.
 pub fn only(table: &Table, whose: &str, known: &[&'static str]) -> Result<(), SpecError> {
     for (key, node) in table {
         if !known.contains(&key.as_str()) {
@@ -84,8 +84,8 @@ pub fn seconds(key: &str, node: &Node) -> Result<f64, SpecError> {
     }
 }
 
-/// A size in bytes: so many, or a share or multiple of the workload's data
-/// (`"data/8"`, `"data*3"`), rounded up to whole MiB.
+/// A size in bytes: a number, or a fraction or multiple of the workload's data (`"data/8"`, `"data*3"`), rounded up to
+/// whole MiB.
 pub fn bytes(key: &str, node: &Node, data_bytes: u64) -> Result<u64, SpecError> {
     let value = scalar(key, node)?;
     match value {
@@ -100,7 +100,7 @@ pub fn bytes(key: &str, node: &Node, data_bytes: u64) -> Result<u64, SpecError> 
     }
 }
 
-/// What a size may be; a cache may also be derived.
+/// The valid forms of a size; a cache may also be derived.
 fn sizes(key: &str) -> String {
     let auto = if key == "cache" { ", or \"auto\"" } else { "" };
     format!("{SIZE}{auto}")
@@ -145,7 +145,7 @@ pub fn number(key: &str, node: &Node) -> Result<f64, SpecError> {
     }
 }
 
-/// What must be there; the mistake shows an example of it.
+/// A required key; the error shows an example of it.
 pub fn required<'a>(table: &'a Table, key: &str, within: &Node, example: &str) -> Result<&'a Node, SpecError> {
     table.get(key).ok_or_else(|| {
         SpecError::new(&within.origin, format!("`{key}` is missing"), format!("add for example: {example}"))
@@ -171,7 +171,7 @@ pub fn settings(table: &Table) -> Result<Settings, SpecError> {
     Ok(Settings(settings))
 }
 
-/// Puts an engine's or workload's complaint at the place where the setting was written.
+/// Puts an engine's or workload's error at the place of the setting.
 pub fn at_setting(error: SettingError, table: &Table, fallback: &Node) -> SpecError {
     let mut place = None;
     let mut tables = vec![table];

@@ -1,4 +1,4 @@
-//! Engines and a workload that exist on paper, for the tests of what comes before anything runs.
+//! Fake engines and a fake workload, for tests of the steps before anything runs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use rumba_core::workload::{Bound, LoadStage, Ops, State, Test, Workload};
 
 use crate::registry::Registry;
 
-/// An engine that is only ever asked whether it would accept its settings.
+/// An engine that only checks its settings.
 struct Paper {
     info: EngineInfo,
     missing: bool,
@@ -47,10 +47,10 @@ impl Engine for Paper {
         config.settings.bool("mapped") != Some(true)
     }
     fn memory_need(&self, _: &EngineConfig) -> Option<MemoryNeed> {
-        // Base 100 MiB, the cache half as much again, 1 MiB for each client.
+        // Base 100 MiB, 1.5 times the cache, 1 MiB for each client.
         (self.info.name == "rocksdb").then(|| MemoryNeed::of("rocksdb 100 1.5 0 2 1", "rocksdb")).flatten()
     }
-    /// It says nothing of itself but that it reads directly, where it is to.
+    /// It has no known traits, except direct reads if they are set.
     fn nature(&self, config: &EngineConfig) -> Nature {
         let is_direct = config.settings.bool("use_direct_reads") == Some(true);
         Nature { reads: is_direct.then_some(Reads::Direct), ..Nature::default() }
@@ -62,7 +62,7 @@ impl Engine for Paper {
         let is_buffered = config.settings.bool("use_direct_reads") != Some(true) && self.info.name == "sqlite";
         is_buffered.then_some(AdvisedCache { bytes: memory_bytes / 4, rule: "a quarter, as paper advises" })
     }
-    /// Both are taken as they are written, in whichever terms.
+    /// Both settings are taken as written, in any form.
     fn overruled(&self, config: &EngineConfig) -> Overruled {
         let (cache, durability) = ("own_cache", "own_durability");
         let settings = &config.settings;
@@ -83,10 +83,10 @@ impl Engine for Paper {
     }
 }
 
-/// A workload that is only ever planned with; it counts how often it is bound.
+/// A workload that is only planned; it counts how often it is bound.
 #[derive(Clone, Default)]
 pub struct PaperLoad {
-    /// How often.
+    /// The number of times it was bound.
     pub bound: Arc<AtomicUsize>,
 }
 
@@ -167,7 +167,7 @@ impl Bound for PaperLoad {
     }
 }
 
-/// Engines and a workload on paper.
+/// Fake engines and a fake workload.
 pub fn registry() -> Registry {
     with_load(PaperLoad::default())
 }

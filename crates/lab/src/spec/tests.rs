@@ -1,4 +1,4 @@
-//! What a user who mistypes would lose: the place and the remedy.
+//! Guards the error messages for mistakes in an experiment: the place and the remedy.
 
 use rumba_core::record::{TrialPart, TrialPlan};
 
@@ -44,7 +44,7 @@ fn with(text: &str, set: &[&str]) -> Result<Experiment, SpecError> {
     read_text("e.toml", text, &overrides, &registry())
 }
 
-/// Replaces a piece of the good experiment and tells place, problem and remedy of the mistake.
+/// Replaces a part of the valid experiment and returns place, problem and remedy of the error.
 fn mistake(good: &str, bad: &str) -> (String, String, String) {
     assert!(GOOD.contains(good), "{good}");
     let error = read(&GOOD.replacen(good, bad, 1)).unwrap_err();
@@ -154,16 +154,16 @@ fn aging_uses_the_most_clients_and_refuses_zero_time() {
 #[test]
 fn resumed_run_loads_again_only_where_data_is_gone() {
     let plans = planned(&["repeats_from=kept"]);
-    // The loads and one trial of each engine have ended; the data of the first is still there.
+    // The loads and one trial of each engine have ended; the data of the first still exists.
     let left = crate::plan::rest(&plans, |trial| trial.number <= 4, |load| load == 1, |_| false);
     let directories: Vec<_> = left.iter().map(crate::plan::directory).collect();
     assert_eq!(directories[..3], ["011-rocks.16k-load2", "005-rocks.4k-c8-r1", "006-rocks.16k-c8-r1"]);
     let loads: Vec<_> = left[1..].iter().map(|trial| trial.loaded_by).collect();
     assert_eq!(loads, [1, 11, 11, 1, 11, 1].map(Some));
-    // Nothing had ended: all keep their numbers.
+    // No trial had ended: all keep their numbers.
     assert_eq!(crate::plan::rest(&plans, |_| false, |_| false, |_| false), plans);
     assert!(crate::plan::rest(&plans, |_| true, |_| false, |_| false).is_empty(), "nobody waits for a load");
-    // The first load's record is lost, and a trial that started from it stays.
+    // The first load's record is lost, and a finished trial started from it.
     let left = crate::plan::rest(&plans, |trial| [2, 3].contains(&trial.number), |_| false, |load| load == 1);
     let directories: Vec<_> = left.iter().map(crate::plan::directory).collect();
     assert_eq!(directories[..3], ["011-rocks.4k-load2", "012-rocks.16k-load2", "004-rocks.16k-c1-r1"]);
@@ -173,7 +173,7 @@ fn resumed_run_loads_again_only_where_data_is_gone() {
 #[test]
 fn repeated_load_stays_before_the_trials_of_its_repeat() {
     let plans = planned(&[]);
-    // The first repeat has ended, and of the second the loads and a trial; the data of all loads is gone.
+    // The first repeat, and of the second the loads and one trial, have ended; the data of all loads is gone.
     let left = crate::plan::rest(&plans, |trial| trial.number <= 9, |_| false, |load| load == 7);
     let expected = [
         ("013-rocks.16k-load3", None),
@@ -183,7 +183,7 @@ fn repeated_load_stays_before_the_trials_of_its_repeat() {
         ("012-rocks.4k-c8-r2", Some(14)),
     ];
     assert_eq!(told(&left), expected.map(|(name, load)| (name.to_owned(), load)));
-    // Nothing of the second repeat had begun: its loads keep their places and numbers.
+    // The second repeat had not begun: its loads keep their places and numbers.
     let left = crate::plan::rest(&plans, |trial| trial.number <= 6, |_| false, |_| false);
     assert_eq!(left, plans[6..]);
 }
@@ -214,7 +214,7 @@ fn a_wrong_unit_is_named_with_its_line_and_what_to_write() {
 
 #[test]
 fn what_cannot_run_is_refused_before_anything_is_created() {
-    // One dialect is served and another is not: it came to light when the server had started.
+    // Guards against finding an unsupported dialect only after the server has started.
     let (place, problem, remedy) = mistake("use = \"rocksdb\"", "use = \"innodb\"");
     assert_eq!(place, "e.toml:13:7");
     assert_eq!(problem, "linkbench does not serve innodb, whose sessions speak SQL of MySQL");
@@ -261,7 +261,7 @@ fn limits_hold_for_every_engine_unless_it_has_its_own() {
 fn sizes_may_grow_with_the_data() {
     let limits = "[limits]\nmemory = \"data/3\"\nstorage.size = \"data*4\"\n[run]";
     let engine = with(&GOOD.replacen("[run]", limits, 1), &["cache=data / 16"]).unwrap().engines.remove(0);
-    // The workload of these tests has 1 GiB of data; a third of it is rounded up to whole MiB.
+    // The test workload has 1 GiB of data; a third of it is rounded up to whole MiB.
     assert_eq!(engine.cache, 64 << 20);
     assert_eq!(engine.limits.memory_bytes, Some(342 << 20));
     assert_eq!(engine.limits.storage.map(|storage| storage.size_bytes), Some(4 << 30));
@@ -332,7 +332,7 @@ fn the_experiment_as_run_reads_back_to_itself() {
     assert_eq!(again, experiment);
 }
 
-/// Else `--resume` would plan engines that the run has not.
+/// Guards `--resume`, which would otherwise plan engines that the run does not have.
 #[test]
 fn the_experiment_as_run_has_no_engine_that_was_not_chosen() {
     let overrides = Overrides { engines: vec!["rocks.16k".into()], ..Overrides::default() };
@@ -351,7 +351,7 @@ fn an_engine_that_a_list_makes_is_chosen_by_its_own_name() {
         assert_eq!(names(read(&[written]).unwrap()), ["rocks[page_size=16k]"], "{written}");
     }
     assert_eq!(names(read(&["rocks"]).unwrap()), ["rocks[page_size=4k]", "rocks[page_size=16k]"]);
-    // The settings of its entry are kept: it is not another engine of that name.
+    // The settings of its entry are kept: it is no new engine of that name.
     assert_eq!(read(&["rocks.16k"]).unwrap().engines[0].settings.bytes("log.file_max"), Some(10 << 20));
     for other in ["rocks.64k", "rocks[page_size=64k]"] {
         let error = read(&[other]).unwrap_err();
@@ -453,7 +453,7 @@ fn suite_claim_drops_with_missing_engine_but_not_unknown_test() {
     assert!(read(&[&suite, OPTIONAL, &claim("newer/others")].concat()).unwrap_err().problem.contains("newer/others"));
 }
 
-/// Of two scripts of one name one median was told, of twice as many repeats.
+/// Guards against one median for two scripts of one name, as if they were repeats.
 #[test]
 fn two_tests_of_one_name_are_refused() {
     let (place, problem, remedy) = mistake("maxid1 = 1_000", "suite_again = true");
@@ -481,7 +481,7 @@ fn a_password_in_an_option_is_not_repeated() {
     assert_eq!(place, "--set server=mysql://root:***@host:3306/db");
     let without = Origin::Option("--set server=mysql://root@host:3306/db".to_owned());
     assert_eq!(SpecError::new(&without, "wrong", "right").place().unwrap(), "--set server=mysql://root@host:3306/db");
-    // In a parameter, and in a DSN without its scheme, it was repeated.
+    // Guards against repeating a password in a parameter, or in a DSN without its scheme.
     for (option, shown) in [
         ("--set server=mysql://me@/db?socket=/s&password=secret", "--set server=mysql://me@/db?socket=/s&password=***"),
         ("--set server=me:secret@host/db", "--set server=me:***@host/db"),

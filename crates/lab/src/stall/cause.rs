@@ -1,27 +1,26 @@
-//! Why no operation ends, as likely as it can be told from two looks at a
-//! trial; and the figures, so that a reader can think otherwise.
+//! The likely cause of a stall, from two samples of a trial. The figures are included, so that a reader can check it.
 
 use rumba_core::limits::StorageLimit;
 use rumba_core::units::show_bytes;
 
 use super::snapshot::{Process, Snapshot};
 
-/// A group that holds this share of its limit has nothing left to give.
+/// A group that uses this share of its limit has no free memory.
 const FULL: f64 = 0.95;
-/// CPU seconds per second in the kernel that are more than a process takes that waits; others may want the CPUs, too.
+/// CPU seconds per second in the kernel above those of a process that waits on a busy host.
 const BUSY_IN_KERNEL: f64 = 0.1;
-/// The kernel's part over the process's own, from which on a process does not get to its work.
+/// The ratio of kernel CPU to own CPU from which a process makes no progress.
 const KERNEL_OVER_OWN: f64 = 3.0;
 /// Major faults per second of a process that reads its own program again and again.
 const FAULTS_PER_S: f64 = 30.0;
-/// The share of the time in which some process waited for memory.
+/// The share of the time with some process waiting for memory.
 const WAITS_FOR_MEMORY: f64 = 0.3;
-/// The share of its budget, or of the time, at which a device is what is waited for.
+/// The share of its budget, or of the time, at which a device is the bottleneck.
 const AT_LIMIT: f64 = 0.9;
 /// CPU seconds per second of a process that computes.
 const COMPUTES: f64 = 0.5;
 
-/// What a process did between two looks, per second.
+/// The activity of a process between two samples, per second.
 struct Rates {
     process: Process,
     user: f64,
@@ -29,7 +28,7 @@ struct Rates {
     faults: f64,
 }
 
-/// Two looks at a trial.
+/// Two samples of a trial.
 pub struct Between<'a> {
     first: &'a Snapshot,
     last: &'a Snapshot,
@@ -37,7 +36,7 @@ pub struct Between<'a> {
 }
 
 impl<'a> Between<'a> {
-    /// What was seen from the first look to the last.
+    /// Compares the first sample with the last.
     pub fn new(first: &'a Snapshot, last: &'a Snapshot, storage: Option<&'a StorageLimit>) -> Self {
         Self { first, last, storage }
     }
@@ -60,7 +59,7 @@ impl<'a> Between<'a> {
         self.rates().map_or(0.0, |rates| rates.user)
     }
 
-    /// The likeliest cause, in words that begin with its name.
+    /// The likeliest cause, as text that begins with its name.
     pub fn cause(&self) -> String {
         self.stopped().or_else(|| self.memory()).or_else(|| self.device()).unwrap_or_else(|| self.inside())
     }
@@ -70,8 +69,8 @@ impl<'a> Between<'a> {
         Some(format!("a stopped process: {name} (pid {pid}) is in state {state}; `kill -CONT {pid}` lets it go on"))
     }
 
-    /// The kernel takes pages away that are needed again at once: the group's
-    /// counter of failures stays 0, the processes' time in the kernel does not.
+    /// The kernel reclaims pages that are needed again at once. The group's failure counter stays 0, but the processes'
+    /// kernel time rises.
     fn memory(&self) -> Option<String> {
         let rates = self.rates()?;
         let in_kernel = rates.system >= BUSY_IN_KERNEL && rates.system >= KERNEL_OVER_OWN * rates.user;
@@ -130,7 +129,7 @@ impl<'a> Between<'a> {
         Some(us as f64 / 1e6 / self.seconds())
     }
 
-    /// Everything that was seen, in figures.
+    /// All observations, in figures.
     pub fn figures(&self) -> String {
         let mut seen = Vec::new();
         if let Some(Rates { process, user, system, faults }) = self.rates() {

@@ -1,9 +1,8 @@
-//! The stall watch: a trial in which no operation ends is told at once, with
-//! what is likely to be behind it, and fails after a bound.
+//! The stall watch: reports a trial in which no operation ends, with the likely cause, and fails the trial after a
+//! bound.
 //!
-//! It follows a trial's events from outside the trial's process. A process that
-//! is stopped, or that the kernel gives no page to, could not tell of itself;
-//! and the load path has nothing of it to carry.
+//! It follows a trial's events from another process. A stopped process, or one that gets no page from the kernel, could
+//! not report itself. The watch also adds no work to the hot path.
 
 mod cause;
 mod snapshot;
@@ -23,53 +22,54 @@ use crate::limits::Enforcement;
 use cause::Between;
 use snapshot::{Snapshot, SnapshotSource};
 
-/// How long no operation may end before that is told.
+/// The time without a completed operation before a report.
 const NOTICE: Duration = Duration::from_secs(10);
-/// From how long on it is looked at: what a cause is told from is what went on between looks.
+/// The time without a completed operation before sampling begins: the cause is found from the changes between samples.
 const QUIET: Duration = Duration::from_secs(1);
-/// How often it is looked at then.
+/// The interval between samples.
 const LOOK: Duration = Duration::from_secs(1);
-/// Of an open loop, so many operations must have been due: at a low rate seconds without one are nothing.
+/// In an open loop, this many operations must have been due: at a low rate, seconds without an operation are normal.
 const DUE: f64 = 30.0;
-/// How long a trial may take to tell what it has, once the server is gone; no longer if it does not answer.
+/// How long a trial may take to report its results after the server is killed; if it does not answer, it is killed too.
 const LAST_WORDS: Duration = Duration::from_secs(10);
-/// A load's long statement is at work when its process computes so many CPU seconds per second in its own code …
+/// A load's long statement is in progress if its process uses this many CPU seconds per second in its own code …
 const AT_WORK: f64 = 0.1;
-/// … or has written so many bytes in an interval.
+/// … or has written this many bytes in an interval.
 const WRITTEN: f64 = (1 << 20) as f64;
 
-/// A watch that looks several times a second and did not for so long was stopped itself: with Ctrl-Z, its trial with it.
+/// If the watch, which runs several times a second, did not run for this long, it was stopped itself: with Ctrl-Z,
+/// together with its trial.
 const ASLEEP: Duration = Duration::from_secs(5);
 
-/// What a [`StallWatch`] has to say.
+/// The reports of a [`StallWatch`].
 #[derive(Debug, PartialEq)]
 enum Said {
     Warning(Warning),
-    /// The trial is to end, with this cause.
+    /// The trial must end, with this cause.
     Stalled(String),
 }
 
-/// Counts the time since an operation ended.
+/// Measures the time since the last completed operation.
 #[derive(Debug)]
 struct Clock {
     notice: Duration,
     bound: Option<Duration>,
     /// The phase, if operations are expected now.
     phase: Option<PhaseKind>,
-    /// Whether warmup or loops have begun, and nothing else since.
+    /// Whether warmup or loops have begun, and no other phase since.
     runs: bool,
-    /// When an operation ended last, or the first phase of them began.
+    /// The time of the last completed operation, or the begin of the first such phase.
     progress: Instant,
-    /// When the clock was looked at last.
+    /// The time of the last event or check.
     looked: Instant,
-    /// Whether the present silence has been told.
+    /// Whether the current stall has been reported.
     told: bool,
     first: Option<Snapshot>,
     last: Option<Snapshot>,
     storage: Option<StorageLimit>,
 }
 
-/// Whether operations are expected in it.
+/// Whether operations are expected in a phase.
 fn has_operations(phase: PhaseKind) -> bool {
     matches!(phase, PhaseKind::Load | PhaseKind::Age | PhaseKind::Warmup | PhaseKind::Loop(_))
 }
@@ -94,12 +94,12 @@ impl Clock {
         }
     }
 
-    /// Takes an event; a silence that was told and has ended is told to have ended.
+    /// Takes an event; reports the end of a stall that was reported.
     fn take(&mut self, event: &Event, now: Instant) -> Option<Said> {
         self.looked = now;
         match event {
             Event::PhaseStarted { phase, .. } if has_operations(*phase) => {
-                // A warmup and its loops follow each other without a pause; so does a silence.
+                // A warmup and its loops have no pause in between, so a stall continues across them.
                 let follows = !matches!(phase, PhaseKind::Load | PhaseKind::Age);
                 let goes_on = self.runs && follows;
                 self.runs = follows;
@@ -109,7 +109,8 @@ impl Clock {
                 }
             }
             Event::PhaseStarted { .. } => (self.phase, self.runs) = (None, false),
-            // Between phases nothing is counted. One may be told only when the next has begun, as late as its engine.
+            // Between phases nothing is counted. A phase may be reported only after the next has begun, if its engine
+            // is slow to answer.
             Event::PhaseEnded(ended) if self.phase == Some(ended.phase) => self.phase = None,
             Event::Interval(interval) if progresses(interval) => return self.goes_on(now),
             _ => {}
@@ -128,7 +129,7 @@ impl Clock {
         })
     }
 
-    /// Looks at the trial when it is time to.
+    /// Samples the trial when it is time.
     fn look(&mut self, now: Instant, snapshot: impl FnOnce() -> Snapshot) -> Option<Said> {
         let asleep = now.saturating_duration_since(std::mem::replace(&mut self.looked, now));
         if asleep > ASLEEP {
@@ -145,7 +146,7 @@ impl Clock {
         if phase == PhaseKind::Load
             && before.is_some_and(|before| Between::new(&before, &next, None).own_cpu() >= AT_WORK)
         {
-            // A batch or an index that takes long, at which the engine works.
+            // The engine works on a long batch or index.
             return self.goes_on(now);
         }
         let between = Between::new(first, &next, self.storage.as_ref());
@@ -168,7 +169,7 @@ impl Clock {
     }
 }
 
-/// Whether an operation ended in it, or a load wrote.
+/// Whether an operation ended in the interval, or a load wrote.
 fn progresses(interval: &Interval) -> bool {
     let written = || interval.spent.process_write_bytes.value().unwrap_or_default();
     interval.ops + interval.errors > 0 || interval.phase == PhaseKind::Load && written() >= WRITTEN
@@ -190,14 +191,15 @@ struct Stalled {
 }
 
 impl StallWatch {
-    /// Over a trial that is about to start.
+    /// Watches a trial that is about to start.
     pub fn new(trial: &TrialPlan) -> Self {
         Self { clock: Clock::new(trial, Instant::now()), place: None, stalled: None }
     }
 
-    /// Takes an event of the trial; what there is to tell of it.
+    /// Takes an event of the trial; returns a warning if there is one.
     pub fn take(&mut self, event: &Event) -> Option<Warning> {
-        // What a trial asks of its engine at a phase's end comes back when the server is killed: it fails in the next.
+        // A request to the engine at a phase's end returns when the server is killed, so the trial fails in the next
+        // phase.
         if let (Some(stalled), Event::PhaseStarted { phase, .. }) = (&mut self.stalled, event) {
             stalled.phase = *phase;
         }
@@ -207,8 +209,8 @@ impl StallWatch {
         }
     }
 
-    /// Looks whether a trial goes on, to be called several times a second; a
-    /// warning when it does not. After the bound it ends the trial.
+    /// Checks the progress of a trial, to be called several times a second. Returns a warning about a stall, and ends
+    /// the trial after the bound.
     ///
     /// # Errors
     /// When the trial's process cannot be ended.
@@ -229,19 +231,19 @@ impl StallWatch {
         }
     }
 
-    /// The phase in which the trial stood when it ended, and why, if it ended because it stalled.
+    /// The phase and the cause of the stall, if the trial ended because of one.
     pub fn stalled(self) -> Option<(PhaseKind, String)> {
         self.stalled.map(|stalled| (stalled.phase, stalled.cause))
     }
 }
 
-/// Ends a trial's servers at once, so that its clients come back from them and
-/// what was measured is told; and asks the trial itself to stop.
+/// Kills a trial's servers, so that its clients return and the measured data is reported. Requests the trial itself to
+/// stop.
 fn end(trial: u32) {
     for pid in snapshot::family(trial) {
         let signal = if pid == trial { Signal::TERM } else { Signal::KILL };
         if let Some(pid) = Pid::from_raw(pid as i32) {
-            // One that has just ended needs no signal.
+            // A process that has just ended needs no signal.
             let _ = kill_process(pid, signal);
         }
     }

@@ -1,7 +1,6 @@
-//! What can be seen of a trial from outside while no operation ends: its
-//! processes, its memory group, the device of its data. Read from the kernel's
-//! small files, by a process that is in no group with them: one that has no
-//! memory left could not look at itself.
+//! Samples a trial from outside while no operation ends: its processes, its memory group, the device of its data. A
+//! process outside the trial's groups reads them from the kernel's small files, because a process without memory could
+//! not sample itself.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,17 +10,17 @@ use std::time::Instant;
 use crate::host::{block, parse};
 use crate::limits::{Enforcement, MemoryPressure};
 
-/// Where what a snapshot shows is found.
+/// The sources of a snapshot.
 #[derive(Debug)]
 pub struct SnapshotSource {
-    /// The trial's own process; what it has started is found below it.
+    /// The trial's own process; its children are found below it.
     process: u32,
-    /// `/sys/dev/block/8:0/stat` of the device that holds the data, where there is one.
+    /// `/sys/dev/block/8:0/stat` of the data's device, if there is one.
     device: Option<PathBuf>,
 }
 
 impl SnapshotSource {
-    /// Of a trial's process whose data is in a directory.
+    /// The sources for a trial's process with this data directory.
     pub fn new(process: u32, data_dir: &Path) -> Self {
         let device = block::device_of(data_dir).ok();
         let device = device.map(|device| PathBuf::from(format!("/sys/dev/block/{}/stat", device.number)));
@@ -29,16 +28,16 @@ impl SnapshotSource {
     }
 }
 
-/// One look at everything; counters are cumulative.
+/// One sample; counters are cumulative.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// When it was.
+    /// The time of the sample.
     pub at: Instant,
     /// The trial's process and those below it.
     pub processes: Vec<Process>,
     /// Its memory group, if its memory is limited and the group can be read.
     pub memory: Option<MemoryPressure>,
-    /// Microseconds in which some process of the host waited for memory; `/proc/pressure/memory`.
+    /// Microseconds with some process of the host waiting for memory; `/proc/pressure/memory`.
     pub host_memory_wait_us: Option<u64>,
     /// The device that holds its data.
     pub device: Option<Device>,
@@ -47,7 +46,7 @@ pub struct Snapshot {
 /// One process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
-    /// Its number.
+    /// Its pid.
     pub pid: u32,
     /// Its program's name, at most 15 bytes.
     pub name: String,
@@ -57,27 +56,27 @@ pub struct Process {
     pub user_s: f64,
     /// CPU seconds in the kernel.
     pub system_s: f64,
-    /// Pages that it had to wait for a device for.
+    /// Major page faults: pages that it waited for a device for.
     pub major_faults: u64,
-    /// Its threads, and how many of them wait for a lock (in the kernel's `futex`), where that may be read.
+    /// Its threads, and how many wait for a lock (in the kernel's `futex`), if readable.
     pub threads: u64,
     /// See `threads`.
     pub at_locks: Option<u64>,
 }
 
-/// What a device has done.
+/// The counters of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Device {
     /// Reads and writes completed.
     pub operations: u64,
     pub read_bytes: u64,
     pub write_bytes: u64,
-    /// Milliseconds in which it had something to do.
+    /// Milliseconds in which it was busy.
     pub busy_ms: u64,
 }
 
 impl Snapshot {
-    /// Looks at everything now.
+    /// Samples everything now.
     pub fn look(place: &SnapshotSource, limited: &Enforcement) -> Self {
         let pressure = fs::read_to_string("/proc/pressure/memory").ok();
         let device = place.device.as_ref().and_then(|file| fs::read_to_string(file).ok());
@@ -91,7 +90,7 @@ impl Snapshot {
     }
 
     /// The process that does the engine's work: the server if there is one, else the trial's own. A server of several
-    /// processes is as one of all their threads: waiting if all wait.
+    /// processes counts as one with all their threads: waiting if all wait.
     pub fn engine(&self) -> Option<Process> {
         let main = self.processes.get(1).or(self.processes.first())?;
         let mut all = main.clone();
@@ -130,7 +129,7 @@ impl Process {
     }
 
     fn add(&mut self, other: &Self) {
-        // Who runs, or waits for a device, says more than who has nothing to do.
+        // A process that runs, or waits for a device, says more than an idle one.
         if other.state == 'R' || (other.state == 'D' && self.state != 'R') {
             self.state = other.state;
         }
@@ -141,18 +140,18 @@ impl Process {
         self.at_locks = self.at_locks.zip(other.at_locks).map(|(own, others)| own + others);
     }
 
-    /// Whether a signal has stopped it: job control, or a debugger.
+    /// Whether a signal or a debugger has stopped it.
     pub fn is_stopped(&self) -> bool {
         matches!(self.state, 'T' | 't')
     }
 }
 
-/// Threads that the kernel has in `futex_wait`; only root may see that.
+/// Threads that the kernel shows in `futex_wait`; only root may see that.
 fn at_locks(pid: u32) -> Option<u64> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
     let places: Vec<String> =
         threads.filter_map(|thread| fs::read_to_string(thread.path().join("wchan")).ok()).collect();
-    // Where it is hidden, it is `0` for every thread.
+    // The value is `0` for every thread if the kernel hides it.
     places
         .iter()
         .any(|place| place != "0")

@@ -1,4 +1,4 @@
-//! The clock is told what time it is, and what a look would see.
+//! Drives the stall clock with given times and given samples.
 
 use rumba_core::metric::Metric;
 use rumba_core::record::{RunPlan, Spent};
@@ -21,7 +21,7 @@ fn interval(phase: PhaseKind, ops: u64, written: f64) -> Event {
     Event::Interval(Box::new(Interval { ops, spent, ..records::interval(phase, 0.0) }))
 }
 
-/// A trial whose process has spent so many CPU seconds in its own code for each second that passed.
+/// A trial whose process uses this many CPU seconds in its own code per second.
 struct Trial {
     clock: Clock,
     begun: Instant,
@@ -38,7 +38,7 @@ impl Trial {
         self.clock.take(event, self.begun + Duration::from_secs(second))
     }
 
-    /// Looks at every second of a span; what was said and when.
+    /// Checks at every second of a span; returns the reports and their times.
     fn silent(&mut self, seconds: std::ops::RangeInclusive<u64>) -> Vec<(u64, Said)> {
         let (begun, own_cpu) = (self.begun, self.own_cpu);
         let process = |second: u64| Process {
@@ -82,7 +82,7 @@ fn stall_is_reported_once_at_10_s_and_bound_fails_the_trial() {
     let mut trial = Trial::new(60.0, None);
     trial.take(0, &started(PhaseKind::Loop(1)));
     assert_eq!(trial.take(5, &interval(PhaseKind::Loop(1), 10, 0.0)), None);
-    // What tells no figure of an operation is no operation.
+    // Bytes alone, without a completed operation, are no progress.
     assert_eq!(trial.take(7, &interval(PhaseKind::Loop(1), 0, 1e9)), None);
     assert_eq!(codes(&trial.silent(5..=65)), [(15, "told"), (65, "failed")]);
 }
@@ -138,7 +138,7 @@ fn a_run_that_was_stopped_whole_and_goes_on_has_not_stalled() {
 
 #[test]
 fn loop_end_reported_after_next_loop_began_ends_no_stall() {
-    // Its engine was asked for its counters while it stood still.
+    // The request for the engine's counters returned after the stall.
     let ended = records::phase(PhaseKind::Loop(1), 5.0);
     let mut trial = Trial::new(60.0, None);
     trial.take(0, &started(PhaseKind::Loop(1)));
@@ -162,7 +162,7 @@ fn stall_bound_may_be_short_or_off_and_scales_with_low_rate() {
 
 #[test]
 fn stall_across_loop_end_belongs_to_the_loop_it_cut_off() {
-    // A server that does not answer cannot be asked for its counters at a loop's end, so that the next begins late.
+    // A server that hangs does not answer the request for its counters at a loop's end, so the next loop begins late.
     let stalled = || Stalled { phase: PhaseKind::Loop(1), cause: "stalled".to_owned(), since: Instant::now() };
     let mut watch = StallWatch { stalled: Some(stalled()), ..StallWatch::new(&plan(12.0, None)) };
     assert_eq!(watch.take(&started(PhaseKind::Loop(2))), None);

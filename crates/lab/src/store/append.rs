@@ -1,4 +1,4 @@
-//! Files that a full disk must not damage, and that are not written through what somebody has put in their place.
+//! Files that a full disk must not damage, written without following what another user has put in their place.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 
 use super::plain;
 
-/// A file of lines that only grows. What cannot be written now is kept in memory
-/// and tried again with the next line.
+/// A file of lines that only grows. Lines that cannot be written now are kept in memory and written with the next line.
 pub struct Append {
     path: PathBuf,
     file: Option<File>,
     pending: Vec<u8>,
-    /// Bytes that the file has of a line whose rest is pending.
+    /// Bytes of a partial line in the file; the rest of the line is pending.
     begun_bytes: u64,
 }
 
@@ -23,16 +22,16 @@ impl Append {
         Self { path, file: None, pending: Vec::new(), begun_bytes: 0 }
     }
 
-    /// Adds a line to what is pending.
+    /// Adds a line to the pending lines.
     pub fn push(&mut self, line: &str) {
         self.pending.extend_from_slice(line.as_bytes());
         self.pending.push(b'\n');
     }
 
-    /// Writes what is pending.
+    /// Writes the pending lines.
     ///
     /// # Errors
-    /// Why it could not be; it stays pending.
+    /// Why they could not be written; they stay pending.
     pub fn flush(&mut self) -> io::Result<()> {
         if self.pending.is_empty() {
             return Ok(());
@@ -59,13 +58,13 @@ impl Append {
         };
         self.pending.drain(..written);
         if result.is_err() {
-            // The next try opens it anew: the volume may have been mounted again.
+            // The next attempt opens the file again, because the volume may have been mounted again.
             self.file = None;
         }
         result
     }
 
-    /// Takes back the beginning of a line whose rest found no room.
+    /// Removes a partial line when the disk is full.
     fn cut(&self) -> io::Result<()> {
         let file = plain::append(&self.path)?;
         let length = file.metadata()?.len();
@@ -75,18 +74,18 @@ impl Append {
 
 impl Drop for Append {
     fn drop(&mut self) {
-        // Readers of the histogram log's format stop at half a line.
+        // Readers of the histogram log's format stop at a partial line.
         if self.flush().is_err() && self.begun_bytes > 0 {
-            // What fails here leaves half a line, which our own reader tells.
+            // A failure here leaves a partial line, which our own reader reports.
             let _ = self.cut();
         }
     }
 }
 
-/// Replaces a file whole: readers see the old text or the new, never a part.
+/// Replaces a whole file: readers see the old text or the new, never a part.
 ///
 /// # Errors
-/// Why it could not be written; the old text then stands.
+/// Why it could not be written; the old text then stays.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let part = path.with_extension("part");
     match fs::remove_file(&part) {
@@ -100,10 +99,10 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     renamed
 }
 
-/// Writes a file that must not be there yet.
+/// Writes a new file.
 ///
 /// # Errors
-/// That it is there, or why it could not be written; nothing of it is left then.
+/// When it exists, or why it could not be written; nothing of it is left then.
 pub fn create(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     let written = file.write_all(text.as_bytes());
@@ -113,42 +112,41 @@ pub fn create(path: &Path, text: &str) -> io::Result<()> {
     written
 }
 
-/// Replaces a file that a user has named: whole, or not at all. What is no plain file, such as a pipe or a link, is
-/// written to.
+/// Replaces a file that a user has named: completely, or not at all. A pipe or a link is not replaced but written to.
 ///
 /// # Errors
-/// Why it could not be written; the old text of a plain file then stands.
+/// Why it could not be written; the old text of a plain file then stays.
 pub fn replace_named(path: &Path, text: &str) -> io::Result<()> {
     let there = fs::symlink_metadata(path).ok();
     if there.as_ref().is_some_and(|there| !there.is_file()) {
         return fs::write(path, text);
     }
     match part_of(path, there.as_ref()) {
-        // Who may not make files there may still write this one.
+        // A user who may not make files there may still write this one.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => fs::write(path, text),
         part => persist(part?, path, text),
     }
 }
 
-/// Replaces a file that nobody has named, whole or not at all: what is no plain file is not ours to write to.
+/// Replaces a file that no user has named, completely or not at all. It writes only to a plain file.
 ///
 /// # Errors
-/// What is in its place, or why it could not be written; the old text then stands.
+/// The kind of file in its place, or why it could not be written; the old text then stays.
 pub fn replace_plain(path: &Path, text: &str) -> io::Result<()> {
     let there = plain::there(path)?;
     persist(part_of(path, there.as_ref())?, path, text)
 }
 
-/// The beginning of a file that is to take the place of another, with its owner and permissions.
+/// A new temporary file that replaces another one, with its owner and permissions.
 fn part_of(path: &Path, there: Option<&Metadata>) -> io::Result<tempfile::NamedTempFile> {
-    // Whoever owns the file alone may have given it more, such as to run as its owner.
+    // Do not copy special bits such as setuid, which only the file's owner may have set.
     let mode = there.map_or(0o666, |there| there.mode() & 0o777);
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // A name of its own, because `NAME.part` beside it may be the user's.
+    // A separate name, because `NAME.part` next to it may be the user's file.
     let mut builder = tempfile::Builder::new();
     let part = builder.prefix(".rumba-").permissions(Permissions::from_mode(mode)).tempfile_in(directory)?;
     if let Some(there) = there {
-        // Root alone can; it would take the file from its owner otherwise.
+        // Only root can keep the owner; without this, root would take the file from its owner.
         let _ = fchown(part.as_file(), Some(there.uid()), Some(there.gid()));
     }
     Ok(part)
@@ -156,7 +154,7 @@ fn part_of(path: &Path, there: Option<&Metadata>) -> io::Result<tempfile::NamedT
 
 fn persist(mut part: tempfile::NamedTempFile, path: &Path, text: &str) -> io::Result<()> {
     part.write_all(text.as_bytes())?;
-    // A file system behind a network says only now that it is full.
+    // A network filesystem reports only now that it is full.
     part.as_file().sync_all()?;
     part.persist(path).map_err(|error| error.error)?;
     Ok(())
@@ -168,7 +166,7 @@ mod tests {
 
     #[test]
     fn half_a_line_that_finds_no_room_for_its_rest_is_taken_back() {
-        // A histogram log that ends in half a line stops its standard reader.
+        // A histogram log that ends in a partial line stops its standard reader.
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lines");
         fs::write(&path, "whole\nha").unwrap();
@@ -193,7 +191,8 @@ mod tests {
 
     #[test]
     fn planted_file_is_never_written_through() {
-        // A link `record.part` led every record into a file of its maker's choice, and `intervals.ndjson` every second.
+        // Guards against a planted link `record.part`, which led every record into another file. `intervals.ndjson` did
+        // so every second.
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         fs::write(path("precious"), "theirs").unwrap();

@@ -1,4 +1,4 @@
-//! A results directory is one run's alone: claimed before anything runs, and held until the last of it is written.
+//! A results directory belongs to one run: claimed before anything runs, and held until the last write.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -12,28 +12,28 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::read::ReadError;
 
-/// How long a run that was just killed may keep its directory: the kernel takes a process apart bit by bit.
+/// How long a run that was just killed may keep its directory: the kernel needs time to end a process.
 const ENDING: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
-/// How many names are tried, or how often one is that other runs make and remove meanwhile.
+/// The number of names that are tried, or of attempts with a name that other runs make and remove meanwhile.
 const TRIES: u32 = 1000;
 
 /// Why a directory cannot be taken for results.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
-    /// Another run has it.
+    /// Another run uses the directory.
     #[error("{} is taken: another run of rumba is writing its results there", shown(path))]
     Taken {
         /// The directory.
         path: PathBuf,
     },
-    /// It holds something.
+    /// The directory is not empty.
     #[error("{} is not empty; results are never overwritten", shown(path))]
     Used {
         /// The directory.
         path: PathBuf,
     },
-    /// Its disk is too full to begin with.
+    /// The disk is too full to start.
     #[error(
         "the disk of {} has no room for the {mebibytes} MiB that are held for the record and the page, so that \
          nothing measured is lost should others fill it",
@@ -42,29 +42,29 @@ pub enum ClaimError {
     NoRoom {
         /// The directory.
         path: PathBuf,
-        /// What is to be held there, rounded up.
+        /// The space to reserve there, rounded up.
         mebibytes: u64,
     },
-    /// It cannot be made, or not be written.
+    /// The directory cannot be made or written.
     #[error("{} cannot be written: {cause}", shown(path))]
     Io {
         /// The directory or file.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         cause: io::Error,
     },
-    /// Its name would be a line of its own wherever it is shown, or worse.
+    /// The path has control characters, which would break lines or change the terminal.
     #[error("{} cannot be shown as it is: its name has ends of lines, or what a terminal obeys", shown(path))]
     Unshowable {
         /// The directory.
         path: PathBuf,
     },
-    /// It holds no results with which to go on.
+    /// The directory has no results to resume.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
 
-/// A directory that no other run takes. Dropped before there are results in it, it takes with it what was made for it.
+/// A directory that no other run uses. If it is dropped before it has results, the directories made for it are removed.
 #[derive(Debug)]
 pub struct Claim {
     path: PathBuf,
@@ -75,10 +75,10 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Claims a directory that is not there yet, or is empty.
+    /// Claims a directory that does not exist yet, or is empty.
     ///
     /// # Errors
-    /// [`ClaimError::Taken`], [`ClaimError::Used`], [`ClaimError::Unshowable`], or that it cannot be made.
+    /// [`ClaimError::Taken`], [`ClaimError::Used`], [`ClaimError::Unshowable`], or an error of making it.
     pub fn new(path: &Path) -> Result<Self, ClaimError> {
         if !fits_on_a_line(&path.to_string_lossy()) {
             return Err(ClaimError::Unshowable { path: path.to_owned() });
@@ -98,11 +98,11 @@ impl Claim {
         Err(ClaimError::Taken { path: path.to_owned() })
     }
 
-    /// Claims a new directory in `base`, named after the experiment and the time; a run that began in the same second
+    /// Claims a new directory in `base`, named after the experiment and the time. A run that began in the same second
     /// gets another name.
     ///
     /// # Errors
-    /// That none can be made.
+    /// When no directory can be made.
     pub fn named(base: &Path, experiment: &str) -> Result<Self, ClaimError> {
         let name = super::directory_name(experiment);
         let names = (1..=TRIES).map(|number| if number == 1 { name.clone() } else { format!("{name}-{number}") });
@@ -110,7 +110,7 @@ impl Claim {
             let mut made = make_above(&path).map_err(|cause| io_error(&path, cause))?;
             match fs::create_dir(&path) {
                 Ok(()) => made.insert(0, path.clone()),
-                // Of another run; or the directory above has gone with one that was refused.
+                // The name belongs to another run, or a refused run has just removed the directory above.
                 Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) => {
                     continue;
                 }
@@ -125,10 +125,10 @@ impl Claim {
         Err(ClaimError::Taken { path: base.join(name) })
     }
 
-    /// Claims a directory with results in it, to go on with them.
+    /// Claims a directory with results, to resume them.
     ///
     /// # Errors
-    /// [`ClaimError::Taken`], or that it cannot be opened.
+    /// [`ClaimError::Taken`], or an error of opening it.
     pub(super) fn again(path: &Path) -> Result<Self, ClaimError> {
         let since = Instant::now();
         let lock = loop {
@@ -145,16 +145,16 @@ impl Claim {
         &self.path
     }
 
-    /// Keeps it beyond its drop: there are results in it now.
+    /// Keeps the directory after the drop, because it has results now.
     pub(super) fn keep(&mut self) {
         self.made.clear();
     }
 
-    /// Takes a directory that is there; `None` when it has gone meanwhile.
+    /// Claims an existing directory; `None` when it has disappeared meanwhile.
     fn take(path: &Path, made: Vec<PathBuf>) -> Result<Option<Self>, ClaimError> {
         let Some(lock) = lock(path)? else { return Ok(None) };
         let claim = Self { path: path.to_owned(), _lock: lock, made };
-        // Looked at only now: whoever had it before may have written into it and ended.
+        // Check only after locking, because the last holder may have written results before it ended.
         match fs::read_dir(path).and_then(|mut entries| entries.next().transpose()) {
             Ok(None) => Ok(Some(claim)),
             Ok(Some(_)) => Err(ClaimError::Used { path: path.to_owned() }),
@@ -166,7 +166,7 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         for directory in &self.made {
-            // One that is not empty is of use to another, and so is what is above it.
+            // A directory that is not empty is in use, and so are those above it.
             if fs::remove_dir(directory).is_err() {
                 break;
             }
@@ -178,7 +178,7 @@ pub(super) fn io_error(path: &Path, cause: io::Error) -> ClaimError {
     ClaimError::Io { path: path.to_owned(), cause }
 }
 
-/// Makes what is missing above a directory; gives what was made, innermost first.
+/// Makes missing directories above a directory; returns them, innermost first.
 fn make_above(path: &Path) -> io::Result<Vec<PathBuf>> {
     let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) else { return Ok(Vec::new()) };
     let is_missing = |directory: &&Path| !directory.as_os_str().is_empty() && !directory.exists();
@@ -187,15 +187,15 @@ fn make_above(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(missing)
 }
 
-/// Whether a run writes its results to this directory now. On another host of a shared disk that is not seen.
+/// Whether a run writes results to this directory now. A run on another host of a shared disk is not detected.
 pub fn is_being_written(path: &Path) -> bool {
-    // A pipe in its place would be waited for.
+    // Opening only a directory avoids waiting for a pipe in its place.
     let Ok(directory) = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(path) else { return false };
-    // Others that look at the same moment do not keep each other out.
+    // A shared lock, so that concurrent checks do not exclude each other.
     flock(&directory, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
 }
 
-/// Locks a directory for as long as the file is open; `None` when it is not there, or not any more.
+/// Locks a directory while the file is open; `None` when the directory does not exist, or is removed meanwhile.
 fn lock(path: &Path) -> Result<Option<File>, ClaimError> {
     let directory = match OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -205,7 +205,7 @@ fn lock(path: &Path) -> Result<Option<File>, ClaimError> {
         Err(rustix::io::Errno::WOULDBLOCK) => return Err(ClaimError::Taken { path: path.to_owned() }),
         locked => locked.map_err(|error| io_error(path, error.into()))?,
     }
-    // A run that was refused removes what it has made while it holds the lock: then this is none that others see.
+    // A refused run removes its directory while it holds the lock, so compare with the directory at the path.
     let same = |held: &fs::Metadata, there: &fs::Metadata| (held.dev(), held.ino()) == (there.dev(), there.ino());
     match (directory.metadata(), fs::metadata(path)) {
         (Ok(held), Ok(there)) if same(&held, &there) => Ok(Some(directory)),

@@ -1,23 +1,23 @@
-//! Which lines of a file are damaged, in words; however many they are, they take no memory.
+//! Lists the damaged lines of a file as text, in bounded memory.
 
 use std::fmt;
 
-/// Runs of lines that are named one by one.
+/// The number of runs of lines that are named.
 const NAMED_RUNS: usize = 8;
 
-/// Numbers of lines, which grow: `lines 3, 7 to 9`.
+/// Ascending line numbers: `lines 3, 7 to 9`.
 #[derive(Default)]
 pub(super) struct Damaged {
-    /// The first and the last line of each run that is named.
+    /// The first and the last line of each named run.
     runs: Vec<(usize, usize)>,
     lines: usize,
     last: usize,
-    /// Whether the run that grows is named.
+    /// Whether the current run is named.
     is_named: bool,
 }
 
 impl Damaged {
-    /// Adds a line behind the others.
+    /// Adds the next line.
     pub fn add(&mut self, line: usize) {
         let goes_on = self.lines > 0 && self.last + 1 == line;
         (self.lines, self.last) = (self.lines + 1, line);
@@ -33,7 +33,7 @@ impl Damaged {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no lines.
     pub fn is_empty(&self) -> bool {
         self.lines == 0
     }

@@ -1,4 +1,4 @@
-//! Follows results that grow: what has come is read, and what was read before is not read again.
+//! Follows growing results: reads only what is new.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -15,14 +15,14 @@ use super::plain::{self, Line};
 use super::read::{EXPERIMENT, ReadError, add_look, of_trial, read_experiment, read_record};
 use super::write::ENGINE;
 
-/// What tells a file from what it was before: its inode, its length, its time of change.
+/// Identifies a state of a file: its inode, its length, its time of change.
 type Stamp = (u64, u64, i64, i64);
 
 fn stamp(of: &Metadata) -> Stamp {
     (of.ino(), of.len(), of.mtime(), of.mtime_nsec())
 }
 
-/// How far a trial was read.
+/// The read position in a trial.
 #[derive(Default)]
 struct Seen {
     record: Stamp,
@@ -30,15 +30,15 @@ struct Seen {
     engine: Tail,
 }
 
-/// How far a file of lines was read.
+/// The read position in a file of lines.
 #[derive(Default)]
 struct Tail {
-    /// The inode: a trial that is run again has another.
+    /// The inode: a trial that is run again has a new one.
     file: u64,
     bytes: u64,
 }
 
-/// Results as far as they were read. Trials that were not begun are in none of its lists.
+/// Results as far as they were read. Trials that have not begun are in no list.
 pub struct Following {
     path: PathBuf,
     experiment: Stamp,
@@ -48,7 +48,7 @@ pub struct Following {
 }
 
 impl Following {
-    /// Reads what there is of a directory.
+    /// Reads the current contents of a directory.
     ///
     /// # Errors
     /// When it is no results directory.
@@ -61,19 +61,19 @@ impl Following {
         Ok(following)
     }
 
-    /// What was read until now.
+    /// The results read so far.
     pub fn results(&self) -> &Results {
         &self.results
     }
 
-    /// Reads what has come since; says whether a record is another than before, and not the seconds alone.
+    /// Reads new data; returns whether a record has changed, rather than only intervals.
     ///
     /// # Errors
     /// When it is no results directory any more.
     pub fn refresh(&mut self) -> Result<bool, ReadError> {
         let experiment = fs::symlink_metadata(self.path.join(EXPERIMENT)).map(|of| stamp(&of)).unwrap_or_default();
         if experiment != self.experiment {
-            // A run that was interrupted goes on, with other trials than were planned.
+            // An interrupted run was resumed, with other trials than were planned.
             *self = Self::open(&self.path)?;
             return Ok(true);
         }
@@ -88,7 +88,7 @@ impl Following {
             if let Some(trial) = self.results.trials.iter_mut().find(|trial| trial.directory == name) {
                 let (intervals, engine) = (of_trial(&name, "intervals.ndjson"), of_trial(&name, ENGINE));
                 let seen = self.seen.entry(name).or_default();
-                // Half a line that is not whole yet is read with the next look.
+                // A partial line is read the next time.
                 if let Ok(more) = read_on::<Interval>(&self.path, &intervals, &mut seen.intervals) {
                     if more.is_anew {
                         trial.intervals.clear();
@@ -99,7 +99,7 @@ impl Following {
                     if more.is_anew {
                         trial.course = EngineTimeSeries::default();
                     }
-                    // What there is no room for is told when the results are read as a whole.
+                    // Samples beyond the limit are reported when all results are read.
                     more.lines.into_iter().all(|look| add_look(&mut trial.course, look));
                 }
             }
@@ -107,14 +107,14 @@ impl Following {
         changed
     }
 
-    /// Reads a trial's record if it is another than before.
+    /// Reads a trial's record if it has changed.
     fn read_record_of(&mut self, name: &str) -> bool {
         let file = plain::open(&self.path, &of_trial(name, "record.json"));
         let Ok(now) = file.and_then(|file| file.metadata()).map(|of| stamp(&of)) else { return false };
         if self.seen.get(name).is_some_and(|seen| seen.record == now) {
             return false;
         }
-        // What is damaged is told when the results are read as a whole; here the next look may find it mended.
+        // Damage is reported when all results are read; here the file may be complete the next time.
         let Ok(record) = read_record(&self.path, name, &mut Vec::new()) else { return false };
         self.seen.entry(name.to_owned()).or_default().record = now;
         match self.results.trials.iter_mut().find(|trial| trial.directory == name) {
@@ -126,20 +126,20 @@ impl Following {
                 course: EngineTimeSeries::default(),
             }),
         }
-        // In the order of running: which of them were there first is a matter of luck.
+        // Sort in running order, because the order of appearance is arbitrary.
         self.results.trials.sort_by_key(|trial| trial.record.plan.number);
         true
     }
 }
 
-/// What a file of lines has more than before.
+/// The new lines of a file.
 struct More<T> {
-    /// Whether it is another file, of which these are all.
+    /// Whether it is a new file, and these are all its lines.
     is_anew: bool,
     lines: Vec<T>,
 }
 
-/// Reads the lines that a file has more than before; of another file all.
+/// Reads the new lines of a file; all lines of a new file.
 fn read_on<T: DeserializeOwned>(results: &Path, file: &Path, tail: &mut Tail) -> io::Result<More<T>> {
     let file = plain::open(results, file)?;
     let now = file.metadata()?;

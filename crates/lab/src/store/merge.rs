@@ -1,14 +1,14 @@
-//! Several runs as one, to be shown beside each other.
+//! Merges several runs into one, to show them together.
 
 use rumba_core::results::Results;
 
 use crate::spec::without_claims;
 
-/// The numbers of two runs lie at least so far apart: directories begin with three digits.
+/// The least distance between the numbers of two runs, because directories begin with three digits.
 const APART: u32 = 1000;
 
-/// Several runs as one, each with the name that tells it apart: engines and conditions that differ carry it, and the trials
-/// of all but the first are numbered further on. One alone stays as it is; `None` of none.
+/// Merges several runs, each with a distinguishing name. Engines and conditions that differ get this name, and the
+/// trials of all runs but the first get higher numbers. A single run is unchanged; `None` for no runs.
 pub fn merge(runs: Vec<(String, Results)>) -> Option<Results> {
     let is_one = runs.len() == 1;
     let apart = apart(&runs);
@@ -18,7 +18,7 @@ pub fn merge(runs: Vec<(String, Results)>) -> Option<Results> {
         return Some(merged);
     }
     rename(&mut merged, &first_name);
-    // They speak of engines by the names that these had in their own run.
+    // Claims are left out, because they use the engines' names in their own run.
     merged.experiment = without_claims(&merged.experiment);
     merged.claims.clear();
     for ((name, mut results), place) in runs.zip(1..) {
@@ -43,8 +43,8 @@ fn rename(results: &mut Results, run: &str) {
     }
 }
 
-/// By how much the numbers of one run's trials exceed those of the run before: a power of ten above all of them, so that
-/// the last digits are still the run's own, `1003` of the second run's `003-…`.
+/// The offset between the trial numbers of two runs: a power of ten above all of them. The last digits then stay the
+/// run's own, for example `1003` for the second run's `003-…`.
 fn apart(runs: &[(String, Results)]) -> u32 {
     let plans = runs.iter().flat_map(|(_, results)| &results.trials).map(|trial| &trial.record.plan);
     let most = plans.flat_map(|plan| [Some(plan.number), plan.loaded_by]).flatten().max().unwrap_or(0);
@@ -52,7 +52,7 @@ fn apart(runs: &[(String, Results)]) -> u32 {
     powers.find(|power| *power > most).unwrap_or(u32::MAX)
 }
 
-/// A trial knows by its number the load that it started from, and figures the trials that they are of: no two may share one.
+/// Trials refer to loads, and figures to trials, by number, so no two trials may share one.
 fn number_on(results: &mut Results, by: u32) {
     for trial in &mut results.trials {
         let plan = &mut trial.record.plan;

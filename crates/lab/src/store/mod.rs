@@ -1,5 +1,5 @@
-//! store: the results directory. It is written as the trials go, so that
-//! whatever ends a run costs at most the current interval.
+//! store: the results directory. It is written during the trials, so that any abrupt end costs at most the current
+//! interval.
 
 mod append;
 mod claim;
@@ -41,7 +41,7 @@ use room::{Held, Room};
 use crate::plan;
 use crate::prepare::Prepared;
 
-/// What `experiment.json` holds: everything about an experiment but its trials' results.
+/// The contents of `experiment.json`: everything about an experiment except its trials' results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Meta {
     format: u32,
@@ -53,18 +53,18 @@ struct Meta {
     build: Option<Build>,
     conditions: BTreeMap<String, String>,
     warnings: Vec<Warning>,
-    /// The directories of all planned trials, so that a reader knows what is missing.
+    /// The directories of all planned trials, so that a reader knows which are missing.
     trials: Vec<String>,
 }
 
 /// A results directory that is being written.
 pub struct ResultsDir {
-    /// No other run writes it.
+    /// The claim keeps other runs out.
     claim: Claim,
     room: Arc<Room>,
 }
 
-/// A moment as RFC 3339 in UTC, to the second.
+/// A timestamp as RFC 3339 in UTC, to the second.
 pub fn timestamp(at: jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -74,16 +74,16 @@ pub fn precise_timestamp(at: jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
-/// The name of a new results directory, if no other run has it: the experiment's name and the time.
+/// The preferred name of a new results directory: the experiment's name and the time.
 fn directory_name(experiment: &str) -> String {
     format!("{experiment}-{}", jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S"))
 }
 
 impl ResultsDir {
-    /// Makes the results directory of a prepared experiment of one that was claimed.
+    /// Makes the results of a prepared experiment in a claimed directory.
     ///
     /// # Errors
-    /// When it cannot be written, or its disk has no room; nothing is left in it then.
+    /// When it cannot be written, or its disk is full; nothing is left in it then.
     pub fn create(mut claim: Claim, prepared: &Prepared) -> Result<Self, ClaimError> {
         let (experiment, trials) = (prepared.experiment(), prepared.trials());
         let meta = Meta {
@@ -99,13 +99,14 @@ impl ResultsDir {
         };
         let path = claim.path();
         let room = hold_room(path, trials.len())?;
-        // Made and not replaced: where locks do not reach, on another host of a shared disk, it is this that excludes.
+        // Create these files without replacing any. Locks do not reach another host of a shared disk, so this excludes
+        // a run there.
         let (toml, json) = (path.join("experiment.toml"), path.join("experiment.json"));
         append::create(&toml, &experiment.as_run).map_err(|cause| claim::io_error(&toml, cause))?;
         let begun = std::fs::create_dir(path.join("trials"))
             .and_then(|()| append::replace(&json, &serde_json::to_string_pretty(&meta)?));
         if let Err(cause) = begun {
-            // What cannot be removed either says that a run was begun here.
+            // A file that cannot be removed also shows that a run was begun here.
             let _ = std::fs::remove_file(&toml).and_then(|()| std::fs::remove_dir(path.join("trials")));
             return Err(claim::io_error(path, cause));
         }
@@ -118,7 +119,7 @@ impl ResultsDir {
         self.claim.path()
     }
 
-    /// Begins the part of it of a trial that this build runs.
+    /// Begins the results of a trial that this build runs.
     ///
     /// # Errors
     /// When its directory cannot be made.
@@ -126,7 +127,7 @@ impl ResultsDir {
         TrialWriter::create(self.path().join("trials").join(plan::directory(trial)), trial, build, self.room.clone())
     }
 
-    /// Writes a file of the run's summary beside its trials, whole or not at all, and gives its path.
+    /// Writes a summary file next to the trials, completely or not at all, and returns its path.
     ///
     /// # Errors
     /// Why it could not be written.
@@ -136,13 +137,13 @@ impl ResultsDir {
         Ok(path)
     }
 
-    /// What has kept results from being written, if something has: nothing more is run then.
+    /// The reason why results can no longer be written, if any: no further trial is run then.
     pub fn trouble(&self) -> Option<Warning> {
         self.room.trouble()
     }
 }
 
-/// Holds room for what is written when the disk is full.
+/// Reserves space for the last writes on a full disk.
 fn hold_room(path: &Path, trials: usize) -> Result<Arc<Room>, ClaimError> {
     let room = Room::hold(path, trials).map_err(|cause| match room::is_full(&cause) {
         true => ClaimError::NoRoom { path: path.to_owned(), mebibytes: room::held_bytes(trials).div_ceil(1 << 20) },

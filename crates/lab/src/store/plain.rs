@@ -1,5 +1,5 @@
-//! Files of a directory that somebody else may have laid out: no link in it is followed, no pipe waited for, no device
-//! touched, and nothing is read that is longer than its reader can hold.
+//! Files of a directory that another user may have made. No link in it is followed, no pipe waited for, no device
+//! touched, and reads have a size limit.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -11,26 +11,26 @@ use rustix::fs::FileType;
 pub(super) use crate::host::plain::open;
 use crate::host::plain::{opened, require_plain};
 
-/// What a file that is read as a whole may have, bytes; a record of sixty loops takes 2 MB.
+/// The longest file that is read completely, bytes; a record of sixty loops takes 2 MB.
 pub(super) const TEXT_BYTES: u64 = 256 << 20;
-/// So much of a file of lines is read, bytes: a week of seconds of five types of operations.
+/// Bytes that are read from a file of lines: a week of seconds with five types of operations.
 pub(super) const LINES_BYTES: u64 = 1 << 30;
-/// A longer line is none that a run has written, bytes.
+/// The longest line, bytes; no run writes a longer one.
 const LINE_BYTES: u64 = 16 << 20;
 
-/// Opens a file of lines to add to it, made if there is none.
+/// Opens a file of lines for appending, and makes it if missing.
 ///
 /// # Errors
-/// What the system said, or that it is no plain file.
+/// The system's error; the file is not plain.
 pub(super) fn append(path: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     opened(OpenOptions::new().create(true).append(true).custom_flags(flags).open(path)?.into())
 }
 
-/// What is at a path, if anything is.
+/// The metadata of a path, if it exists.
 ///
 /// # Errors
-/// What the system said, or that it is no plain file.
+/// The system's error; the file is not plain.
 pub(super) fn there(path: &Path) -> io::Result<Option<Metadata>> {
     match fs::symlink_metadata(path) {
         Ok(there) => {
@@ -42,10 +42,10 @@ pub(super) fn there(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
-/// What a plain file below a directory holds.
+/// The contents of a plain file below a directory.
 ///
 /// # Errors
-/// As when it is opened; that it is longer than 256 MiB.
+/// Errors of opening it; a file longer than 256 MiB.
 pub fn read_plain(directory: &Path, file: &Path) -> io::Result<Vec<u8>> {
     let file = open(directory, file)?;
     let bytes = file.metadata()?.len();
@@ -54,33 +54,33 @@ pub fn read_plain(directory: &Path, file: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::other(format!("it has {bytes} bytes, and no more than {most} MiB are read")));
     }
     let mut read = Vec::new();
-    // It may grow meanwhile.
+    // The file may grow meanwhile.
     file.take(TEXT_BYTES).read_to_end(&mut read)?;
     Ok(read)
 }
 
 /// A line of a file.
 pub(super) enum Line<'a> {
-    /// With its end.
+    /// With its end of line.
     Whole(&'a [u8]),
-    /// The last, whose end has not come.
+    /// The last line, without an end yet.
     Begun(&'a [u8]),
-    /// Longer than any that is written; it was passed over.
+    /// A line beyond the length limit; it was skipped.
     Endless,
 }
 
-/// How far a file of lines was read.
+/// The read position in a file of lines.
 pub(super) struct Reached {
-    /// The bytes of its lines with an end, those before the start included.
+    /// The bytes of complete lines, including those before the start.
     pub whole_bytes: u64,
-    /// Whether it is longer than is read.
+    /// Whether the file is longer than the read limit.
     pub has_more: bool,
 }
 
-/// Reads the lines of a file from a place on, one at a time, until `take` wants no more.
+/// Reads the lines of a file from an offset, one at a time, until `take` returns false.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub(super) fn lines(mut file: File, from: u64, mut take: impl FnMut(Line<'_>) -> bool) -> io::Result<Reached> {
     let has_more = file.metadata()?.len() > LINES_BYTES;
     file.seek(SeekFrom::Start(from))?;

@@ -1,5 +1,5 @@
-//! Reads a results directory back, also a partial or a damaged one, and one that somebody has planted: what can be read
-//! is, and what cannot is told.
+//! Reads a results directory, even a partial or damaged one, or one made by another user. It reads every readable part,
+//! and reports the rest.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use super::{Meta, resume};
 use crate::plan;
 use crate::spec::claims_of;
 
-/// What a directory of results is known by.
+/// The file that identifies a results directory.
 pub(super) const EXPERIMENT: &str = "experiment.json";
 
-/// Whether somebody has results in a directory, or says so: whether they can be read, reading them tells.
+/// Whether a directory seems to have results; only reading shows whether they are readable.
 pub fn has_results(path: &Path) -> bool {
     path.join(EXPERIMENT).symlink_metadata().is_ok()
 }
@@ -28,13 +28,13 @@ pub fn has_results(path: &Path) -> bool {
 /// Why a directory cannot be read as results.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is no results directory.
+    /// The directory has no results.
     #[error("{} holds no results: there is no experiment.json in it", shown(path))]
     NoResults {
         /// The directory.
         path: PathBuf,
     },
-    /// It was written by another version.
+    /// Another version has written the results.
     #[error("{} was written in format {found}; this version reads format {FORMAT}", shown(path))]
     Format {
         /// The directory.
@@ -42,7 +42,7 @@ pub enum ReadError {
         /// The format found.
         found: u64,
     },
-    /// It is damaged or cannot be read.
+    /// The results are damaged or unreadable.
     #[error("{} cannot be read: {cause}", shown(path))]
     Unreadable {
         /// The file.
@@ -52,23 +52,23 @@ pub enum ReadError {
     },
 }
 
-/// Reads results; trials that are missing or cut off, and what is damaged, are listed in [`Results::missing`].
+/// Reads results. Missing or incomplete trials, and damage, are listed in [`Results::missing`].
 ///
 /// # Errors
-/// When the directory as a whole is no results directory.
+/// When the directory is no results directory at all.
 pub fn read(path: &Path) -> Result<Results, ReadError> {
     read_with(path, read_seconds)
 }
 
-/// The same without the seconds, which are most of it.
+/// The same without intervals, which are most of the data.
 ///
 /// # Errors
-/// When the directory as a whole is no results directory.
+/// When the directory is no results directory at all.
 pub fn read_records(path: &Path) -> Result<Results, ReadError> {
     read_with(path, |_, _, _| (Vec::new(), EngineTimeSeries::default()))
 }
 
-/// Reads what results have of a trial's seconds, and says what of it is damaged.
+/// Reads the intervals of a trial, and reports damage.
 type ReadSeconds = fn(&Path, &str, &mut Vec<String>) -> (Vec<Interval>, EngineTimeSeries);
 
 fn read_seconds(results: &Path, name: &str, missing: &mut Vec<String>) -> (Vec<Interval>, EngineTimeSeries) {
@@ -90,11 +90,11 @@ fn read_seconds(results: &Path, name: &str, missing: &mut Vec<String>) -> (Vec<I
     (intervals, course)
 }
 
-/// So many numbers of an engine's course are kept, a gigabyte: a day of seconds of 1500 counters. A line may name
-/// thousands of counters that every line after it repeats.
+/// The limit on the numbers of an engine's time series, a gigabyte: a day of seconds with 1500 counters. One line may
+/// name thousands of counters, and every later line repeats them.
 const MOST_NUMBERS: usize = 1 << 27;
 
-/// Takes a look in, if there is room for it.
+/// Adds a sample if the limit permits it.
 pub(super) fn add_look(course: &mut EngineTimeSeries, look: EngineSample) -> bool {
     let columns = course.columns.len() + look.debt.len() + look.counters.len() + 1;
     let has_room = columns.saturating_mul(course.at_s.len() + 1) <= MOST_NUMBERS;
@@ -122,13 +122,13 @@ fn read_with(path: &Path, seconds: ReadSeconds) -> Result<Results, ReadError> {
     match not_run.as_slice() {
         [] => {}
         [one] => results.missing.push(format!("{one}: was not run")),
-        // Of an interrupted run they are all that follow.
+        // In an interrupted run these are all later trials.
         [first, .., last] => results.missing.push(format!("{} trials, {first} to {last}: were not run", not_run.len())),
     }
     Ok(results)
 }
 
-/// All of it but its trials, and the directories of these.
+/// Reads everything except the trials; also returns the trials' directories.
 pub(super) fn read_experiment(path: &Path) -> Result<(Results, Vec<String>), ReadError> {
     let (meta, mut missing) = read_meta(path)?;
     let experiment = read_toml(path, &mut missing);
@@ -148,12 +148,12 @@ pub(super) fn read_experiment(path: &Path) -> Result<(Results, Vec<String>), Rea
     Ok((results, meta.trials))
 }
 
-/// What is known of results before any record of them is read.
+/// Facts about results that are known without reading any record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Head {
     /// The experiment's name.
     pub name: String,
-    /// Where it was published, if it reproduces something.
+    /// The publication that it reproduces, if any.
     pub source: Option<String>,
     /// When it began, RFC 3339.
     pub started: String,
@@ -163,16 +163,16 @@ pub struct Head {
     pub trials: Vec<String>,
 }
 
-/// Reads no more than what is known before any record is read.
+/// Reads only these facts.
 ///
 /// # Errors
-/// When the directory as a whole is no results directory.
+/// When the directory is no results directory at all.
 pub fn read_head(path: &Path) -> Result<Head, ReadError> {
     let (Meta { name, source, started, rumba, trials, .. }, _) = read_meta(path)?;
     Ok(Head { name, source, started, rumba, trials })
 }
 
-/// What `experiment.json` holds, and what of it is damaged.
+/// The contents of `experiment.json`, and the damage in it.
 pub(super) fn read_meta(path: &Path) -> Result<(Meta, Vec<String>), ReadError> {
     let unreadable = |cause: String| ReadError::Unreadable { path: path.join(EXPERIMENT), cause };
     let mut damage = Vec::new();
@@ -203,7 +203,7 @@ fn read_toml(path: &Path, missing: &mut Vec<String>) -> String {
     text
 }
 
-/// A trial's record, or what its plan says of it where that cannot be read.
+/// A trial's record, or a record from its plan if it is unreadable.
 fn read_record_or_plan(results: &Path, name: &str, started: &str, missing: &mut Vec<String>) -> io::Result<Record> {
     let record = read_record(results, name, missing);
     let (record, is_left) = match record {
@@ -216,7 +216,7 @@ fn read_record_or_plan(results: &Path, name: &str, started: &str, missing: &mut 
     Ok(record)
 }
 
-/// The record of the trial with a directory of this name.
+/// The record of the trial in a directory of this name.
 pub(super) fn read_record(results: &Path, name: &str, missing: &mut Vec<String>) -> io::Result<Record> {
     let text = text_of(results, &of_trial(name, "record.json"), &format!("{name}: record.json"), missing)?;
     let mut record: Record = serde_json::from_str(&text)?;
@@ -224,12 +224,12 @@ pub(super) fn read_record(results: &Path, name: &str, missing: &mut Vec<String>)
     Ok(record)
 }
 
-/// A file of a trial, from the directory of the results.
+/// The path of a trial's file, relative to the results.
 pub(super) fn of_trial(name: &str, file: &str) -> PathBuf {
     Path::new("trials").join(name).join(file)
 }
 
-/// A record without results in the place of one that cannot be read, where the trial's intervals can be.
+/// A record without results that replaces an unreadable one, if the trial's intervals are readable.
 fn record_of_plan(
     results: &Path,
     name: &str,
@@ -244,7 +244,7 @@ fn record_of_plan(
     Ok(Record::of_plan(plan, started.to_owned()))
 }
 
-/// Hands on the lines of a file of a trial that can be read, in order, until `take` wants no more.
+/// Passes on the readable lines of a trial's file, in order, until `take` returns false.
 fn read_lines<T: DeserializeOwned>(
     results: &Path,
     file: &str,
@@ -265,7 +265,7 @@ fn read_lines<T: DeserializeOwned>(
                 read += 1;
                 return take(value);
             }
-            // Only what stands behind the last end of a line can be half-written.
+            // Only text after the last end of line can be incomplete.
             None if matches!(line, Line::Begun(_)) => is_cut_off = true,
             None => damaged.add(number),
         }
@@ -286,7 +286,7 @@ fn read_lines<T: DeserializeOwned>(
     }
 }
 
-/// The text of a file that may be damaged: what is no UTF-8 in it is replaced, and the lines are told.
+/// The text of a file that may be damaged: invalid UTF-8 is replaced, and its lines are reported.
 fn text_of(results: &Path, file: &Path, name: &str, damage: &mut Vec<String>) -> io::Result<String> {
     let bytes = match String::from_utf8(read_plain(results, file)?) {
         Ok(text) => return Ok(text),

@@ -1,4 +1,4 @@
-//! What a run needs to go on where it was interrupted: `resume.json`.
+//! The state that is needed to resume an interrupted run: `resume.json`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,23 +17,23 @@ use super::{ResultsDir, hold_room, plan};
 
 const FILE: &str = "resume.json";
 
-/// What a run needs to go on where it was interrupted.
+/// The state that is needed to resume an interrupted run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resume {
-    /// All its trials: first those of the experiment, then loads that were made again.
+    /// All its trials: first those of the experiment, then repeated loads.
     pub plans: Vec<TrialPlan>,
-    /// How many of them are the experiment's.
+    /// How many of them belong to the experiment.
     pub planned: usize,
-    /// Where data directories are made, absolute.
+    /// The parent of data directories, absolute.
     pub data_base: PathBuf,
     /// The engines' versions, by their names in the experiment.
     pub versions: BTreeMap<String, String>,
-    /// Whether limits that cannot be enforced were to be left out.
+    /// Whether the user permits leaving out limits that cannot be enforced.
     pub allow_unlimited: bool,
 }
 
 impl Resume {
-    /// Puts trials in as they are now planned: in the place of the one with the same number, or behind the last.
+    /// Updates trials: a trial replaces the one with its number, or is added at the end.
     pub fn update(&mut self, trials: &[TrialPlan]) {
         for trial in trials {
             match self.plans.iter_mut().find(|plan| plan.number == trial.number) {
@@ -44,27 +44,26 @@ impl Resume {
     }
 }
 
-/// What a results directory has of it.
+/// Reads the state from a results directory.
 pub(super) fn read(path: &Path) -> Result<Resume, ReadError> {
     let unreadable = |cause: String| ReadError::Unreadable { path: path.join(FILE), cause };
     let text = read_plain(path, FILE.as_ref()).map_err(|error| unreadable(error.to_string()))?;
     serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))
 }
 
-/// Where the data directories of a run were made, absolute.
+/// The parent of a run's data directories, absolute.
 ///
 /// # Errors
-/// When the directory does not tell.
+/// When the directory does not have this state.
 pub fn data_base(path: &Path) -> Result<PathBuf, ReadError> {
     read(path).map(|resume| resume.data_base)
 }
 
 impl ResultsDir {
-    /// Takes an existing results directory to go on with it.
+    /// Opens an existing results directory to resume it.
     ///
     /// # Errors
-    /// When it is none, or another process writes it, or its disk has no room, or it was made by a version that could
-    /// not resume.
+    /// When it has no results, another process writes it, its disk is full, or a version without resume made it.
     pub fn reopen(path: &Path) -> Result<(Self, Resume), ClaimError> {
         read_meta(path)?;
         let claim = Claim::again(path)?;
@@ -73,7 +72,7 @@ impl ResultsDir {
         Ok((Self { claim, room }, resume))
     }
 
-    /// Notes what a later process needs to go on, and which trials there are.
+    /// Notes the state that a later process needs to resume, and the list of trials.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -82,7 +81,7 @@ impl ResultsDir {
         self.room.write(Held::Record, || replace(&self.path().join(FILE), &text))
     }
 
-    /// Takes up a trial that follows from what others found: under the number that is next, which it gets here.
+    /// Adds a trial that follows from earlier results; it gets the next number.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -99,8 +98,8 @@ impl ResultsDir {
         Ok(trial)
     }
 
-    /// Says that the run has ended with this repeat, because it decides every headline: later ones are not missing. They
-    /// stay planned, so that a run that goes on finds the plan of its experiment.
+    /// Notes that the run ended with this repeat, because every headline is decided: later repeats are not missing.
+    /// They stay planned, so that a resumed run finds the experiment's plan.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -112,7 +111,7 @@ impl ResultsDir {
         self.room.write(Held::Record, || replace(&self.path().join("experiment.json"), &text))
     }
 
-    /// Says that the run goes on: its trials as they are planned now, when, and what is to be warned of.
+    /// Notes that the run is resumed: its current plan, the time, and warnings.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -129,5 +128,5 @@ impl ResultsDir {
     }
 }
 
-/// The condition that says when a run went on.
+/// The condition with the times at which a run was resumed.
 const RESUMED: &str = "resumed";

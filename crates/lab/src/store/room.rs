@@ -1,5 +1,5 @@
-//! Room on the disk of the results. Some is held from the start and given back when the disk is full, so that what was
-//! measured until then can still be written; and whatever keeps results from being written is noted when it comes up.
+//! Space on the disk of the results. Some is reserved at the start and released when the disk is full, so that measured
+//! data can still be written. Any error of writing results is noted at once.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,34 +9,34 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use rumba_core::record::{Record, Status};
 use rumba_core::warning::Warning;
 
-/// What the seconds in which a trial comes to its end may write, and its record, bytes. A second of twenty types of
-/// operations takes about 20 kB, a record of sixty loops 2 MB, and the old one stands until the new one is whole.
+/// Bytes that the last seconds of a trial and its record may take. A second with twenty types of operations takes about
+/// 20 kB, a record of sixty loops 2 MB. The old record stays until the new one is complete.
 const RECORD_BYTES: u64 = 4 << 20;
-/// What a last record and the page without any trial take, bytes.
+/// Bytes of a last record and of the page without any trial.
 const SUMMARY_BYTES: u64 = 2 << 20;
-/// What a trial adds to the page, bytes.
+/// Bytes that a trial adds to the page.
 const TRIAL_BYTES: u64 = 256 << 10;
 
 /// The codes of the warnings of a trial whose results could not be written.
 const CODES: [&str; 2] = ["results-disk-full", "results-not-written"];
 
-/// What a part of the room is held for.
+/// The use of a part of the reserved space.
 #[derive(Clone, Copy, Debug)]
 pub enum Held {
-    /// A trial's files while it runs: the first to go.
+    /// A running trial's files: released first.
     Record,
-    /// What is written at the end: the last record, the page.
+    /// The last writes: the last record, the page.
     Summary,
 }
 
-/// What keeps results from being written.
+/// The reason why results cannot be written.
 #[derive(Debug)]
 enum Trouble {
     Full,
     Other(String),
 }
 
-/// Room that is held, and what has become of it.
+/// The reserved space and its state.
 #[derive(Debug)]
 pub struct Room {
     directory: PathBuf,
@@ -46,18 +46,18 @@ pub struct Room {
 }
 
 impl Room {
-    /// Holds room in a directory for an experiment of so many trials.
+    /// Reserves space in a directory for an experiment with this many trials.
     ///
     /// # Errors
-    /// That there is no room ([`is_full`]), or that files cannot be made.
+    /// When there is too little space ([`is_full`]), or files cannot be made.
     pub fn hold(directory: &Path, trials: usize) -> io::Result<Self> {
         let held = [summary_bytes(trials), RECORD_BYTES].into_iter().map(|bytes| hold(directory, bytes));
         let held = Mutex::new(held.collect::<io::Result<_>>()?);
         Ok(Self { directory: directory.to_owned(), held, trouble: OnceLock::new() })
     }
 
-    /// Lets something be written; where there is no room for it, gives back what is held for it and lets it be written
-    /// again. A failure is noted.
+    /// Runs a write. On a full disk it releases the space reserved for this use and repeats the write. A failure is
+    /// noted.
     ///
     /// # Errors
     /// Why it could not be written.
@@ -81,11 +81,11 @@ impl Room {
             Held::Record => 1,
             Held::Summary => 0,
         };
-        // A file without a name is gone, and its inode with it, as soon as it is closed.
+        // A file without a name, and its inode, is freed when it is closed.
         self.held.lock().unwrap_or_else(PoisonError::into_inner).truncate(stays);
     }
 
-    /// What the user is to be told, once results could not be written.
+    /// The warning for the user, once results could not be written.
     pub fn trouble(&self) -> Option<Warning> {
         let directory = self.directory.display();
         let goes_on = format!("`rumba run --resume {directory}` goes on");
@@ -106,18 +106,18 @@ impl Room {
     }
 }
 
-/// Whether a trial has failed because its results could not be written: it says nothing of its engine.
+/// Whether a trial failed because its results could not be written, which is no finding about its engine.
 pub fn lacked_room(record: &Record) -> bool {
     let is_told = || record.warnings.iter().any(|warning| CODES.contains(&warning.code.as_str()));
     matches!(record.status, Status::Failed { .. }) && is_told()
 }
 
-/// Whether a file system has no room left, for bytes or for files.
+/// Whether a filesystem is out of space or inodes.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// What an experiment of so many trials holds in all, bytes.
+/// The total reserved space for this many trials, bytes.
 pub fn held_bytes(trials: usize) -> u64 {
     RECORD_BYTES + summary_bytes(trials)
 }
@@ -126,12 +126,12 @@ fn summary_bytes(trials: usize) -> u64 {
     SUMMARY_BYTES + TRIAL_BYTES * trials as u64
 }
 
-/// A file without a name of so many bytes. They are written, because some file systems cannot allocate, some only say
-/// that they have, and some keep zeros in no room at all.
+/// A file without a name, of this size. It is written, because some filesystems cannot allocate, some only claim to,
+/// and some store zeros without space.
 fn hold(directory: &Path, bytes: u64) -> io::Result<File> {
     let mut file = tempfile::tempfile_in(directory)?;
     io::copy(&mut File::open("/dev/urandom")?.take(bytes), &mut file)?;
-    // A file system behind a network says only now that it is full.
+    // A network filesystem reports only now that it is full.
     file.sync_all()?;
     Ok(file)
 }

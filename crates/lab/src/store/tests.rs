@@ -1,4 +1,4 @@
-//! What a full disk, a crash or a foreign tool would cost a user.
+//! Guards results against a full disk, a crash and foreign tools.
 
 use std::fs;
 
@@ -49,7 +49,7 @@ fn the_latency_log_is_read_by_the_standard_reader() {
     assert_eq!(intervals, 1);
 }
 
-/// The tags and starts that the standard reader finds below each mark of a phase.
+/// The tags and start times that the standard reader finds after each mark of a phase.
 fn by_phase(log: &str) -> Vec<(String, Vec<f64>)> {
     let mut parts: Vec<(String, String)> = vec![("before".to_owned(), String::new())];
     for line in log.lines() {
@@ -115,7 +115,7 @@ fn trial_of_a_dead_process_keeps_its_events_and_phase() {
     assert_eq!(serde_json::from_str::<rumba_core::record::Record>(&text).unwrap(), record);
 }
 
-/// A results directory as a run leaves it: of two trials, the first with so many seconds.
+/// A results directory as a run leaves it: two trials, the first with this many seconds.
 struct Written {
     dir: tempfile::TempDir,
 }
@@ -170,7 +170,7 @@ impl Written {
         (results.trials, told)
     }
 
-    /// Puts a byte that is in no text in the place of the first of `text` in the line of a file.
+    /// Replaces the first byte of `text` in a line by a byte that is invalid in text.
     fn spoil(&self, file: &Path, line: usize, text: &str) {
         let mut bytes = fs::read(file).unwrap();
         let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
@@ -199,7 +199,7 @@ fn a_partial_run_is_read_and_what_is_missing_is_said() {
 
 #[test]
 fn bad_byte_loses_only_its_second_and_its_line_is_reported() {
-    // One of them once hid the whole trial: the file was read as text or not at all.
+    // Guards against one bad byte hiding the whole trial, when the file was read as one text.
     let written = Written::new(7);
     let file = written.file("intervals.ndjson");
     for line in [2, 4, 5, 6] {
@@ -265,7 +265,7 @@ fn damaged_experiment_is_reported_as_claims_are_not_judged() {
 
 #[test]
 fn of_runs_that_claim_a_directory_at_once_one_has_it() {
-    // Looking and then making let two write the same results, and one set was gone.
+    // Guards against two runs that write the same results: with a check before the creation, one set was lost.
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a/b");
     let start = std::sync::Barrier::new(8);
@@ -281,7 +281,7 @@ fn of_runs_that_claim_a_directory_at_once_one_has_it() {
         claims.iter().filter_map(|claim| claim.as_ref().err()).map(ToString::to_string).collect();
     assert_eq!(refused.len(), 7);
     assert!(refused.iter().all(|words| words.contains("a/b is taken")), "{refused:?}");
-    // What one has left empty, another may take.
+    // A directory that one run has left empty can be claimed by another.
     drop(claims);
     Claim::new(&path).unwrap();
 }
@@ -321,7 +321,7 @@ fn a_directory_without_results_is_named_as_that() {
 
 #[test]
 fn who_follows_results_reads_what_has_come_and_nothing_twice() {
-    // A page of an hour's run read all of its seconds again for each that had come.
+    // Guards against reading all intervals again for each new one, as a page of an hour's run did.
     let written = Written::new(1);
     let path = written.dir.path();
     let name = fs::read_dir(path.join("trials")).unwrap().next().unwrap().unwrap().file_name();
@@ -342,7 +342,7 @@ fn who_follows_results_reads_what_has_come_and_nothing_twice() {
     grown.write_all(format!("{}\n", &line[20..]).as_bytes()).unwrap();
     assert!(!following.refresh().unwrap(), "its record is as it was");
     assert_eq!(seconds(&following), lines + 1);
-    // A trial that is run again has other files in the place of these.
+    // A trial that is run again has new files in place of these.
     let (other, record) = (trial.join("other"), trial.join("record.json"));
     fs::write(&other, format!("{line}\n")).unwrap();
     fs::rename(&other, &file).unwrap();

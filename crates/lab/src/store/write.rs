@@ -1,4 +1,4 @@
-//! A trial's events become its record and files, as they come.
+//! Writes a trial's events to its record and files as they arrive.
 
 use std::fmt::Write as _;
 use std::io;
@@ -16,29 +16,29 @@ use super::append::{Append, replace};
 use super::room::{Held, Room};
 use crate::harness::Harness;
 
-/// The file of a trial with what its engine was seen at.
+/// The file of a trial with the samples of its engine.
 pub(super) const ENGINE: &str = "engine.ndjson";
 
 /// Writes one trial's directory.
 pub struct TrialWriter {
     directory: PathBuf,
     room: Arc<Room>,
-    /// Whether it was told that results cannot be written.
+    /// Whether the failure to write results was reported.
     told: bool,
     record: Record,
     phase: PhaseKind,
     intervals: Append,
     latency: Append,
     engine: Append,
-    /// What the engine's file says it was seen at last.
+    /// The last sample in the engine's file.
     seen: EngineSample,
     latency_begun: bool,
     started_s: f64,
 }
 
 impl TrialWriter {
-    /// Makes the trial's directory and a first record, so that even a trial
-    /// that dies at once has left its plan. What an attempt before this one has left is replaced.
+    /// Makes the trial's directory and a first record, so that even a trial that dies at once has left its plan. Files
+    /// of an earlier attempt are replaced.
     ///
     /// # Errors
     /// When the directory cannot be made.
@@ -73,7 +73,7 @@ impl TrialWriter {
         &self.directory
     }
 
-    /// The phase that it is in, as far as it has told.
+    /// The last phase that the trial has reported.
     pub fn phase(&self) -> PhaseKind {
         self.phase
     }
@@ -90,11 +90,11 @@ impl TrialWriter {
                 return append(&mut self.engine, &self.room);
             }
             Event::Latency { start_s, seconds, histograms } => return self.latency(start_s, seconds, &histograms),
-            // It belongs to the data and goes with it.
+            // The state is stored and removed with the data.
             Event::Loaded { .. } => return,
             Event::PhaseStarted { phase, .. } => {
                 self.phase = phase;
-                // A comment, which readers of the format pass over; what stands below it, until the next, is the phase's.
+                // A comment, which readers of the format ignore; the lines up to the next mark belong to this phase.
                 if self.latency_begun {
                     self.mark_phase();
                 }
@@ -112,7 +112,7 @@ impl TrialWriter {
             Event::Interrupted => self.halt(Status::Interrupted),
             Event::Failed { phase, cause } => self.record.status = Status::Failed { phase, cause },
         }
-        // A failure is noted in the room, and met again in `finish`, after the data is gone.
+        // A failure is noted in `room`, and retried in `finish`, after the data is removed.
         let _ = self.write_record(Held::Record);
     }
 
@@ -143,12 +143,12 @@ impl TrialWriter {
         append(&mut self.latency, &self.room);
     }
 
-    /// Says in the log to which phase the histograms below belong.
+    /// Marks in the log the phase of the histograms that follow.
     fn mark_phase(&mut self) {
         self.latency.push(&format!("#[Phase: {}]", self.phase));
     }
 
-    /// What keeps the results from being written, once: when it was not told before.
+    /// The reason why results cannot be written; returned only once.
     pub fn trouble(&mut self) -> Option<Warning> {
         if self.told {
             return None;
@@ -156,17 +156,17 @@ impl TrialWriter {
         let warning = self.room.trouble()?;
         self.told = true;
         self.record.warnings.push(warning.clone());
-        // What fails is met again in `finish`.
+        // A failure is retried in `finish`.
         let _ = self.write_record(Held::Record);
         Some(warning)
     }
 
-    /// Says that another process of the trial follows one that has ended as planned.
+    /// Notes that another process of the trial follows one that has ended as planned.
     pub fn goes_on(&mut self) {
         self.record.status = Status::Running;
     }
 
-    /// How a trial ends that did not come to its end: where its results cannot be written it was for that.
+    /// Sets the status of an incomplete trial: if its results cannot be written, that is the cause.
     fn halt(&mut self, otherwise: Status) {
         self.record.status = match self.room.trouble() {
             Some(Warning { code, message, .. }) => {
@@ -176,31 +176,32 @@ impl TrialWriter {
         };
     }
 
-    /// Says that the user has stopped the run; a trial that had not ended until then is interrupted.
+    /// Notes that the user has stopped the run; a trial that had not ended is interrupted.
     pub fn interrupted(&mut self) {
         if self.record.status == Status::Running {
             self.halt(Status::Interrupted);
         }
     }
 
-    /// Says that the trial's process is gone; one that did not say how it
-    /// ended has failed with this cause in the phase it was in.
+    /// Notes that the trial's process has ended. If it reported no end, it has failed with this cause in its current
+    /// phase.
     pub fn gone(&mut self, cause: String) {
         if self.record.status == Status::Running {
             self.halt(Status::Failed { phase: self.phase, cause });
         }
     }
 
-    /// Names the cause behind the one that a failed trial itself has seen.
+    /// Adds a cause to the one that a failed trial reported itself.
     pub fn explained(&mut self, why: &str) {
         if let Status::Failed { cause, .. } = &mut self.record.status {
-            // A log that it quotes below its first line knows nothing of a kill; it is kept beside the record.
+            // Keep only the first line: the log quoted below it does not mention the kill, and is stored next to the
+            // record anyway.
             let seen = cause.lines().next().unwrap_or_default();
             *cause = format!("{why}; what the trial saw: {}", seen.trim_end_matches("; its log says:"));
         }
     }
 
-    /// How the trial stands.
+    /// The trial's status.
     pub fn status(&self) -> &Status {
         &self.record.status
     }
@@ -210,7 +211,7 @@ impl TrialWriter {
         self.record.started.clone()
     }
 
-    /// Says what rumba itself costs per operation on this host.
+    /// Sets the harness's overhead per operation on this host.
     pub fn harness(&mut self, harness: &Harness) {
         self.record.harness_cpu_us_per_op = harness.cpu_us_per_op.clone();
         self.record.conditions.insert(condition::HARNESS.to_owned(), harness.to_string());
@@ -221,18 +222,18 @@ impl TrialWriter {
         self.record.conditions.insert(name.to_owned(), value);
     }
 
-    /// Writes whatever is not on disk yet and gives the record.
+    /// Writes everything that is not on disk yet and returns the record.
     ///
     /// # Errors
-    /// When something measured could not be written.
+    /// When measured data could not be written.
     pub fn finish(mut self) -> io::Result<Record> {
         self.trouble();
-        // The record first: without it a reader knows nothing of the rest.
+        // Write the record first, because the other files are useless without it.
         self.write_record(Held::Summary)?;
         self.room.write(Held::Summary, || self.intervals.flush())?;
         self.room.write(Held::Summary, || self.latency.flush())?;
         self.room.write(Held::Summary, || self.engine.flush())?;
-        // It may have come up only now.
+        // The failure may be new.
         self.trouble();
         Ok(self.record)
     }
@@ -243,13 +244,13 @@ impl TrialWriter {
     }
 }
 
-/// How a trial that has come to its end stands.
+/// The status of a trial that ran to its end.
 fn whole(record: &Record) -> Status {
     let first = record.suspended().next();
     first.map_or(Status::Done, |(phase, suspension)| Status::Suspended { phase, cause: suspension.cause.clone() })
 }
 
-/// Writes what is pending. What fails is noted in the room; it stays pending, and is met again in `finish`.
+/// Writes the pending lines. A failure is noted in `room`; the lines stay pending, and are retried in `finish`.
 fn append(file: &mut Append, room: &Room) {
     let _ = room.write(Held::Record, || file.flush());
 }

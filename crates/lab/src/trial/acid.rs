@@ -1,6 +1,6 @@
-//! What transactions are promised, put to the test after the measurement, on the data that it has left: they are made to
-//! meet; then, in a process of its own, clients work until the database is killed; and in another it is opened again, and
-//! what was acknowledged is looked for.
+//! Tests the guarantees of transactions after the measurement, on its data. First, transactions run against each other.
+//! Then, in a separate process, clients work until the database is killed. Another process opens it again and looks for
+//! the acknowledged commits.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,19 +20,19 @@ use super::phases::describe;
 use super::{Halt, Step, Trial, journal};
 use crate::run::driver::Schedule;
 
-/// Between two signs of life of a process that waits for its end.
+/// The interval between two signs of life of a process that waits to be killed.
 const SIGN: Duration = Duration::from_millis(100);
 
-/// What a trial's process is to do.
+/// The task of a trial's process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Act {
-    /// The phases of its part.
+    /// The phases of the measurement.
     #[default]
     Measure,
-    /// To work on what that has left until it is killed.
+    /// Work on the remaining data until it is killed.
     Crash,
-    /// To open what is left then, and to look for what was acknowledged.
+    /// Open the remaining data, and look for acknowledged commits.
     Recover,
 }
 
@@ -47,7 +47,7 @@ impl Act {
     }
 }
 
-/// The workload's proof.
+/// The workload's transaction tests.
 fn proof(bound: &dyn Bound) -> Result<&dyn Acid, EngineError> {
     bound
         .acid()
@@ -55,7 +55,7 @@ fn proof(bound: &dyn Bound) -> Result<&dyn Acid, EngineError> {
 }
 
 impl Trial<'_> {
-    /// Makes transactions meet.
+    /// Runs the isolation tests.
     pub(super) fn isolation(&mut self) -> Step<()> {
         let mut span = self.start_work(PhaseKind::Isolation, None);
         let (bound, instance) = (self.bound.clone(), self.instance.clone());
@@ -79,15 +79,15 @@ impl Trial<'_> {
         cause.map_or(Ok(()), |cause| Err(Halt::Failed(cause)))
     }
 
-    /// Lets clients work, each noting what it is told, until whoever started this process kills it. A server is killed
-    /// by this process just before.
+    /// Lets clients work and note each acknowledged commit, until the parent process kills this process. A server is
+    /// killed by this process just before.
     pub(super) fn crash(&mut self) -> Step<()> {
         self.phase = PhaseKind::Crash;
         let seconds = self.job.plan.run.crash_s.unwrap_or_default();
         self.emit(Event::PhaseStarted { phase: PhaseKind::Crash, seconds: Some(seconds), rows: None });
         let journal = journal::FileJournal::create(self.job.journal)
             .map_err(|error| Halt::Failed(format!("{}: {error}", self.job.journal.display())))?;
-        // Neither the load's choices nor the loops'.
+        // A seed that differs from those of the load and the loops.
         let seed =
             self.job.plan.run.seed.wrapping_add(u64::from(self.job.plan.repeat)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
         let ops = self.bound.ops();
@@ -103,7 +103,7 @@ impl Trial<'_> {
             self.instance.kill()?;
         }
         self.emit(Event::PhaseEnded(Box::new(record)));
-        // The clients work on, and nothing here ends them: that is the point.
+        // The clients continue on purpose: they must be active when the process is killed.
         loop {
             std::thread::sleep(SIGN);
             if self.interrupted() {
@@ -114,7 +114,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Looks for what was acknowledged in what was opened again.
+    /// Looks for the acknowledged commits in the reopened database.
     pub(super) fn recover(&mut self) -> Step<()> {
         let open_s = Instant::now().saturating_duration_since(self.opens).as_secs_f64();
         let mut span = self.start_work(PhaseKind::Recovery, None);
@@ -142,14 +142,14 @@ impl Trial<'_> {
         }
         let answer = self.answer(&span, end.is_ok());
         let record = self.record(&span, PhaseKind::Recovery, end.is_ok(), checks);
-        // An inquiry that broke off has found nothing.
+        // An incomplete search has no result.
         let recovery = end.is_ok().then_some(recovery);
         self.tell_record(PhaseRecord { recovery, ..record }, answer);
         end?;
         broken.map_or(Ok(()), |cause| Err(Halt::Failed(cause)))
     }
 
-    /// Whether the database may be killed; says why not.
+    /// Whether the database may be killed; warns if not.
     pub(super) fn may_crash(&mut self) -> bool {
         let engine = &self.job.plan.engine;
         if self.job.engine.reopens(engine) {
@@ -165,8 +165,8 @@ impl Trial<'_> {
     }
 }
 
-/// What was found, and the checks that are the trial's. Without a log a kill may damage the data: then what does not hold is
-/// told of the recovery, and is no fault of the trial.
+/// The results, and the trial's checks. Without a log a kill may damage the data. A failed check then counts as damage
+/// in the recovery, and not as a failure of the trial.
 fn told_by(found: Found, open_s: f64, durability: &Given<Durability>) -> (Recovery, Vec<Check>) {
     let Found { acknowledged, lost, examples, checks } = found;
     let may_damage = durability.value == Some(Durability::None);
@@ -183,13 +183,13 @@ fn told(recovery: &Recovery) -> String {
     )
 }
 
-/// That a loss is one that the durability excludes: under `no-sync` and `sync` a commit is in the kernel, which keeps it when
-/// the database dies.
+/// The failure that the durability excludes this loss. Under `no-sync` and `sync` a commit is in the kernel, which
+/// keeps it when the database dies.
 fn broken_promise(recovery: &Recovery, durability: &Given<Durability>, must_survive: bool) -> Option<String> {
     (recovery.lost > 0 && must_survive).then(|| format!("{} is not kept: {}", as_written(durability), told(recovery)))
 }
 
-/// The durability as the experiment has it, by whichever setting.
+/// The durability as written in the experiment, with its setting.
 fn as_written(durability: &Given<Durability>) -> String {
     match &durability.by {
         None => format!("durability = \"{durability}\""),
@@ -210,7 +210,7 @@ fn damage(recovery: &Recovery) -> Option<Warning> {
     Some(Warning::new("damaged-by-kill", message, remedy))
 }
 
-/// That the kill came before there was anything to lose.
+/// The warning that the kill came before any commit.
 fn vacuous(recovery: &Recovery) -> Option<Warning> {
     (recovery.acknowledged == 0).then(|| {
         Warning::new(
@@ -228,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    /// What is asked for by this setting.
+    /// A durability set by the common setting.
     fn given(durability: Durability) -> Given<Durability> {
         Given::of(None, Some(durability), &Settings::default(), |durability| durability.name().to_owned())
     }

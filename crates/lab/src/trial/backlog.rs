@@ -1,4 +1,4 @@
-//! The backlog: what was begun or due in the last loop is served to its end.
+//! The backlog: operations that were started or due in the last loop are served to their end.
 
 use std::time::Duration;
 
@@ -12,15 +12,13 @@ use super::{Halt, Step, Trial};
 use crate::run::driver::{Running, Waited};
 use crate::run::tail::Tail;
 
-/// A backlog that takes no longer is no phase of its own: clients that have nothing to serve
-/// need about that to see it.
+/// A backlog this short is no separate phase: idle clients need about this time to see the end.
 const UNNOTICED: Duration = Duration::from_millis(200);
 
 impl Trial<'_> {
-    /// Waits until the clients have served what was begun or due when the span
-    /// ended, at most for the time that the plan gives them, and puts what came
-    /// of it into the span. An interrupt ends the wait, and a client that fails. Gives the backlog's own span, if
-    /// it took so long that it is a phase.
+    /// Waits until the clients have served the operations that were started or due at the span's end. The wait is
+    /// limited by the plan; the result is stored in the span. An interrupt or a failed client ends it. Returns the
+    /// backlog's own span, if it took long enough to be a phase.
     pub(super) fn serve_backlog(
         &mut self,
         span: &mut Span,

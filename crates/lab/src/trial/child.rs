@@ -1,5 +1,5 @@
-//! The trial's own process: it takes an [`Order`] on standard input and tells
-//! [`Event`]s on standard output, a JSON line each.
+//! The trial's own process: it reads an [`Order`] from standard input and writes [`Event`]s to standard output, one
+//! JSON line each.
 
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -17,33 +17,33 @@ use super::outbox::Outbox;
 use super::{Act, Job};
 use crate::registry::Registry;
 
-/// What a trial's process is told.
+/// The input of a trial's process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     pub plan: TrialPlan,
-    /// An existing directory for the instance: empty, or with a copy of the data of another.
+    /// An existing directory for the instance: empty, or with a copy of another instance's data.
     pub data_dir: PathBuf,
-    /// The limits in force, in words.
+    /// The limits in force, as text.
     pub limits: Vec<String>,
-    /// The process that gives the order and takes the events.
+    /// The process that sends the order and reads the events.
     pub parent: u32,
-    /// What the workload knows of the data that is in the directory already; it is empty otherwise.
+    /// The workload's state, if the directory already has data; otherwise it is empty.
     #[serde(default)]
     pub state: Option<State>,
-    /// What it is to do.
+    /// The task.
     #[serde(default)]
     pub act: Act,
-    /// Where clients note what they are told before the database is killed.
+    /// The file where clients note acknowledged commits before the database is killed.
     pub journal: PathBuf,
-    /// Seconds since the trial began with its first process.
+    /// Seconds since the trial's first process began.
     #[serde(default)]
     pub begun_s: f64,
 }
 
-/// Reads an order, runs its trial, tells its events.
+/// Reads an order, runs its trial, and writes its events.
 ///
 /// # Errors
-/// When the order cannot be read or the events cannot be told.
+/// When the order cannot be read or the events cannot be written.
 pub fn serve(registry: &Registry) -> std::io::Result<()> {
     let began = Instant::now();
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
@@ -53,13 +53,13 @@ pub fn serve(registry: &Registry) -> std::io::Result<()> {
         signal_hook::flag::register(signal, stop.clone())?;
     }
     let order: Order = serde_json::from_reader(std::io::stdin().lock())?;
-    // It may have gone before the kernel was asked to kill this process with it:
-    // then nobody takes the events, and the data directory has lost its owner.
+    // The parent may have ended before the kernel was set to kill this process with it. Then no process reads the
+    // events, and the data directory has lost its owner.
     if rustix::process::getppid().map(|pid| pid.as_raw_pid() as u32) != Some(order.parent) {
         return Err(std::io::Error::other("the process that gave the order is gone"));
     }
     let mut emit = |event: Event| {
-        // If nobody reads any more, the trial has lost its purpose and ends.
+        // Without a reader the trial is useless and ends.
         if events.tell(&event).is_err() {
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
         }
@@ -75,23 +75,22 @@ pub fn serve(registry: &Registry) -> std::io::Result<()> {
     let epoch = began - Duration::from_secs_f64(*begun_s);
     let (stop, emit) = (&stop, &mut emit);
     super::run(Job { plan, engine, workload, data_dir, limits, state, act, journal, epoch, stop, emit });
-    // Who has gone meanwhile misses nothing that he would read.
+    // A reader that has ended meanwhile needs no more events.
     let _ = events.finish();
-    // Not a return, nor an exit that runs what libraries have registered for it: a client may hang inside an engine.
-    // SAFETY: it ends the process; all events are told.
+    // Neither return nor exit with the libraries' exit handlers, because a client may hang inside an engine.
+    // SAFETY: it ends the process; all events are written.
     unsafe { libc::_exit(0) }
 }
 
-/// Keeps standard output for the events and sends what libraries print to standard error.
+/// Reserves standard output for the events and redirects libraries' output to standard error.
 fn take_stdout() -> std::io::Result<Outbox> {
     let events = std::io::stdout().as_fd().try_clone_to_owned()?;
     rustix::stdio::dup2_stdout(std::io::stderr())?;
     Outbox::new(events)
 }
 
-/// The signals that ask a run to stop: those that people, terminals and batch systems send, each of which would end
-/// it without its clean-up. SIGHUP and SIGQUIT are among them unless whoever started it has them ignored, as `nohup`
-/// and a shell's `&` do.
+/// The signals that stop a run: people, terminals and batch systems send them, and each would end it without its
+/// clean-up. SIGHUP and SIGQUIT are left out if the parent process has them ignored, as `nohup` and a shell's `&` do.
 pub fn stop_signals() -> Vec<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = crate::host::parse::field(&status, "SigIgn").and_then(|mask| u64::from_str_radix(mask, 16).ok());

@@ -1,9 +1,8 @@
-//! Looks at the engine while clients work: its size on disk, its debt and its counters, about once a second.
+//! Samples the engine while clients work: its size on disk, its deferred work and its counters, about once a second.
 //!
-//! A thread of its own looks, which is none of the clients' and whose CPU is rumba's: nobody waits for it, and an engine
-//! that stands still holds up nothing but the look. What answering costs an engine is in its figures, and must not show
-//! there: whatever took long is asked for less often, so that it is under way in no more than one of [`REST`] parts of the
-//! time.
+//! A separate thread takes the samples; its CPU counts as rumba's. No client waits for it, and a stalled engine delays
+//! only the sample. The engine's cost of answering is in its figures, and must not be visible there. Slow samples are
+//! therefore taken less often, for at most one of [`REST`] parts of the time.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,9 +19,9 @@ use super::pending_stats::Answer;
 use super::{Shared, Trial};
 use crate::meter::{CpuRoll, Role, allocated, data_dir};
 
-/// How often is looked, if it takes no time.
+/// The interval between samples that take no time.
 const EVERY: Duration = Duration::from_secs(1);
-/// How many times as long as it took is waited until something is looked at again.
+/// The least ratio of the interval to a sample's duration.
 const REST: u32 = 200;
 
 /// A thread that samples the engine.
@@ -33,7 +32,7 @@ pub(super) struct EngineSampler {
 }
 
 impl EngineSampler {
-    /// Begins to look; `None` where the host gives no thread for it.
+    /// Starts sampling; `None` if the host provides no thread for it.
     fn begin(instance: &Shared, dir: Option<PathBuf>, epoch: Instant, roll: &Arc<CpuRoll>) -> Option<Self> {
         let (tell, seen) = channel();
         let stop = Arc::new(Stop::default());
@@ -55,7 +54,7 @@ fn look_on(instance: &Shared, dir: Option<&Path>, epoch: Instant, stop: &Stop, t
         let size_bytes = size.take(|| dir.and_then(allocated)).flatten().map(|size| size.total as f64);
         let at_s = Instant::now().saturating_duration_since(epoch).as_secs_f64();
         let look = EngineSample { at_s, size_bytes, debt: named(answer.debt), counters: named(answer.counters) };
-        // Nobody may wait for it any more.
+        // The receiver may be gone.
         if !look.is_empty() && tell.send(look).is_err() || stop.is_told_until(engine.next.min(size.next)) {
             return;
         }
@@ -66,7 +65,7 @@ fn named(gauges: Vec<Gauge>) -> BTreeMap<String, f64> {
     gauges.into_iter().filter(|gauge| gauge.value.is_finite()).map(|gauge| (gauge.name, gauge.value)).collect()
 }
 
-/// When something is looked at again.
+/// The time of the next sample.
 struct Turn {
     next: Instant,
 }
@@ -78,7 +77,7 @@ impl Default for Turn {
 }
 
 impl Turn {
-    /// Looks, if it is time.
+    /// Takes a sample, if it is time.
     fn take<T>(&mut self, look: impl FnOnce() -> T) -> Option<T> {
         let began = Instant::now();
         if began < self.next {
@@ -90,12 +89,12 @@ impl Turn {
     }
 }
 
-/// How long after its beginning a look that took so long is followed by the next.
+/// The interval from the start of a sample of this duration to the next.
 fn pause(took: Duration) -> Duration {
     EVERY.max(took.saturating_mul(REST))
 }
 
-/// Says that nobody is to look any more.
+/// The signal to stop sampling.
 #[derive(Default)]
 struct Stop {
     is_told: Mutex<bool>,
@@ -108,7 +107,7 @@ impl Stop {
         self.told.notify_all();
     }
 
-    /// Waits until then, or until it is told; whether it was.
+    /// Waits until this time or the signal; returns whether the signal came.
     fn is_told_until(&self, then: Instant) -> bool {
         let is_told = self.is_told.lock().unwrap_or_else(PoisonError::into_inner);
         let left = then.saturating_duration_since(Instant::now());
@@ -118,7 +117,7 @@ impl Stop {
 }
 
 impl Trial<'_> {
-    /// Begins to look at the engine, if there is something to see.
+    /// Starts to sample the engine, if it has data to sample.
     pub(super) fn begin_looking(&mut self) {
         if self.job.engine.info().keeps_data {
             let dir = data_dir(&self.place, self.job.data_dir).ok().map(Path::to_owned);
@@ -126,23 +125,23 @@ impl Trial<'_> {
         }
     }
 
-    /// Tells what was seen until now.
+    /// Emits the samples until now.
     pub(super) fn tell_looks(&mut self) {
         let seen: Vec<EngineSample> = self.sampler.iter().flat_map(|sampler| sampler.seen.try_iter()).collect();
         seen.into_iter().for_each(|look| self.emit(Event::Looked(Box::new(look))));
     }
 
-    /// Looks no more; an answer that is out may still come.
+    /// Stops sampling; a sample in progress may still arrive.
     pub(super) fn stop_looking(&self) {
         self.sampler.iter().for_each(|sampler| sampler.stop.tell());
     }
 
-    /// Looks no more, and waits until nothing of it holds the instance.
+    /// Stops sampling, and waits until the thread has released the instance.
     pub(super) fn end_looking(&mut self) {
         self.stop_looking();
         self.tell_looks();
         if let Some(sampler) = self.sampler.take() {
-            // A panic was the engine's.
+            // A panic came from the engine.
             let _ = sampler.thread.join();
             sampler.seen.try_iter().for_each(|look| self.emit(Event::Looked(Box::new(look))));
         }

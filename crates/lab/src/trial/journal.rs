@@ -1,5 +1,5 @@
-//! What clients of a database that is about to be killed were told, in a file: a line of fixed length for each note,
-//! appended by one system call, which the death of the process that made it cannot take back.
+//! A file of the commits that were acknowledged to clients before the database is killed. Each note is a line of fixed
+//! length. It is appended by one system call, so it survives the death of its process.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,24 +12,24 @@ use rumba_core::error::EngineError;
 
 const WORDS: usize = 16;
 const BYTES: usize = 4 * WORDS;
-/// The number of a note's form is in the upper half of its first word, its kind in the lower; the second word is the
+/// The first word has the form of a note in its upper half and the kind in its lower half; the second word is the
 /// client's number.
 const BEGUN: u32 = 1 << 16;
 const UNDONE: u32 = 2 << 16;
 const ACKNOWLEDGED: u32 = 3 << 16;
 const KIND: u32 = (1 << 16) - 1;
 
-/// A file that all clients append to: what one appends is whole.
+/// A file to which all clients append; each append is atomic.
 pub(super) struct FileJournal {
     file: Arc<File>,
-    /// How many clients have got a journal.
+    /// The number of clients with a journal.
     clients: AtomicU32,
 }
 
 impl FileJournal {
-    /// A new, empty one.
+    /// Makes a new, empty journal.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        // What an attempt before this one has left is not this one's.
+        // Remove the journal of an earlier attempt.
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -38,13 +38,13 @@ impl FileJournal {
         Ok(Self { file, clients: AtomicU32::new(0) })
     }
 
-    /// The journal of one more client.
+    /// The journal of a new client.
     pub(super) fn of_client(&self) -> Box<dyn Journal> {
         Box::new(ClientJournal { file: self.file.clone(), client: self.clients.fetch_add(1, Relaxed) })
     }
 }
 
-/// A client's lines of a file.
+/// One client's lines in the file.
 struct ClientJournal {
     file: Arc<File>,
     client: u32,
@@ -75,7 +75,7 @@ fn encoded(client: u32, note: &Note) -> [u8; BYTES] {
     bytes
 }
 
-/// Whose note a line is, and which.
+/// The client of a line, and its note.
 fn decoded(bytes: &[u8; BYTES]) -> Option<(u32, Note)> {
     let mut words = [0; WORDS];
     for (word, place) in words.iter_mut().zip(bytes.chunks_exact(4)) {
@@ -93,10 +93,10 @@ fn decoded(bytes: &[u8; BYTES]) -> Option<(u32, Note)> {
     Some((client, note))
 }
 
-/// Reads a journal back. A last line that was cut short was never acknowledged to anybody.
+/// Reads a journal. A truncated last line was never acknowledged.
 ///
 /// # Errors
-/// The system's words; a line that is none.
+/// The system's error; an invalid line.
 pub(super) fn read(path: &Path) -> io::Result<Journaled> {
     let mut file = io::BufReader::new(File::open(path)?);
     let (mut journaled, mut line) = (Journaled::default(), [0; BYTES]);

@@ -1,5 +1,5 @@
-//! What a trial does about its limits before the engine is opened: storage is
-//! measured as it is now, and what others have cached is not to be read for free.
+//! Prepares a trial's limits before the engine is opened: measures the storage, and evicts files that other processes
+//! have cached.
 
 use std::path::Path;
 
@@ -37,13 +37,13 @@ pub fn prepare(job: &mut Job<'_>) -> Vec<(String, String)> {
     conditions
 }
 
-/// The engine's own program or library: pages of it that were cached outside
-/// the memory group would not be charged to it.
+/// Evicts the engine's own program or library, because pages that were cached outside the memory group would not be
+/// charged to it.
 fn evict_software(job: &Job<'_>) {
     let source = job.engine.availability((&job.plan.engine).into()).source;
     let path = Path::new(&source);
     if path.is_file() {
-        // A program of root's may be unreadable for this user: then its pages stay where they are.
+        // A program of root may be unreadable for this user; its pages then stay cached.
         let _ = limits::evict(path);
     }
 }

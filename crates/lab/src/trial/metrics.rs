@@ -1,4 +1,4 @@
-//! The metrics of a phase from what was counted and what was spent.
+//! Computes the metrics of a phase from its counts and resources.
 
 use rumba_core::host_cpu::host_cpu_s;
 use rumba_core::limits::StorageLimit;
@@ -29,7 +29,7 @@ pub fn metrics(
     let data_bytes = without_logs(&size_bytes, &log_bytes);
     Metrics {
         ops_per_s: match has_operations(phase) {
-            // None was served in all that time: an engine that stood still is no engine that was not asked.
+            // Zero operations is a value here: a stalled engine differs from an engine without requests.
             true => Metric::Value(ops).per(seconds, "time passed"),
             false => Metric::absent("no operations in this phase"),
         },
@@ -45,9 +45,9 @@ pub fn metrics(
         background_cpu_us_per_op: per_op(&spent.background_cpu_s, 1e-6),
         server_cpu_us_per_op: per_op(&spent.server_cpu_s, 1e-6),
         late_us_per_op: per_op(&Metric::Value(late_ns as f64), 1e3),
-        // What event loops have counted its caller knows: see `receive_late_us_per_op`.
+        // The caller sets it: see `receive_late_us_per_op`.
         receive_late_us_per_op: Metric::default(),
-        // Nor of what became of operations: its caller counts them.
+        // The caller sets these from its counts.
         retries_per_op: Metric::default(),
         read_statements_per_op: Metric::default(),
         write_statements_per_op: Metric::default(),
@@ -56,7 +56,7 @@ pub fn metrics(
         server_ctx_switches_per_op: per_op(&spent.server_ctx_switches, 1.0),
         reads_per_s: per_s(&spent.device_reads, 1.0),
         writes_per_s: per_s(&spent.device_writes, 1.0),
-        // Of a trial's limits this function knows nothing: see `iops_used_percent`.
+        // The caller sets it from the limits: see `iops_used_percent`.
         iops_used_percent: Metric::default(),
         device_await_ms: await_ms(&request_s, &requests, "device reads or writes"),
         device_read_await_ms: await_ms(&spent.device_read_s, &spent.device_reads, "device reads"),
@@ -69,7 +69,7 @@ pub fn metrics(
         read_mb_s: per_s(&spent.device_read_bytes, MB),
         write_mb_s: per_s(&spent.device_write_bytes, MB),
         discard_mb_s: per_s(&spent.device_discard_bytes, MB),
-        // What there was before, its caller knows: see `growth_bytes_per_op`.
+        // The caller sets it from the size at the start: see `growth_bytes_per_op`.
         growth_bytes_per_op: Metric::default(),
         host_cpu_percent: per_s(&spent.host_cpu_s, online_cpus() / 100.0),
         stolen_cpu_percent: per_s(&spent.steal_s, online_cpus() / 100.0),
@@ -95,7 +95,7 @@ pub fn metrics(
     }
 }
 
-/// Milliseconds that each of so many requests took on average.
+/// Mean milliseconds per request.
 fn await_ms(seconds: &Metric, requests: &Metric, name: &str) -> Metric {
     match requests.value() {
         Some(requests) => seconds.map(|seconds| seconds * 1e3).per(requests, name),
@@ -103,7 +103,7 @@ fn await_ms(seconds: &Metric, requests: &Metric, name: &str) -> Metric {
     }
 }
 
-/// Whether operations, or rows of a load, are served in it.
+/// Whether operations, or rows of a load, are served in a phase.
 fn has_operations(phase: PhaseKind) -> bool {
     match phase {
         PhaseKind::Load
@@ -123,14 +123,14 @@ fn has_operations(phase: PhaseKind) -> bool {
     }
 }
 
-/// How long answers that could be read were not: what they waited on event loops, and what their clients' threads waited
-/// for a CPU. Absent where the clients receive none.
+/// The delay of readable answers: their wait on event loops, and the CPU wait of their clients' threads. Absent if the
+/// clients receive no answers.
 pub fn receive_late_us_per_op(queued_ns: u64, spent: &Spent, ops: u64) -> Metric {
     let late_s = spent.client_run_delay_s.plus(&Metric::Value(queued_ns as f64 / 1e9));
     late_s.map(|seconds| seconds * 1e6).per(ops as f64, "operations in this phase")
 }
 
-/// By how much the data has grown on disk per operation, of so many bytes as it had at the start of the phase.
+/// The growth of the data on disk per operation, given its size at the start and the end of the phase.
 pub fn growth_bytes_per_op(start_bytes: &Metric, end_bytes: &Metric, ops: u64) -> Metric {
     match (start_bytes.value(), end_bytes.value()) {
         (Some(start), Some(end)) => Metric::Value(end - start).per(ops as f64, "operations in this phase"),
@@ -139,7 +139,7 @@ pub fn growth_bytes_per_op(start_bytes: &Metric, end_bytes: &Metric, ops: u64) -
     }
 }
 
-/// Statements per operation: those that read, that write, and all others. Whoever does not count them has none at all.
+/// Statements per operation: reads, writes, and all others. Absent for a workload that does not count them.
 pub fn statements_per_op(statements: [u64; 3], ops: u64) -> [Metric; 3] {
     let is_counted = ops == 0 || statements != [0; 3];
     statements.map(|count| match is_counted {
@@ -148,7 +148,7 @@ pub fn statements_per_op(statements: [u64; 3], ops: u64) -> [Metric; 3] {
     })
 }
 
-/// The share of a budget of operations that a phase used.
+/// The used share of a budget of operations.
 pub fn iops_used_percent(phase: PhaseKind, spent: &Spent, seconds: f64, storage: Option<&StorageLimit>) -> Metric {
     match storage.and_then(|storage| storage.iops) {
         None => Metric::absent("limits.storage sets no iops"),
@@ -159,7 +159,7 @@ pub fn iops_used_percent(phase: PhaseKind, spent: &Spent, seconds: f64, storage:
     }
 }
 
-/// The CPUs that `/proc/stat` sums over: all that are online, whatever this process may use.
+/// The number of CPUs in the sums of `/proc/stat`: all online CPUs, even those that this process may not use.
 pub fn online_cpus() -> f64 {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let online = crate::host::parse::list_length(text.trim());

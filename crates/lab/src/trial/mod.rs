@@ -1,8 +1,8 @@
-//! One trial: provision → load → settle (→ verify load) (→ age → settle) → warmup → loops → drain → verify; and, where it is
-//! asked for, what transactions are promised.
+//! One trial: provision → load → settle (→ verify load) (→ age → settle) → warmup → loops → drain → verify; and, on
+//! request, the tests of transaction guarantees.
 //!
-//! Everything it learns it tells at once as [`Event`]s; it keeps nothing and
-//! writes nothing itself, so that the process's meters see the engine alone.
+//! It emits every result at once as [`Event`]s. It keeps and writes nothing itself, so that the process's meters see
+//! only the engine.
 
 mod acid;
 mod backlog;
@@ -44,24 +44,24 @@ use engine_sampler::EngineSampler;
 use pending_stats::PendingStats;
 use sync::Synced;
 
-/// What a trial needs.
+/// The inputs of a trial.
 pub struct Job<'a> {
     pub plan: &'a TrialPlan,
-    /// The engine it asks for.
+    /// The engine of the plan.
     pub engine: &'a dyn Engine,
-    /// The workload it asks for.
+    /// The workload of the plan.
     pub workload: &'a dyn Workload,
-    /// An existing directory for the instance: empty, or with a copy of the data of another.
+    /// An existing directory for the instance: empty, or with a copy of another instance's data.
     pub data_dir: &'a Path,
-    /// The limits in force, in words.
+    /// The limits in force, as text.
     pub limits: &'a [String],
-    /// What the workload knows of the data, where it is there already.
+    /// The workload's state, if the data already exists.
     pub state: Option<&'a State>,
-    /// What is to be done.
+    /// The task.
     pub act: Act,
-    /// Where clients note what they are told before the database is killed.
+    /// The file where clients note acknowledged commits before the database is killed.
     pub journal: &'a Path,
-    /// When the trial began, from which its seconds are counted: of several processes, the first.
+    /// The start of the trial's first process, from which seconds are counted.
     pub epoch: Instant,
     /// Set when the trial is to stop.
     pub stop: &'a AtomicBool,
@@ -83,7 +83,7 @@ impl From<EngineError> for Halt {
 
 type Step<T> = Result<T, Halt>;
 
-/// A trial in progress.
+/// A running trial.
 struct Trial<'a> {
     job: Job<'a>,
     bound: Arc<dyn Bound>,
@@ -93,17 +93,17 @@ struct Trial<'a> {
     roll: Arc<CpuRoll>,
     pulse: Pulse,
     pending: PendingStats,
-    /// Who looks at the engine while clients work.
+    /// The thread that samples the engine while clients work.
     sampler: Option<EngineSampler>,
     synced: Arc<Mutex<Synced>>,
-    /// When this process began to open the instance.
+    /// The start of opening the instance in this process.
     opens: Instant,
     phase: PhaseKind,
     /// Bytes of data on disk at the end of the last phase, logs not counted.
     data_bytes: Metric,
 }
 
-/// Runs a trial to its end, whatever that is; the last event says how it ended.
+/// Runs a trial to its end, with any status; the last event has the status.
 pub fn run(mut job: Job<'_>) {
     let opens = Instant::now();
     // Calibrates against the system's clock once, here and not in the first loader's time.
@@ -142,8 +142,8 @@ pub fn run(mut job: Job<'_>) {
             let (phase, last) = (trial.phase, trial.last_event(end));
             let Trial { instance, job: again, .. } = trial;
             job = again;
-            // Of a trial that did not end as planned nothing is closed: clients may still be
-            // inside the engine, and its data is about to be removed.
+            // After a failure the instance is not closed: clients may still be inside the engine, and its data is about
+            // to be removed.
             if matches!(last, Event::Finished) { close(instance, phase) } else { last }
         }
     };
@@ -167,7 +167,7 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
         true => job.engine.reopen(dir, config, schema)?,
     };
     if let Err(error) = room::check(job, instance.as_ref(), bound.ops().len()) {
-        // Nothing is loaded yet: what others lend, such as a schema, is given back as it was.
+        // No data is loaded yet: closing undoes changes to an existing server, such as a schema.
         let _ = instance.close();
         return Err(error);
     }
@@ -175,7 +175,7 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
         bound.restore(state)?;
     }
     if job.act != Act::Measure {
-        // What it is was told when it was measured.
+        // The conditions were reported with the measurement.
         return Ok((Arc::from(bound), Arc::new(instance)));
     }
     let availability = job.engine.availability((&job.plan.engine).into());
@@ -202,7 +202,7 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
     Ok((Arc::from(bound), Arc::new(instance)))
 }
 
-/// The drivers that run the clients and the loaders, as conditions.
+/// The drivers of the clients and the loaders, as conditions.
 fn drivers(job: &mut Job<'_>, instance: &dyn Instance) -> Vec<(String, String)> {
     let (run, place) = (&job.plan.run, instance.place());
     let driving = |clients| Driving::choose(run.driver, &place, clients).to_string();

@@ -1,8 +1,8 @@
-//! Events on their way to whoever started the trial.
+//! Sends events to the process that started the trial.
 //!
-//! A pipe holds 64 KiB. A reader that is stopped, or held up by its terminal, would have the trial wait for it: the
-//! clients would run on, but nobody would count their seconds. So what the pipe does not take is kept, in memory that
-//! is bounded by what a run has to tell, and goes with the next event.
+//! A pipe holds 64 KiB. A stopped reader, or one that waits for its terminal, would block the trial. The clients would
+//! run on, but their intervals would not be counted. Events that do not fit into the pipe are therefore kept in memory,
+//! bounded by a run's total events, and sent with the next event.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,20 +12,20 @@ use std::os::fd::OwnedFd;
 use rumba_core::event::Event;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 
-/// A line for each event, none of them lost, none of them waited for before the end.
+/// Sends a line for each event. It loses none, and waits only at the end.
 pub struct Outbox {
     to: File,
-    /// Whether what it does not take at once can be kept.
+    /// Whether it is a pipe, so that unsent bytes can be kept.
     is_pipe: bool,
     waiting: VecDeque<u8>,
 }
 
 impl Outbox {
-    /// Events go here. Of a pipe this must be the only writer; anything else, such as a terminal, may belong to others
-    /// too and is written to as it is.
+    /// Sends events to this descriptor. For a pipe this must be the only writer. Anything else, such as a terminal, may
+    /// have other users, and is written with blocking calls.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn new(to: OwnedFd) -> io::Result<Self> {
         let is_pipe = FileType::from_raw_mode(fstat(&to)?.st_mode) == FileType::Fifo;
         if is_pipe {
@@ -34,10 +34,10 @@ impl Outbox {
         Ok(Self { to: File::from(to), is_pipe, waiting: VecDeque::new() })
     }
 
-    /// Tells an event, as soon as there is room for it.
+    /// Sends an event, as soon as the pipe has space for it.
     ///
     /// # Errors
-    /// When nobody reads any more.
+    /// When the reader has ended.
     pub fn tell(&mut self, event: &Event) -> io::Result<()> {
         serde_json::to_writer(&mut self.waiting, event)?;
         self.waiting.push_back(b'\n');
@@ -47,10 +47,10 @@ impl Outbox {
         }
     }
 
-    /// Tells what is still waiting, however long the reader takes.
+    /// Sends all remaining events, and waits for the reader.
     ///
     /// # Errors
-    /// When nobody reads any more.
+    /// When the reader has ended.
     pub fn finish(mut self) -> io::Result<()> {
         if self.is_pipe {
             fcntl_setfl(&self.to, fcntl_getfl(&self.to)? - OFlags::NONBLOCK)?;
@@ -85,7 +85,7 @@ mod tests {
         let (from, to) = io::pipe().unwrap();
         let mut outbox = Outbox::new(to.into()).unwrap();
         let message = "m".repeat(1000);
-        // Four times what a pipe holds. It hung at the sixty-fifth.
+        // Four times the capacity of a pipe. It blocked at the sixty-fifth.
         for number in 0..256 {
             outbox.tell(&Event::Warning(Warning::new("test", format!("{number} {message}"), "none"))).unwrap();
         }

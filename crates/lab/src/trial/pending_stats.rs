@@ -1,8 +1,8 @@
-//! What an engine says of itself at the end of a phase.
+//! The engine's counters and deferred work at the end of a phase.
 //!
-//! A server that stands still does not answer. Whoever waited for it between two loops would miss the seconds that
-//! follow, and the second loop would last as long as the server stood still. So between phases through which clients
-//! run on it is asked by a thread of its own, and the phase is told when the answer has come, or without it.
+//! A stalled server does not answer. Waiting for it between two loops would miss the seconds that follow, and the
+//! second loop would last as long as the stall. Between phases with running clients, a separate thread therefore
+//! requests the statistics. The phase is emitted when the answer has come, or later without it.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -17,13 +17,13 @@ use super::span::Span;
 use super::{Shared, Trial, sync};
 use crate::meter::{CpuRoll, Role};
 
-/// How long an answer is waited for before the next phase begins: most take milliseconds, and phases are then told in order.
+/// The wait for an answer before the next phase begins: most take milliseconds, and phases are then emitted in order.
 const AT_ONCE: Duration = Duration::from_millis(100);
-/// How long it is taken for one about the phase's end; and how long that of an engine whose phase was cut off is waited
-/// for, which may be gone, or stand still.
+/// The longest time after a phase's end at which an answer still counts for it. It is also the wait for an engine whose
+/// phase was cut off, because that engine may be gone or stalled.
 const LAST: Duration = Duration::from_secs(1);
 
-/// What an engine says of itself.
+/// The engine's statistics.
 #[derive(Default)]
 pub(super) struct Answer {
     pub(super) debt: Vec<Gauge>,
@@ -31,20 +31,20 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Asks, and waits as long as it takes.
+    /// Requests the statistics, and waits without a limit.
     pub(super) fn of(instance: &Shared) -> Self {
         Self { debt: debt(instance), counters: instance.counters() }
     }
 }
 
-/// The engine's debt, and what waits in the page cache of the whole host.
+/// The engine's deferred work, and the dirty bytes in the page cache of the whole host.
 pub(super) fn debt(instance: &Shared) -> Vec<Gauge> {
     let mut debt = instance.debt();
     debt.extend(sync::host_dirty());
     debt
 }
 
-/// A question that is out.
+/// A pending request.
 struct Question {
     asked: Instant,
     answer: Receiver<Answer>,
@@ -52,13 +52,13 @@ struct Question {
 }
 
 impl Question {
-    /// Asks; `None` where the host gives no thread for it.
+    /// Requests the statistics; `None` if the host provides no thread for it.
     fn ask(instance: &Shared, roll: &Arc<CpuRoll>) -> Option<Self> {
         let (tell, answer) = channel();
         let (instance, roll) = (instance.clone(), roll.clone());
         let body = move || {
             let _present = roll.enter(Role::Harness);
-            // Nobody may wait for it any more.
+            // The receiver may be gone.
             let _ = tell.send(Answer::of(&instance));
         };
         let thread = std::thread::Builder::new().name("asks".to_owned()).spawn(body).ok()?;
@@ -69,14 +69,14 @@ impl Question {
         self.answer.recv_timeout(most).ok()
     }
 
-    /// Waits until nothing of it holds the instance any more.
+    /// Waits until its thread has released the instance.
     fn end(self) {
-        // A panic was the engine's; it has no answer then.
+        // A panic came from the engine; there is no answer then.
         let _ = self.thread.join();
     }
 }
 
-/// A question that is out, and the phase that waits for its answer.
+/// A pending request, and the phase that waits for its answer.
 #[derive(Default)]
 pub(super) struct PendingStats {
     question: Option<Question>,
@@ -84,7 +84,7 @@ pub(super) struct PendingStats {
 }
 
 impl Trial<'_> {
-    /// What the engine says at the end of a span that nothing follows without a pause.
+    /// The statistics at the end of a span that no other span follows directly.
     pub(super) fn answer(&self, span: &Span, complete: bool) -> Answer {
         if !span.asks_engine {
             return Answer::default();
@@ -96,8 +96,8 @@ impl Trial<'_> {
         question.and_then(|question| question.wait(LAST)).unwrap_or_default()
     }
 
-    /// Tells a phase that clients run on after as soon as the engine has said of itself what belongs to it, and gives
-    /// the debt with which the next one begins, if that is known now.
+    /// Emits a phase during which clients run on, as soon as its statistics are known. Returns the deferred work at the
+    /// start of the next phase, if it is known by then.
     pub(super) fn tell_when_answered(&mut self, record: PhaseRecord) -> Vec<Gauge> {
         self.tell_unanswered();
         self.pending.untold = Some(record);
@@ -105,13 +105,13 @@ impl Trial<'_> {
             self.pending.question = Question::ask(&self.instance, &self.roll);
             return self.hear(AT_ONCE).unwrap_or_default();
         }
-        // The answer to come is that of an earlier phase.
+        // The pending answer belongs to an earlier phase.
         self.tell_unanswered();
         Vec::new()
     }
 
-    /// Takes an answer that comes within this time, and tells the phase that waited for it; gives its debt. What comes
-    /// much later is no figure of that phase's end any more.
+    /// Takes an answer within this time, and emits the phase that waited for it. Returns its deferred work. A much
+    /// later answer no longer describes the phase's end.
     pub(super) fn hear(&mut self, most: Duration) -> Option<Vec<Gauge>> {
         let question = self.pending.question.as_ref()?;
         let Some(Answer { debt, counters }) = question.wait(most) else {
@@ -127,14 +127,14 @@ impl Trial<'_> {
         Some(debt)
     }
 
-    /// Tells a phase that has had no answer in time, without it.
+    /// Emits a phase without statistics if no answer came in time.
     pub(super) fn tell_unanswered(&mut self) {
         if let Some(record) = self.pending.untold.take() {
             self.emit(Event::PhaseEnded(Box::new(record)));
         }
     }
 
-    /// Waits for the end of a question that is still out: the instance is to be closed.
+    /// Waits for the end of a pending request, because the instance is about to be closed.
     pub(super) fn end_asking(&mut self) {
         self.pending.question.take().into_iter().for_each(Question::end);
     }

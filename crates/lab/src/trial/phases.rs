@@ -1,4 +1,4 @@
-//! The phases in their order.
+//! Runs the phases in order.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,10 +24,10 @@ use crate::run::driver::{Made, Make, Plan, Running, Schedule, Waited};
 use crate::run::queue::seed_of;
 use crate::run::{Driving, descriptors};
 
-/// Work of the engine or the workload that is not an operation, on a thread of its own.
+/// Work of the engine or the workload that is no operation, on a separate thread.
 type Work = Box<dyn FnOnce() -> Result<(), EngineError> + Send>;
 
-/// A client that does one piece of work.
+/// A client that performs one piece of work.
 struct Once(Option<Work>);
 
 impl Client for Once {
@@ -44,8 +44,9 @@ impl Trial<'_> {
     pub(super) fn phases(&mut self) -> Step<()> {
         let part = self.job.plan.part;
         if part == TrialPart::Run {
-            // A copy was settled before it was made, and has its statistics: what opening it has put off is paid. To gather
-            // them again would draw others for each repeat, and read into the caches that are to be cold.
+            // A copy was settled before it was made and has its statistics; only the work deferred by opening it
+            // remains. New statistics would differ for each repeat, and gathering them would fill caches that must be
+            // cold.
             self.work_and_sync(PhaseKind::Settle, None, |instance| instance.drain())?;
         } else {
             let loaded = self.load()?;
@@ -77,8 +78,8 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Ages the data and settles it again. The data that tests of a suite share is aged by one of them. Each bound workload
-    /// goes on from the state of the one before it, as over a copy of the data: none counts what another has counted.
+    /// Ages the data and settles it again. In a suite, one test ages the data that the tests share. Each bound workload
+    /// starts from the state of the one before, as over a copy of the data, so that no counts are mixed.
     fn aged(&mut self, most_s: f64) -> Step<()> {
         let Some(settings) = self.job.plan.aged_by.clone() else {
             let aged = self.age(most_s)?;
@@ -93,7 +94,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// The workload with other settings, over what the one at hand has left.
+    /// The workload with other settings, over the state of the current one.
     fn bound_after(&self, settings: &Settings) -> Step<Arc<dyn Bound>> {
         let wrong = |error: SettingError| EngineError::failed("workload", format!("{error} ({})", error.remedy));
         let bound: Arc<dyn Bound> = Arc::from(self.job.workload.bind(settings).map_err(wrong)?);
@@ -135,14 +136,14 @@ impl Trial<'_> {
         let made = self.clients(loaders, &stage.ops, schedule, move |bound, session, at| {
             bound.loader(number, session, at, seed)
         })?;
-        // A server may have a process for each of them.
+        // A server may have a process for each client.
         self.take_in_processes();
         let mut running = made.start();
         let end = self.follow(span, &mut running, &stage.ops, None);
         end.and(finish(running))
     }
 
-    /// Clients of this instance, each with a session of its own.
+    /// Clients of this instance, each with its own session.
     pub(super) fn clients(
         &self,
         clients: u32,
@@ -160,7 +161,7 @@ impl Trial<'_> {
         Ok(Made::new(&plan, &make, &self.roll)?.held_to(ops))
     }
 
-    /// Warmup and loops: the clients run through, each span begins where the one before ended. Gives the last.
+    /// Warmup and loops: the clients run on, and each span begins at the end of the one before. Returns the last span.
     fn operate(&mut self) -> Step<Span> {
         let run = self.job.plan.run.clone();
         let ((mut phase, mut seconds), following) = spans(&run);
@@ -172,7 +173,8 @@ impl Trial<'_> {
         let made = self.clients(self.job.plan.clients, &ops, schedule, move |bound, session, at| {
             bound.client(session, at, seed)
         })?;
-        // To begin a span takes a while: what clients did meanwhile would be counted in it, and not its time.
+        // Begin the span before the clients start, because beginning takes time. Otherwise operations would be counted
+        // without their time.
         let mut span = self.begin(phase);
         let mut running = made.start();
         self.begin_looking();
@@ -188,7 +190,7 @@ impl Trial<'_> {
                 running.shape(&arrivals, span.started());
             }
             let until = span.started() + Duration::from_secs_f64(seconds);
-            // A warmup may go on until the engine is steady.
+            // A warmup may continue until the engine is steady.
             span.planned_s = Some(seconds).filter(|_| phase != PhaseKind::Warmup || run.warmup_most_s.is_none());
             span.is_last = next.is_none();
             end = match phase {
@@ -197,7 +199,7 @@ impl Trial<'_> {
             };
             complete = end.is_ok();
             if complete && span.is_last {
-                // What is open now may keep the engine from answering, and what is served yet may grow the data.
+                // Open operations may block the engine's answer, and the backlog may grow the data.
                 self.stop_looking();
                 self.look_at_size(&mut span);
                 (end, backlog) = self.serve_backlog(&mut span, &mut running, &ops);
@@ -232,16 +234,16 @@ impl Trial<'_> {
         end.and(finished).map(|()| last)
     }
 
-    /// When the operations of the mix are due.
+    /// The schedule of the mix.
     fn schedule(&self, seed: u64) -> Schedule {
         let run = &self.job.plan.run;
         let schedule = match (run.rate, &self.place) {
             (Some(mean), place) => {
-                // Until the loops begin.
+                // The rate until the loops begin.
                 let rate = run.arrivals.as_ref().map_or(mean, Arrivals::first_rate);
                 Schedule::open(rate, queue(run, place), seed)
             }
-            // An embedded engine's clients are never answered together.
+            // An embedded engine's clients do not synchronise, so they need no spread.
             (None, ProcessLocation::Embedded) => Schedule::closed(seed),
             (None, ProcessLocation::Server { .. }) => Schedule::closed(seed).spread_over(run.warmup_s),
         };
@@ -351,28 +353,26 @@ impl Trial<'_> {
     }
 }
 
-/// The seed of clients' choices. Not the load's: they shall not repeat the loaders'. Repeats are counted from 1;
-/// what ages the data is the 0th.
+/// The seed of clients' choices, which must not repeat the loaders' choices. Repeats are counted from 1; ageing uses 0.
 pub(super) fn choices(seed: u64, repeat: u32) -> u64 {
     seed.wrapping_add(u64::from(repeat)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// The same of a probe of a search: each draws its own operations and arrivals, so that one which confirms another is
-/// more than its echo.
+/// The same for a probe of a search. Each probe draws its own operations and arrivals, so that a confirming probe is
+/// independent.
 pub(super) fn of_probe(seed: u64, probe: Option<u32>) -> u64 {
     probe.map_or(seed, |number| seed_of(seed, u64::from(number)))
 }
 
-/// The phases through which clients run, with the seconds that each is to last: the first, and those that follow it. There
-/// is a loop in every plan.
+/// The phases with running clients and their durations: the first, and those that follow it. Every plan has a loop.
 pub(super) fn spans(run: &RunPlan) -> ((PhaseKind, f64), Vec<(PhaseKind, f64)>) {
     let of_loop = |number| (PhaseKind::Loop(number), run.loop_s);
     let loops_from = |first| -> Vec<_> { (first..=run.loops).map(of_loop).collect() };
     if run.warmup_s > 0.0 { ((PhaseKind::Warmup, run.warmup_s), loops_from(1)) } else { (of_loop(1), loops_from(2)) }
 }
 
-/// Who serves the arrivals. A client of a server waits for it, and another that is free can serve meanwhile; over an
-/// embedded engine, a client's thread is the engine's.
+/// How arrivals are distributed. With a server, another free client can serve an arrival while one client waits. With
+/// an embedded engine, a client's thread does the engine's work.
 pub(super) fn queue(run: &RunPlan, place: &ProcessLocation) -> QueueKind {
     run.queue.unwrap_or(match place {
         ProcessLocation::Embedded => QueueKind::Client,
@@ -380,7 +380,7 @@ pub(super) fn queue(run: &RunPlan, place: &ProcessLocation) -> QueueKind {
     })
 }
 
-/// The queue as a record's conditions have it.
+/// The queue as in a record's conditions.
 pub(super) fn queue_in_words(queue: QueueKind) -> &'static str {
     match queue {
         QueueKind::Shared => "shared: whichever client is free takes the next arrival",
@@ -398,11 +398,11 @@ pub(super) fn describe(check: &Check) -> String {
     )
 }
 
-/// How long clients may take to end the operation at hand.
+/// How long clients may take to end their current operation.
 const ENDING: Duration = Duration::from_secs(30);
 
-/// Stops and joins clients. One that hangs inside an engine fails the trial:
-/// nothing that follows could be trusted beside it.
+/// Stops and joins clients. A client that hangs inside an engine fails the trial, because later results could not be
+/// trusted.
 pub(super) fn finish(mut running: Running) -> Step<()> {
     running.stop();
     match running.wait(Instant::now() + ENDING) {

@@ -1,4 +1,4 @@
-//! What a trial sees by itself that makes its figures less than they seem.
+//! Warnings that a trial finds itself and that weaken its results.
 
 use std::path::{Path, PathBuf};
 
@@ -11,21 +11,21 @@ use rumba_core::warning::Warning;
 use super::metrics::online_cpus;
 use crate::host::links;
 
-/// Lateness of the clients that is worth a warning: this share of the mean response time.
+/// Client lateness that is worth a warning: this share of the mean response time.
 const LATE_SHARE: f64 = 0.1;
-/// CPU taken by the hypervisor that is worth a warning: this share of all CPUs.
+/// CPU time taken by the hypervisor that is worth a warning: this share of all CPUs.
 const STEAL_SHARE: f64 = 0.01;
-/// CPU that nobody is charged with and that is worth a warning: this share of what is charged.
+/// CPU time of no process that is worth a warning: this share of the charged CPU time.
 const UNCHARGED_SHARE: f64 = 0.1;
-/// The host's idle time and strangers' CPU are told in ticks of 10 ms: a share of fewer seconds than these says nothing.
+/// The host's idle time and other processes' CPU are in ticks of 10 ms: a share of fewer seconds is not reliable.
 const UNCHARGED_S: f64 = 0.25;
-/// CPU of processes that are no part of the trial and that is worth a warning: this share of all CPUs.
+/// CPU time of other processes that is worth a warning: this share of all CPUs.
 const STRANGERS_SHARE: f64 = 0.05;
-/// CPU that clients take from a server on their own host and that is worth a warning: this share of all CPUs.
+/// CPU time that clients take from a server on the same host and that is worth a warning: this share of all CPUs.
 const CLIENT_SHARE: f64 = 0.2;
 
-/// The warning that a server has files outside of its data directory: nobody looks at their size, and their device may be
-/// another.
+/// The warning that a server has files outside its data directory: their size is not measured, and they may be on
+/// another device.
 pub fn elsewhere(place: &ProcessLocation) -> Option<Warning> {
     let ProcessLocation::Server { data_dir: Some(dir), .. } = place else { return None };
     let links = links::leading_out(dir);
@@ -46,13 +46,13 @@ pub fn elsewhere(place: &ProcessLocation) -> Option<Warning> {
     })
 }
 
-/// A link as it is called within the directory.
+/// The name of a link within the directory.
 fn name_in(dir: &Path, link: &Path) -> String {
     let dir = dir.canonicalize().unwrap_or_default();
     link.strip_prefix(dir).unwrap_or(link).display().to_string()
 }
 
-/// The warning that clients were late by themselves, over all loops.
+/// The warning that clients themselves were late, over all loops.
 pub fn late(loops: &PhaseRecord) -> Option<Warning> {
     let (late_us, response_us) = (loops.metrics.late_us_per_op.value()?, mean_response_us(loops)?);
     (late_us > response_us * LATE_SHARE).then(|| {
@@ -64,7 +64,7 @@ pub fn late(loops: &PhaseRecord) -> Option<Warning> {
     })
 }
 
-/// The warning that answers waited for clients which could have read them, over all loops.
+/// The warning that readable answers waited for their clients, over all loops.
 pub fn received_late(loops: &PhaseRecord) -> Option<Warning> {
     let (late_us, response_us) = (loops.metrics.receive_late_us_per_op.value()?, mean_response_us(loops)?);
     (late_us > response_us * LATE_SHARE).then(|| {
@@ -79,7 +79,7 @@ pub fn received_late(loops: &PhaseRecord) -> Option<Warning> {
     })
 }
 
-/// The warning that a hypervisor gave CPU time that this host wanted to others.
+/// The warning that a hypervisor gave CPU time that this host wanted to other guests.
 pub fn stolen(loops: &PhaseRecord, steal_s: &Metric) -> Option<Warning> {
     let share = steal_s.value()? / (loops.seconds * online_cpus()).max(f64::MIN_POSITIVE);
     (share > STEAL_SHARE).then(|| {
@@ -104,7 +104,7 @@ pub fn strangers(loops: &PhaseRecord) -> Option<Warning> {
     })
 }
 
-/// The warning that the host worked for the trial in ways that no process of it is charged with.
+/// The warning that the host used CPU for the trial that no process is charged with.
 pub fn uncharged(loops: &PhaseRecord) -> Option<Warning> {
     let (charged, uncharged) = (loops.spent.cpu_s.value()?, uncharged_cpu_s(&loops.spent).value()?);
     (uncharged > UNCHARGED_S && uncharged > charged * UNCHARGED_SHARE).then(|| {
@@ -141,14 +141,14 @@ pub fn shared_cpus(loops: &PhaseRecord, place: &ProcessLocation) -> Option<Warni
     })
 }
 
-/// The shares of clients and server in so many CPUs, where the clients' is worth a warning.
+/// The shares of clients and server in the CPUs, if the clients' share is worth a warning.
 fn client_share(loops: &PhaseRecord, cpus: f64) -> Option<(f64, f64, f64)> {
     let available_s = (loops.seconds * cpus).max(f64::MIN_POSITIVE);
     let (client, server) = (loops.spent.client_cpu_s.value()?, loops.spent.server_cpu_s.value()?);
     (client / available_s > CLIENT_SHARE).then_some((cpus, client / available_s, server / available_s))
 }
 
-/// Over the types of which a mean is known: of one with operations that were open at the end there is none.
+/// The mean over the types with a known mean; a type with open operations at the end has none.
 fn mean_response_us(loops: &PhaseRecord) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0.0);
     for kind in loops.op_types.values() {
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// An existing PostgreSQL whose log had a device of its own seemed to write its pages alone.
+    /// Guards against an existing PostgreSQL with its log on another device: it seemed to write only its pages.
     #[test]
     fn a_log_on_another_device_is_told() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Whether there is room for the clients: looked at before the load, because what is found after it costs the load.
+//! Checks that the host can hold the clients, before the load, because a later failure would waste it.
 
 use rumba_core::engine::{Instance, ProcessLocation};
 use rumba_core::error::EngineError;
@@ -7,11 +7,11 @@ use rumba_core::record::TrialPart;
 use super::Job;
 use crate::run::{Driving, descriptors, room};
 
-/// Refuses clients or loaders that cannot be had, of the instance or of this host; `kinds` is how many types of
-/// operations a client counts.
+/// Refuses clients or loaders that the instance or this host cannot have; `kinds` is the number of operation types that
+/// a client counts.
 ///
 /// # Errors
-/// What bounds them, and the number that would work.
+/// The limit that applies, and the number that would work.
 pub fn check(job: &Job<'_>, instance: &dyn Instance, kinds: usize) -> Result<(), EngineError> {
     let run = &job.plan.run;
     let (loaders, clients) = (("load_clients", run.load_clients), ("clients", job.plan.clients));

@@ -1,8 +1,8 @@
-//! Runs on a clock that the test sets: every time in them is known to the nanosecond, and none is waited for.
+//! Runs on a clock that the test sets: every time in them is known to the nanosecond, without waiting.
 //!
-//! The clients' paces, queues and counts are the real ones, and so are the bounds of phases and intervals, the cut at
-//! the end and the statistics. In the place of threads, of epoll and of `Running` there is one queue of timers; there
-//! are no meters, and what `Trial` tells is not part of it.
+//! The clients' paces, queues and counts are the real ones. The bounds of phases and intervals, the cut at the end and
+//! the statistics are real too. One queue of timers replaces threads, epoll and `Running`. There are no meters, and the
+//! events of `Trial` are not covered.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -42,18 +42,18 @@ use crate::run::timers::Timers;
 
 const OPS: &[OpInfo] = &[OpInfo::new("get")];
 const MS: u64 = 1_000_000;
-/// What a get takes.
+/// The service time of a get.
 const SERVICE_NS: u64 = MS;
-/// A get that does not come back while the test looks.
+/// A get that does not return during the test.
 const STUCK_NS: u64 = 3_600_000 * MS;
-/// How long is waited for what is open at the end.
+/// The wait for open operations at the end.
 const BACKLOG: Duration = Duration::from_millis(200);
 
-/// A key-value engine on the test's clock: each get takes as long as the next, but one.
+/// A key-value engine on the test's clock: every get takes the same time, except one.
 struct MockEngine {
     clock: RunClock,
     gets: u64,
-    /// The number of the get that does not come back.
+    /// The number of the get that does not return.
     stuck_at: Option<u64>,
 }
 
@@ -107,7 +107,7 @@ struct Simulation {
     clock: RunClock,
     driver: Rc<SimulatedDriver>,
     clients: Vec<Option<Run>>,
-    /// How often each has been polled: a timer of an earlier turn means nothing.
+    /// The number of polls of each client: a timer of an earlier poll is obsolete.
     turns: Vec<u64>,
     timers: Timers,
     stop: Arc<Stop>,
@@ -117,7 +117,7 @@ struct Simulation {
 }
 
 impl Simulation {
-    /// So many clients; the last gets stuck at this of its operations.
+    /// This many clients; the last one hangs at operation `stuck_at`.
     fn new(count: u32, schedule: Schedule, stuck_at: Option<u64>) -> Self {
         let ((source, mock), start) = (Clock::mock(), Instant::now());
         let clock = RunClock::simulated(source, start);
@@ -155,7 +155,7 @@ impl Simulation {
         }
     }
 
-    /// Lets all happen that happens until then, in its order; what happens just then is within.
+    /// Runs all events until then, in order, including those at that time.
     fn run_until(&mut self, until: Instant) {
         while let Some(next) = self.timers.first().filter(|next| *next <= until) {
             self.set(next);
@@ -170,7 +170,7 @@ impl Simulation {
         self.set(until);
     }
 
-    /// From now on the arrivals are these; clients that wait see it at once, as those of the drivers do.
+    /// Changes the arrivals; waiting clients see it at once, as in the drivers.
     fn shape(&mut self, arrivals: &Arc<Arrivals>) {
         let (from_ns, share) = (self.clock.now_ns(), 1.0 / self.queues.len() as f64);
         self.queues.iter().for_each(|queue| queue.shape(arrivals.clone(), from_ns, share));
@@ -187,7 +187,7 @@ impl Simulation {
 /// An interval: its phase, its bounds in milliseconds since the start, and its operations.
 type IntervalSummary = (PhaseKind, u128, u128, u64);
 
-/// What comes of a run.
+/// The results of a run.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     intervals: Vec<IntervalSummary>,
@@ -204,7 +204,7 @@ fn plan() -> RunPlan {
     RunPlan { warmup_s: 1.0, loops: 2, backlog_s, seed: 7, interval_s: 0.3, ..records::run_plan() }
 }
 
-/// Takes the clients through all phases of a plan.
+/// Runs the clients through all phases of a plan.
 fn run(plan: &RunPlan, mut clients: Simulation) -> Outcome {
     let (interval, start) = (Duration::from_secs_f64(plan.interval_s), clients.start);
     let (mut intervals, mut phases, mut ended) = (Vec::new(), Vec::new(), start);
@@ -244,7 +244,7 @@ fn run(plan: &RunPlan, mut clients: Simulation) -> Outcome {
 }
 
 fn is_near(ms: Option<f64>, expected: f64) -> bool {
-    // The buckets are known to better than 0.8%.
+    // The buckets are accurate to 0.8%.
     ms.is_some_and(|ms| (ms / expected - 1.0).abs() < 0.008)
 }
 
@@ -253,14 +253,14 @@ fn closed_loop_operations_match_the_service_time_exactly() {
     let closed = || run(&plan(), Simulation::new(4, Schedule::closed(7), None));
     let outcome = closed();
     let (warmup, one, two) = (PhaseKind::Warmup, PhaseKind::Loop(1), PhaseKind::Loop(2));
-    // Four clients, a get each millisecond. Of a second three intervals of 300 ms leave 100.
+    // Four clients, a get each millisecond. Three intervals of 300 ms leave 100 of a second.
     let second = |phase, from: u128| {
         [(0, 300, 1200), (300, 600, 1200), (600, 900, 1200), (900, 1000, 400)]
             .map(|(start, end, ops)| (phase, from + start, from + end, ops))
     };
     assert_eq!(outcome.intervals, [second(warmup, 0), second(one, 1000), second(two, 2000)].concat());
     assert_eq!(outcome.phases, [(warmup, 4000), (one, 4000), (two, 4000)]);
-    // Each client was in a get when the end came, and had it after another millisecond.
+    // Each client was in a get at the end, and completed it after another millisecond.
     assert_eq!((outcome.tail, outcome.longest_ns), ((4, 0, 0), None));
     let times = &outcome.last.response;
     assert!(is_near(times.p50_ms.value(), 1.0) && is_near(times.p99_ms.value(), 1.0), "{times:?}");
@@ -271,7 +271,7 @@ fn closed_loop_operations_match_the_service_time_exactly() {
 #[test]
 fn unreturned_operation_is_open_at_end_with_its_elapsed_time() {
     let outcome = run(&plan(), Simulation::new(4, Schedule::closed(7), Some(2_501)));
-    // The last client is in its 2,501st get from 2.5 s on; the others go on.
+    // The last client hangs in its 2,501st get from 2.5 s on; the others continue.
     let ops: Vec<u64> = outcome.intervals[8..].iter().map(|(.., ops)| *ops).collect();
     assert_eq!(ops, [1200, 3 * 300 + 200, 900, 300]);
     assert_eq!((outcome.tail, outcome.longest_ns), ((3, 1, 0), Some(700 * MS)));
@@ -285,7 +285,7 @@ fn unreturned_operation_is_open_at_end_with_its_elapsed_time() {
 fn arrivals_waiting_for_a_stuck_client_count_as_not_begun() {
     const RATE: f64 = 400.0;
     let schedule = Schedule::open(RATE, QueueKind::Shared, 7);
-    // What must come of it, by hand: one client serves the arrivals in their order, each for a millisecond.
+    // The expected result, by hand: one client serves the arrivals in order, each for a millisecond.
     let arrivals = schedule.queues(1)[0].left_ns().take_while(|due| *due < 3_000 * MS).collect::<Vec<u64>>();
     let (mut free_ns, mut responses) = (0, Vec::new());
     for due in &arrivals {
@@ -328,7 +328,8 @@ fn arrivals_follow_schedule_from_loop_start_for_any_queue() {
     }
 }
 
-/// Each had taken an arrival at the rate before, spread over about a minute, and slept through the burst.
+/// Guards against sleeping through a burst: each client had taken an arrival at the old rate, spread over about a
+/// minute.
 #[test]
 fn clients_that_are_idle_when_a_burst_comes_serve_it_at_once() {
     let arrivals = Arrivals { points: vec![(0.0, 1.0), (1.0, 2000.0)], shape: RateShape::Step, period_s: None };
@@ -337,7 +338,7 @@ fn clients_that_are_idle_when_a_burst_comes_serve_it_at_once() {
         let outcome = run(&plan, Simulation::new(64, Schedule::open(1.0, queue, 7), None));
         let ops = outcome.phases[2].1 as f64;
         assert!((ops - 2000.0).abs() < 4.0 * 2000f64.sqrt(), "{queue:?}: {ops} of 2000");
-        // Two of 64 are at work on average. With queues of their own, one in thirty finds its client at work.
+        // Two of 64 are busy on average. With separate queues, one arrival in thirty finds its client busy.
         let mean_ms = outcome.last.response.mean_ms.value().unwrap();
         assert!((0.999..1.05).contains(&mean_ms), "{queue:?}: {mean_ms} ms");
     }
@@ -384,7 +385,7 @@ fn rate_search_finds_the_queueing_limit_within_3_percent() {
         });
         following = rumba_statistics::next(&probes);
     }
-    // What it ends with was asked for last.
+    // The last kept probe has the final rate.
     let kept = probes.iter().rfind(|probe| probe.found == Found::Kept).and_then(|probe| probe.rate).unwrap();
     let expected = highest_rate(CLIENTS as usize, SERVICE_NS as f64 / 1e9, 0.99, limit_ms / 1e3);
     assert!((3000.0..4000.0).contains(&expected), "{expected}");

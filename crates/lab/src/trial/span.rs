@@ -1,4 +1,4 @@
-//! A span of a trial: what was counted and what the hardware spent in it.
+//! A span of a trial: its counts, and the hardware spent in it.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -22,16 +22,16 @@ use crate::run::driver::{Running, Waited};
 use crate::run::stats;
 use crate::run::tail::Tail;
 
-/// How often a wait looks at the stop flag.
+/// How often a wait checks the stop flag.
 const NAP: Duration = Duration::from_millis(100);
-/// How long clients may take to end the operation at hand after an interrupt.
+/// How long clients may take to end their current operation after an interrupt.
 const GRACE: Duration = Duration::from_secs(10);
-/// A wait that ended later than this by itself may have been a suspension.
+/// A wait that ended this late may have been a pause.
 const HELD_UP: Duration = Duration::from_millis(100);
 /// Why a span has no count that is taken at its end.
 const CUT_OFF: &str = "the phase was cut off before its end";
-/// The share of a server's CPU time that processes which ended in a span may have used: of more, the context switches
-/// would be missed. And what is no share, because it is told in ticks, seconds.
+/// The largest share of a server's CPU time for processes that ended in a span: above it, too many context switches
+/// would be missing. The second constant, in seconds, allows for the rounding to ticks.
 const ENDED_SHARE: f64 = 0.05;
 const ENDED_ROUNDING_S: f64 = 0.02;
 
@@ -45,29 +45,29 @@ pub struct Span {
     last: Reading,
     /// Context switches of a server's threads at both ends.
     switches: [Result<ThreadSwitches, String>; 2],
-    /// The CPU of processes that are none of the trial's, at both ends.
+    /// The CPU of other processes, at both ends.
     strangers: [Result<Strangers, String>; 2],
     debt_start: Vec<Gauge>,
     /// Bytes of data on disk as it began, logs not counted.
     data_start: Metric,
-    /// The debt at its end, where the next span begins with it and it is known.
+    /// The deferred work at its end, if the next span begins there and it is known.
     debt_end: Vec<Gauge>,
-    /// Counts by the list of operations that they are counted in; a load's stages have lists of their own.
+    /// Counts by list of operations; the stages of a load have separate lists.
     parts: Vec<(Ops, Counts)>,
-    /// How long it is to be, seconds, where that is known.
+    /// The planned duration, seconds, if known.
     pub planned_s: Option<f64>,
-    /// That it was suspended; known when it has ended.
+    /// The pause in it; known when it has ended.
     suspended: Option<Suspension>,
     /// Whether the clients are to finish when it ends.
     pub is_last: bool,
-    /// How long the last look for the server's processes took, seconds: by that it may be longer than planned.
+    /// The duration of the last search for server processes, seconds, by which the span may be longer than planned.
     pub looked_s: f64,
-    /// Whether the engine is asked for its counters at the end. One that left operations open may
-    /// stand still, and whoever asked it would wait with them.
+    /// Whether the engine's counters are requested at the end. An engine with open operations may be stalled, and the
+    /// request would block.
     pub asks_engine: bool,
-    /// What came of its operations after its end, where that was waited for.
+    /// The results of its operations after its end, if they were waited for.
     pub tail: Option<Tail>,
-    /// What its data took on disk at its end, where something was waited for between the end and its record.
+    /// Its data's size on disk at its end, if the record is made later.
     size: Option<Result<DiskSize, String>>,
 }
 
@@ -79,22 +79,22 @@ impl Span {
         }
     }
 
-    /// The phase that it is.
+    /// Its phase.
     pub fn phase(&self) -> PhaseKind {
         self.phase
     }
 
-    /// CPU seconds that a hypervisor gave to others in it, as far as that is known.
+    /// CPU seconds that a hypervisor gave to other guests in it, as far as known.
     pub fn stolen_s(&self) -> f64 {
         self.last.steal_s_since(&self.first).value().unwrap_or_default()
     }
 
-    /// When it ended, or was last looked at.
+    /// Its end, or the last reading.
     pub fn ended(&self) -> Instant {
         self.ended
     }
 
-    /// All that was counted in it.
+    /// All its counts.
     pub fn counts(&self) -> impl Iterator<Item = &Counts> {
         self.parts.iter().map(|(_, counts)| counts)
     }
@@ -104,13 +104,13 @@ impl Span {
         self.started
     }
 
-    /// Operations so far, and bytes that the device has written so far.
+    /// Operations and bytes written to the device, so far.
     pub fn served(&self) -> (u64, Metric) {
         let ops = self.parts.iter().map(|(infos, counts)| ops(self.phase, infos, counts)).sum();
         (ops, self.last.since(&self.first).device_write_bytes)
     }
 
-    /// This span and the one that follows it at once, as one.
+    /// This span and the directly following one, joined.
     pub fn join(mut self, next: &Span) -> Span {
         for (infos, counts) in &next.parts {
             self.add(infos, counts);
@@ -129,7 +129,7 @@ impl Span {
         }
     }
 
-    /// What was spent in it.
+    /// The resources spent in it.
     fn spent(&self) -> Spent {
         let mut spent = self.last.since(&self.first);
         spent.strangers_cpu_s = match &self.strangers {
@@ -142,7 +142,7 @@ impl Span {
         spent
     }
 
-    /// Context switches of the server that used so much CPU; none where too much of it has ended.
+    /// Context switches of the server, given its CPU time; absent if too much of it has ended.
     fn server_ctx_switches(&self, cpu_s: &Metric) -> Metric {
         let (first, last) = match &self.switches {
             [Ok(first), Ok(last)] => (first, last),
@@ -160,19 +160,19 @@ impl Span {
     }
 }
 
-/// When the interval ends that begins at `from`, in a span until then. A last sliver of one is no interval of its own.
+/// The end of the interval that begins at `from`, in a span until `until`. A short rest is added to the last interval.
 pub fn interval_end(from: Instant, interval: Duration, until: Option<Instant>) -> Instant {
     let next = from + interval;
     until.map_or(next, |until| if next + interval / 10 > until { until } else { next })
 }
 
-/// Whether clients run through it: a thread of a server that ends takes its
-/// count of context switches with it, and those of clients live on until its end.
+/// Whether clients run through the phase. A server's thread that ends takes its count of context switches with it; the
+/// threads of these clients live until its end.
 fn is_run(phase: PhaseKind) -> bool {
     matches!(phase, PhaseKind::Age | PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Loops | PhaseKind::Backlog)
 }
 
-/// What counts as an operation: a load's rows, elsewhere the operations but those that are undone on purpose.
+/// The number of operations: a load's rows, elsewhere all operations except those that are rolled back on purpose.
 fn ops(phase: PhaseKind, infos: &Ops, counts: &Counts) -> u64 {
     if phase == PhaseKind::Load {
         return counts.rows();
@@ -185,7 +185,7 @@ fn data_bytes(size: &Result<DiskSize, String>) -> Metric {
     Metric::from(size.as_ref().map(|size| (size.total - size.logs) as f64).map_err(Clone::clone))
 }
 
-/// What was tried again for, in it and in its tail.
+/// The causes of retries, in the span and in its tail.
 fn conflicts(span: &Span) -> BTreeMap<String, u64> {
     let ended_late = span.tail.as_ref().map(|tail| &tail.ended);
     let mut conflicts = BTreeMap::new();
@@ -195,7 +195,7 @@ fn conflicts(span: &Span) -> BTreeMap<String, u64> {
     conflicts
 }
 
-/// What an interval counted and spent, whenever it was.
+/// An interval's counts and resources, without its time.
 fn interval(phase: PhaseKind, infos: &Ops, counts: &Counts, spent: Spent) -> Interval {
     let responses = stats::percentiles(&stats::all_responses(counts));
     Interval {
@@ -225,7 +225,7 @@ impl Trial<'_> {
         self.begun(phase, Instant::now(), first, switches, strangers, debt_start)
     }
 
-    /// A span that began at this time, with what was read then.
+    /// A span that began at this time, with the readings of that time.
     fn begun(
         &self,
         phase: PhaseKind,
@@ -257,25 +257,24 @@ impl Trial<'_> {
         }
     }
 
-    /// Takes in the processes that a server has now: they are metered and watched.
+    /// Finds the current processes of a server, to meter and watch them.
     pub(super) fn take_in_processes(&mut self) {
         self.meters.look_for_descendants();
         self.watch_processes();
     }
 
-    /// Begins a span where another has ended: clients that run on are counted
-    /// and metered without a gap.
+    /// Begins a span at the end of another, so that running clients are counted and metered without a gap.
     pub(super) fn begin_after(&mut self, before: &Span, phase: PhaseKind) -> Span {
-        // Those of the server were looked for before the last reading of the one before: a process that this one found
-        // anew would bring what it used in that one.
+        // The server's processes were found before the last reading of the span before. A process found now would bring
+        // usage from that span.
         self.watch_processes();
         let ([_, switches], [_, strangers]) = (before.switches.clone(), before.strangers.clone());
-        // Of a backlog there is no debt: what it waits for may keep the engine from answering.
+        // A backlog has no value for deferred work: open operations may block the engine's answer.
         self.begun(phase, before.ended, before.last.clone(), switches, strangers, before.debt_end.clone())
     }
 
-    /// Begins what is no operation of clients where a span has ended, or now: what the engine does between the last look at
-    /// its operations and the first at its own work is part of that work.
+    /// Begins a span of work that is no client operation, at the end of a span or now. The engine's activity between
+    /// the two spans belongs to that work.
     pub(super) fn begin_work(&mut self, phase: PhaseKind, after: Option<&Span>) -> Span {
         let Some(before) = after else { return self.begin(phase) };
         let mut span = self.begin_after(before, phase);
@@ -285,7 +284,7 @@ impl Trial<'_> {
         span
     }
 
-    /// Looks at what the data takes on disk now, at the end of a span whose record comes later.
+    /// Reads the data's size on disk now, at the end of a span whose record is made later.
     pub(super) fn look_at_size(&mut self, span: &mut Span) {
         let size = self.size();
         self.data_bytes = data_bytes(&size);
@@ -299,7 +298,7 @@ impl Trial<'_> {
 
     /// Looks for the processes of a server before all counters are read, so that new processes are in that reading.
     /// Memory and context switches belong to the processes and threads of the sessions. They are read here, before the
-    /// clients are told to end. If the clients have already ended, the memory is that of the interval before.
+    /// clients are requested to end. If the clients have already ended, the memory is that of the interval before.
     fn look_at_server(&mut self, span: &mut Span, tells_end: bool, have_ended: bool) {
         let begun = Instant::now();
         if tells_end || have_ended {
@@ -321,8 +320,7 @@ impl Trial<'_> {
         if is_run(phase) { self.meters.server_switches() } else { Ok(ThreadSwitches::default()) }
     }
 
-    /// Follows running clients until a time or until all have ended, telling
-    /// every interval.
+    /// Follows running clients until a time or until all have ended, and emits every interval.
     pub(super) fn follow(
         &mut self,
         span: &mut Span,
@@ -339,7 +337,7 @@ impl Trial<'_> {
             let (tells_end, have_ended) = (span.is_last && is_end, waited == Some(Waited::AllEnded));
             self.look_at_server(span, tells_end, have_ended);
             if tells_end {
-                // Before anything is collected: what became due meanwhile would be in no phase.
+                // Before counts are collected: operations due in between would be in no phase.
                 running.finish();
             }
             if late > HELD_UP {
@@ -369,7 +367,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Waits in naps; `None` when interrupted, after the clients had their grace.
+    /// Waits in naps; `None` when interrupted, after the clients' grace period.
     pub(super) fn wait(&self, running: &mut Running, until: Instant) -> Option<Waited> {
         loop {
             let nap = until.min(Instant::now() + NAP);
@@ -386,8 +384,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Tells what was counted since the last tick; time that a suspension has made longer than an interval is told in
-    /// pieces, one of which has the counts.
+    /// Emits the counts since the last tick. If a pause made the interval too long, it is emitted in pieces, one of
+    /// which has the counts.
     fn tick(&mut self, span: &mut Span, infos: &Ops, counts: &Counts, second: Duration) {
         let now = Instant::now();
         let reading = self.meters.read();
@@ -412,11 +410,11 @@ impl Trial<'_> {
         }
     }
 
-    /// Ends a span, tells its record, and gives it back for joining.
+    /// Ends a span, emits its record, and returns it for joining.
     pub(super) fn end(&mut self, mut span: Span, complete: bool, checks: Vec<Check>) -> Span {
         self.tell_unanswered();
         if complete && !is_run(span.phase) {
-            // Of phases in which clients run it is counted at their end.
+            // In phases with clients, it is read at their end.
             span.strangers[1] = self.meters.strangers();
         }
         span.suspended = self.suspension(&span, complete);
@@ -427,7 +425,7 @@ impl Trial<'_> {
         span
     }
 
-    /// Ends a span through whose end clients run on.
+    /// Ends a span while clients run on.
     pub(super) fn end_amid(&mut self, mut span: Span) -> Span {
         span.suspended = self.suspension(&span, true);
         let record = self.record(&span, span.phase, true, Vec::new());
@@ -440,10 +438,10 @@ impl Trial<'_> {
         self.emit(Event::PhaseEnded(Box::new(PhaseRecord { debt_end, counters, ..record })));
     }
 
-    /// Tells the record of all loops together.
+    /// Emits the record of all loops together.
     pub(super) fn end_loops(&mut self, span: &Span, complete: bool) {
         let record = self.record(span, PhaseKind::Loops, complete, Vec::new());
-        // Of an engine that answers at once the client is all there is to see.
+        // With an engine that answers at once, only the client is measured.
         let is_real = self.job.engine.info().keeps_data;
         let late = [remarks::late(&record), remarks::received_late(&record)].into_iter().flatten();
         let late = late.filter(|_| is_real);
@@ -465,7 +463,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Its record, without what the engine says of itself at its end.
+    /// Its record, without the engine's statistics at its end.
     pub(super) fn record(&mut self, span: &Span, phase: PhaseKind, complete: bool, checks: Vec<Check>) -> PhaseRecord {
         let seconds = span.ended.saturating_duration_since(span.started).as_secs_f64();
         let ops: u64 = span.parts.iter().map(|(infos, counts)| ops(span.phase, infos, counts)).sum();

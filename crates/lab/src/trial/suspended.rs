@@ -1,8 +1,8 @@
-//! When a phase counts as suspended, and what its record shows of the time.
+//! Decides when a phase counts as suspended, and how its record shows the time.
 //!
-//! A measurement is suspended while its own clients cannot run or a process that it measures is stopped: nobody then
-//! asked the engine for anything, or somebody had taken it off the machine. A server that does not answer, a full
-//! queue, a slow disk are none: there the clients wait, and that is what is measured.
+//! A measurement is suspended while its own clients cannot run or a process that it measures is stopped. During that
+//! time either no client sent requests, or the server could not run. A server that does not answer, a full queue or a
+//! slow disk is no suspension: the clients wait, and that is measured.
 
 use std::time::{Duration, Instant};
 
@@ -14,22 +14,22 @@ use rumba_core::warning::Warning;
 use super::Trial;
 use super::span::Span;
 
-/// A phase that was suspended for so long counts for nothing …
+/// A phase with a pause this long is excluded …
 const LONG_S: f64 = 1.0;
-/// … or for this share of its time, and one that lasts longer than planned by as much, …
+/// … or with this share of its time, or one that is longer than planned by as much, …
 const SHARE: f64 = 0.05;
-/// … but for no less than this: a hiccup is none.
+/// … but not with less than this: a short delay is no pause.
 const LEAST_S: f64 = 0.25;
-/// A phase that was to be shorter is late only by a whole second: on a busy machine what ends a loop of half a second
-/// waits for its turn as long as the loop lasts.
+/// A phase with a shorter plan is late only by a whole second. On a busy machine, ending a loop of half a second may
+/// wait for a CPU as long as the loop lasts.
 const SHORT_S: f64 = 5.0;
-/// The most seconds by which a suspended interval is told one by one; a night is told in longer pieces.
+/// The most pieces of a suspended interval; a longer pause, such as a night, is divided into longer pieces.
 const MOST_PIECES: u32 = 600;
 /// Why such a second has no figures.
 const NOBODY_RAN: &str = "the measurement was suspended: nobody could look";
 
-/// Whether a phase is suspended: by what the pulse has seen of it, or because it is longer than it was to be and neither
-/// a hypervisor has taken that time nor a look at a server's thousand processes.
+/// Whether a phase is suspended: by the detected pauses, or because it is longer than planned. Time taken by a
+/// hypervisor, or by searching a server's thousand processes, does not count.
 fn weigh(seen: Option<Suspension>, seconds: f64, planned_s: Option<f64>, taken_s: f64) -> Option<Suspension> {
     let least_s = |of_s: f64| (of_s * SHARE).max(LEAST_S);
     if let Some(seen) = seen.filter(|seen| seen.seconds >= least_s(planned_s.unwrap_or(seconds)).min(LONG_S)) {
@@ -44,7 +44,7 @@ fn weigh(seen: Option<Suspension>, seconds: f64, planned_s: Option<f64>, taken_s
     })
 }
 
-/// Two spans that follow each other as one.
+/// Joins two consecutive spans.
 pub(super) fn both(first: Option<Suspension>, next: Option<&Suspension>) -> Option<Suspension> {
     match (first, next) {
         (Some(first), Some(next)) => Some(Suspension { seconds: first.seconds + next.seconds, ..first }),
@@ -52,7 +52,7 @@ pub(super) fn both(first: Option<Suspension>, next: Option<&Suspension>) -> Opti
     }
 }
 
-/// A part of an interval that is told as one of its own.
+/// A part of an interval that is emitted separately.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Piece {
     pub(super) from: Instant,
@@ -66,8 +66,8 @@ impl Piece {
     }
 }
 
-/// Divides an interval that a suspension has made too long into seconds, and says which of them has what was counted:
-/// the first that was suspended least.
+/// Divides an interval that a pause has made too long into seconds. Also returns the index of the piece with the
+/// counts: the first with the shortest pause.
 pub(super) fn pieces(
     from: Instant,
     until: Instant,
@@ -84,7 +84,7 @@ pub(super) fn pieces(
     let mut start = from;
     while start < until {
         let next = start + step;
-        // A last sliver is no piece of its own.
+        // A short rest is added to the last piece.
         let end = if next + step / 10 > until { until } else { next };
         pieces.push(Piece { from: start, until: end, suspended_s: suspended_s(start, end) });
         start = end;
@@ -95,7 +95,7 @@ pub(super) fn pieces(
     (pieces, counted)
 }
 
-/// A second in which nothing could be counted or metered.
+/// A second without counts or readings.
 pub(super) fn empty(phase: PhaseKind, start_s: f64, piece: &Piece) -> Interval {
     let unknown = || Metric::absent(NOBODY_RAN);
     Interval {
@@ -148,25 +148,25 @@ fn unmetered() -> Spent {
 }
 
 impl Trial<'_> {
-    /// Has the pulse watch the processes that this trial depends on, as they are now.
+    /// Lets the pulse watch the current processes that this trial depends on.
     pub(super) fn watch_processes(&self) {
         let server = self.meters.server_pids().into_iter().map(|pid| (pid, "the server"));
-        // A budget of operations is divided twenty times a second by the process that has started this one.
+        // The parent process divides a budget of operations twenty times a second.
         let divides = self.job.plan.engine.limits.storage.as_ref().is_some_and(|storage| storage.iops.is_some());
         let parent = rustix::process::getppid().filter(|_| divides);
         let parent = parent.map(|pid| (pid.as_raw_pid() as u32, "rumba, which divides limits.storage.iops"));
         self.pulse.watch(server.chain(parent));
     }
 
-    /// Whether a span that has just ended was suspended; says so where its figures are lost by it. What was cut off
-    /// may have waited for its clients beyond its time.
+    /// Whether a span that has just ended was suspended; warns if its figures are excluded. If the span was cut off,
+    /// its plan does not count, because it may have waited for its clients.
     pub(super) fn suspension(&mut self, span: &Span, complete: bool) -> Option<Suspension> {
         let seconds = span.ended().saturating_duration_since(span.started()).as_secs_f64();
         let weighed = |until: Instant| {
             let seen = self.pulse.within(span.started(), until);
             weigh(seen, seconds, span.planned_s.filter(|_| complete), span.stolen_s() + span.looked_s)
         };
-        // What was begun in the last loop is served after it, and is its own.
+        // Operations that were started in the last loop are served after it, and belong to it.
         let found = weighed(span.ended()).or_else(|| weighed(Instant::now()).filter(|_| span.is_last))?;
         if span.phase().is_timed() {
             self.emit(Event::Warning(Warning::new(
@@ -183,7 +183,7 @@ impl Trial<'_> {
         Some(found)
     }
 
-    /// How much of a time was suspended, seconds.
+    /// The paused seconds in a time.
     pub(super) fn suspended_s(&self, from: Instant, until: Instant) -> f64 {
         self.pulse.within(from, until).map_or(0.0, |suspended| suspended.seconds)
     }
@@ -218,8 +218,8 @@ mod tests {
         assert_eq!(weigh(None, 5.6, Some(5.0), 1.3), None, "the hypervisor let it wait for its end");
     }
 
-    /// Seconds of suspension in each piece of an interval of so many milliseconds, suspended from and until; and which
-    /// of them has the counts.
+    /// Paused seconds in each piece of an interval of `length` milliseconds, with a pause from `from` to `until`; and
+    /// the piece with the counts.
     fn divided(length: u64, from: u64, until: u64) -> (Vec<(u64, u64)>, usize) {
         let begun = Instant::now();
         let at = |ms| begun + Duration::from_millis(ms);

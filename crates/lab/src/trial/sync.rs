@@ -1,9 +1,8 @@
-//! The page cache's part of the debt.
+//! The page cache's part of the deferred work.
 //!
-//! What an engine has written may still be in the page cache: a short run over
-//! a buffered engine can end before the device has seen any of it. Settle and
-//! drain therefore sync the instance's files, so that the loops do not pay for
-//! the load's dirty pages and the drain pays for the loops'.
+//! Data that an engine has written may still be in the page cache: a short run over a buffered engine can end before
+//! the device has seen any of it. Settle and drain therefore sync the instance's files. The loops then do not include
+//! the load's dirty pages, and the drain includes those of the loops.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,10 +17,9 @@ use crate::meter::data_dir;
 
 /// Syncs an instance's files.
 ///
-/// Those of an embedded engine stay open: POSIX takes all of a process's locks
-/// on a file away when any descriptor of it is closed, and the engine's own
-/// locks live in the same process. So what was opened here is closed by the end
-/// of the trial's process. A server's locks are its own process's.
+/// Files of an embedded engine stay open. When any descriptor of a file is closed, POSIX releases all of the process's
+/// locks on it. The engine's own locks are in the same process. The descriptors are therefore closed only by the end of
+/// the trial's process. A server's locks belong to its own process.
 #[derive(Default)]
 pub struct Synced {
     open: Vec<File>,
@@ -30,12 +28,11 @@ pub struct Synced {
 }
 
 impl Synced {
-    /// Syncs every file of an instance that was given the directory `own`; files
-    /// that vanish meanwhile have nothing to pay. A server's files may be out of
-    /// reach: then [`Synced::warning`] says why.
+    /// Syncs every file of an instance with the directory `own`; files that disappear meanwhile need no sync. A
+    /// server's files may be out of reach: then [`Synced::warning`] says why.
     ///
     /// # Errors
-    /// When the device refuses.
+    /// When the device fails.
     pub fn sync(&mut self, place: &ProcessLocation, own: &Path) -> Result<(), EngineError> {
         let embedded = *place == ProcessLocation::Embedded;
         let dir = match data_dir(place, own) {
@@ -54,7 +51,7 @@ impl Synced {
         }
     }
 
-    /// The warning that files were not synced; once.
+    /// The warning that files were not synced; returned once.
     pub fn warning(&mut self) -> Option<Warning> {
         let reason = self.skipped.as_ref().filter(|_| !self.said)?;
         self.said = true;
@@ -92,7 +89,7 @@ impl Synced {
     }
 }
 
-/// Bytes of the whole host's page cache that wait to be written; none when the kernel does not tell.
+/// Dirty bytes in the page cache of the whole host; `None` if the kernel does not report them.
 pub fn host_dirty() -> Option<Gauge> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let bytes = |key| meminfo_bytes(&text, key);

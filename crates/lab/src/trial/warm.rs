@@ -1,14 +1,11 @@
-//! Until the engine is steady: a warmup, and the ageing of what was loaded.
+//! Runs the engine until it is steady: a warmup, and the ageing of loaded data.
 //!
-//! After the load an LSM writes less than it will: each level takes in what
-//! comes down to it until it is full, and passes nothing on before. Its writes
-//! are those of a steady state when every level has been written once over. The
-//! last level alone is let off with a tenth, about what the level above it
-//! holds, since writing it once over means to write the whole database. A
-//! B-tree has no levels: of it, and of everything, the last seconds must have
-//! no sure trend. Whether they have none for sure may be undecided: nobody waits
-//! for that, which noise can put off for ever, and it is told where there is an
-//! interval that says how far it may have moved.
+//! After the load an LSM writes less than it will later: each level absorbs incoming data until it is full, and passes
+//! nothing on before. Its writes are steady when every level has been written once over. Writing the last level once
+//! over would mean to write the whole database. It needs only a tenth, about the size of the level above it. A B-tree
+//! has no levels. For every engine, the last seconds must have no significant trend. A trend may be undecided. The
+//! warmup does not wait for that, because noise can delay a decision for ever. It reports the case if an interval shows
+//! how large the trend may be.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -27,15 +24,15 @@ use super::span::Span;
 use super::{Step, Trial};
 use crate::run::driver::{Running, Schedule};
 
-/// Of the last level this share must have been written.
+/// The share of the last level that must have been written.
 const LAST_LEVEL: f64 = 0.1;
-/// The seconds that must have no trend: a loop's, and no fewer or more than these.
+/// The seconds that must have no trend: a loop's length, within these limits.
 const WINDOW_S: (f64, f64) = (30.0, 120.0);
-/// How often the engine's counters are asked, which costs a server a query.
+/// The interval between requests for the engine's counters, which cost a server a query.
 const LOOK_S: f64 = 5.0;
 
 impl Trial<'_> {
-    /// The warmup: by the clock, or until the engine is steady, at most as long as the plan allows.
+    /// The warmup: for a fixed time, or until the engine is steady, at most as long as the plan permits.
     pub(super) fn warm_up(&mut self, span: &mut Span, running: &mut Running, infos: &Ops, until: Instant) -> Step<()> {
         let run = &self.job.plan.run;
         let Some(most_s) = run.warmup_most_s else { return self.follow(span, running, infos, Some(until)) };
@@ -49,8 +46,8 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Ages what was loaded: the mix runs over it until the engine is steady. What is kept, and what every repeat
-    /// starts from, is then no tree that was just filled, and no repeat has to wait until it is none any more.
+    /// Ages the loaded data: the mix runs over it until the engine is steady. Kept data, from which every repeat
+    /// starts, is then no freshly loaded tree, and no repeat has to wait for the steady state.
     pub(super) fn age(&mut self, most_s: f64) -> Step<Span> {
         self.phase = PhaseKind::Age;
         self.emit(Event::PhaseStarted { phase: PhaseKind::Age, seconds: None, rows: None });
@@ -76,7 +73,8 @@ impl Trial<'_> {
         finished.map(|()| span)
     }
 
-    /// Lets clients run until the engine is steady, from `until` on and for at most `most_s`; what was found then.
+    /// Runs clients until the engine is steady, from `until` on and for at most `most_s`; returns the findings at that
+    /// time.
     fn steady(
         &mut self,
         span: &mut Span,
@@ -132,18 +130,18 @@ fn not_aged(most_s: f64, lacking: &[String]) -> Warning {
     )
 }
 
-/// What there is to say of an engine that clients have run over for a while.
+/// The findings about an engine that has served clients for a while.
 #[derive(Debug, Default, PartialEq)]
 struct Found {
-    /// What is missing until it is steady.
+    /// Conditions of the steady state that are missing.
     lacking: Vec<String>,
-    /// What cannot be told: of these the last seconds have no sure trend, and may have one.
+    /// Undecided trends: they are not significant, but may exist.
     undecided: Vec<String>,
 }
 
 impl Found {
-    /// The warning that it was not steady, in these words; or that nobody can tell after this span whether it was, before
-    /// loops of this length.
+    /// The warning that it was not steady, made by `not_steady`; or that the trend is undecided before loops of this
+    /// length.
     fn warning(&self, span: &str, loop_s: f64, not_steady: impl FnOnce(&[String]) -> Warning) -> Option<Warning> {
         if !self.lacking.is_empty() {
             return Some(not_steady(&self.lacking));
@@ -164,15 +162,15 @@ impl Found {
     }
 }
 
-/// What is asked of an LSM's levels.
+/// The condition on an LSM's levels.
 enum Levels {
-    /// That each has been written once over since the counters stood so.
+    /// Each level has been written once over since these counters.
     Since(Vec<Gauge>),
-    /// Nothing: it was asked when the data was aged.
+    /// No condition: it was checked when the data was aged.
     Aged,
 }
 
-/// What a warmup has seen so far.
+/// The observations of a warmup.
 struct Warm {
     levels: Levels,
     window_s: f64,
@@ -189,7 +187,7 @@ impl Warm {
         Self { levels, window_s, seconds: Vec::new(), ops: 0, written: Some(0.0), ended_s: None }
     }
 
-    /// Takes in what has been served until now.
+    /// Adds the operations and bytes served until now.
     fn serve(&mut self, now_s: f64, (ops, written): (u64, rumba_core::metric::Metric)) {
         if let Some(start_s) = self.ended_s {
             let before = self.written.unwrap_or_default();
@@ -199,7 +197,7 @@ impl Warm {
         (self.ops, self.written, self.ended_s) = (ops, written.value(), Some(now_s));
     }
 
-    /// What there is to say now: nothing when the engine is surely steady.
+    /// The current findings: empty when the engine is surely steady.
     fn found(&self, counters: &[Gauge]) -> Found {
         let mut found = Found::default();
         if let Levels::Since(start) = &self.levels {
@@ -225,18 +223,17 @@ fn still_moving(course: &Course, words: &str) -> Option<String> {
     let moves = match course.settled {
         Settled::Rising => "rise",
         Settled::Falling => "fall",
-        // What is undecided is not steady either: it is told apart.
+        // An undecided trend is not steady either; it is reported separately.
         Settled::Steady | Settled::Undecided => return None,
     };
     let trend = course.trend.value()?;
     Some(format!("{words} still {moves}, by {:.0}% in the last seconds", trend.abs() * 100.0))
 }
 
-/// The levels of an LSM that have not been written once over; of an engine
-/// without levels none. Where the engine does not count its writes by level,
-/// those of all compactions stand against all levels together; where it counts
-/// neither, all that the device took meanwhile: less than that is surely too
-/// little, and of more nobody knows what compactions were of it.
+/// The levels of an LSM that have not been written once over; none without levels. If the engine does not count writes
+/// by level, the writes of all compactions are compared with all levels together. If it counts neither, all device
+/// writes are used. Fewer writes than required are then surely too few. More writes prove nothing, because the share of
+/// compactions is unknown.
 fn levels_lacking(start: &[Gauge], now: &[Gauge], device: Option<f64>) -> Vec<String> {
     let levels = levels(now);
     let Some((last, _)) = levels.iter().next_back() else { return Vec::new() };
@@ -268,8 +265,8 @@ fn levels_lacking(start: &[Gauge], now: &[Gauge], device: Option<f64>) -> Vec<St
     }
 }
 
-/// The warning that nobody knows whether the levels of an LSM have been written once over: it has levels, and its
-/// compactions are not counted. Then [`levels_lacking`] knows only when they surely have not been.
+/// The warning that it is unknown whether an LSM's levels have been written once over, because its compactions are not
+/// counted. [`levels_lacking`] then detects only the cases that surely have not.
 fn levels_unknown(start: &[Gauge], now: &[Gauge]) -> Option<Warning> {
     let levels = levels(now);
     if levels.is_empty() {
@@ -279,7 +276,7 @@ fn levels_unknown(start: &[Gauge], now: &[Gauge]) -> Option<Warning> {
     let why = if gauge(now, COMPACTED).is_none() && !levels.keys().all(by_level) {
         "the engine does not count what its compactions write"
     } else if start.is_empty() {
-        // What was written before the warmup would stand as written in it.
+        // Writes from before the warmup would count as part of it.
         "the engine's counters could not be read as the warmup began"
     } else {
         return None;
@@ -297,7 +294,7 @@ fn levels_unknown(start: &[Gauge], now: &[Gauge]) -> Option<Warning> {
 /// Bytes written by all compactions.
 const COMPACTED: &str = "written_compaction_bytes";
 
-/// The bytes of every level below level 0 that holds something.
+/// The bytes of every non-empty level below level 0.
 fn levels(gauges: &[Gauge]) -> BTreeMap<u32, f64> {
     let level = |gauge: &Gauge| {
         let number = gauge.name.strip_prefix("level")?.strip_suffix("_bytes")?.parse().ok()?;
@@ -372,8 +369,8 @@ mod tests {
         assert_eq!(levels_unknown(&[], &gauges(&[("dirty_bytes", 1.0)])), None, "a B-tree has no levels");
     }
 
-    /// RocksDB without its statistics was aged for 31 s, in which the device took 107 MB, its log's among them: half of
-    /// what its levels held, the last counted by a tenth.
+    /// Guards against accepting too few writes. RocksDB without statistics was aged for 31 s, and the device wrote 107
+    /// MB including the log. That was half of its levels, with the last one counted by a tenth.
     #[test]
     fn levels_pass_only_after_the_device_has_written_as_much() {
         let uncounted = gauges(&[("level0_bytes", 5.0), ("level1_bytes", 8.0), ("level2_bytes", 80.0)]);
@@ -414,7 +411,7 @@ mod tests {
         assert_eq!(steady.warning("the warmup", 10.0, |lacking| not_steady(60.0, lacking)), None);
     }
 
-    /// Nobody waits for it, and nobody takes it for a steady state.
+    /// An undecided trend ends the warmup, but does not count as a steady state.
     #[test]
     fn a_trend_that_nobody_can_tell_ends_the_warmup_and_is_told() {
         let found = warmed(|second| 1000 + 100 * (7 * second % 11), 40).found(&[]);

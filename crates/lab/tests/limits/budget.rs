@@ -1,5 +1,5 @@
-//! One budget of reads and writes: never exceeded in any window, and used in the median window. Judged by operations that
-//! the device counted over the time that it counted them in.
+//! One budget of reads and writes: never exceeded in any window, and used in the median window. Operations are counted
+//! by the device, over the time of its counts.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,16 +17,16 @@ use crate::support::*;
 const IOPS: u32 = 1000;
 /// The pages of the file that is read and written.
 const PAGES: u64 = 2048;
-/// How long a load runs before it is measured, and in how many windows of which length it is.
+/// How long a load runs before the measurement, and the number and length of its windows.
 const BEFORE: Duration = Duration::from_millis(500);
 const WINDOWS: usize = 5;
 const MEASURED: Duration = Duration::from_secs(2);
-/// What the kernel lets through at once, and what a budget makes up for, in seconds of it.
+/// The kernel's burst and the budget's credit, in seconds of the budget.
 const SLICES_S: f64 = 0.2;
 
-/// A load's client: it goes on until it is told to stop.
+/// A load's client: it runs until it is stopped.
 type Client = fn(&Path, u64, &AtomicBool);
-/// What works on a device: a name, and clients with how many there are of each.
+/// The load of a device: a name, and kinds of clients with their numbers.
 type Load = (&'static str, &'static [(Client, u64)]);
 
 fn page(at: u64) -> u64 {
@@ -41,17 +41,17 @@ fn writes(path: &Path, client: u64, stop: &AtomicBool) {
     by_turns(path, client, stop, |_| Some(false));
 }
 
-/// Reads for 300 ms, then nothing for as long.
+/// Reads for 300 ms, then pauses for as long.
 fn reads_now_and_then(path: &Path, client: u64, stop: &AtomicBool) {
     by_turns(path, client, stop, |ms| (ms / 300 % 2 == 0).then_some(true));
 }
 
-/// Writes when the readers of before do not read.
+/// Writes while the readers above pause.
 fn writes_now_and_then(path: &Path, client: u64, stop: &AtomicBool) {
     by_turns(path, client, stop, |ms| (ms / 300 % 2 == 1).then_some(false));
 }
 
-/// Whether a client reads, writes or rests at a time, in milliseconds on the clock that all share.
+/// A client that reads, writes or pauses by a shared clock, in milliseconds.
 fn by_turns(path: &Path, client: u64, stop: &AtomicBool, reads_at: impl Fn(u128) -> Option<bool>) {
     let (file, mut memory) = direct_file(path);
     let page_of = memory.as_ptr().align_offset(4096);
@@ -68,7 +68,7 @@ fn by_turns(path: &Path, client: u64, stop: &AtomicBool, reads_at: impl Fn(u128)
     }
 }
 
-/// A checkpoint: half a second's worth of pages into the page cache, then all of them to the device at once.
+/// A checkpoint: half a second of pages into the page cache, then all of them to the device at once.
 fn checkpoints(path: &Path, client: u64, stop: &AtomicBool) {
     let file = File::create(path.with_extension("buffered")).unwrap();
     let mut at = client;
@@ -82,22 +82,22 @@ fn checkpoints(path: &Path, client: u64, stop: &AtomicBool) {
     }
 }
 
-/// Reads and writes that the device was asked for so far, before merging: what the throttle counts.
+/// Reads and writes submitted to the device so far, before merging: the throttle's count.
 fn submitted(dir: &Path) -> u64 {
     let device = block::device_of(dir).unwrap();
     let rows = std::fs::read_to_string("/proc/diskstats").unwrap();
     diskstats::row(&rows, device.number).unwrap().1.submitted
 }
 
-/// Has this thread run whenever it can, as what divides the budget does: whether a budget is asked for is not to be a
-/// matter of who else works on this machine.
+/// Gives this thread real-time priority, like the thread that divides the budget. The demand for the budget then does
+/// not depend on other load of the machine.
 fn ask_first() {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: it sets the calling thread's own policy, from a value that outlives the call.
     assert_eq!(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) }, 0);
 }
 
-/// The shares of the budget that these clients used, window by window.
+/// The shares of the budget that these clients used, by window.
 fn used(path: &Path, clients: &[(Client, u64)]) -> [f64; WINDOWS] {
     let (stop, dir) = (AtomicBool::new(false), path.parent().unwrap());
     std::thread::scope(|scope| {
@@ -134,13 +134,13 @@ fn a_budget_is_used_and_not_exceeded_whoever_asks_for_it() {
         ("reads and writes by turns", &[(reads_now_and_then, 8), (writes_now_and_then, 8)]),
         ("reads and checkpoints", &[(reads, 8), (checkpoints, 1)]),
     ];
-    // Each on a device of its own, with a budget of its own, all at once: what one is allowed takes from no other.
+    // Each load has its own device and budget, all at the same time: no load takes from another.
     let volumes: Vec<_> = loads.iter().map(|_| host.begin(&storage_alone(storage.clone()))).collect();
     let paths = volumes.iter().map(|volume| volume.storage_dir().unwrap().join("file"));
     let shares = std::thread::scope(|scope| {
         let of_load = |(&(name, clients), path): (&Load, PathBuf)| {
             scope.spawn(move || {
-                // In few large requests, so that the budget is spent on the load.
+                // Write in few large requests, so that the budget is used by the load.
                 let mut file = File::create(&path).unwrap();
                 file.write_all(&vec![7; PAGES as usize * 4096]).unwrap();
                 file.sync_all().unwrap();

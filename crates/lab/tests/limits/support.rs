@@ -1,4 +1,4 @@
-//! A place, a ledger and children for the tests of limits.
+//! Directories, a ledger and child processes for the tests of limits.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader};
@@ -14,17 +14,17 @@ use rumba_lab::limits::Enforcement;
 use rumba_lab::provision::{Ledger, Owner, ProcessId};
 use rumba_testkit::process;
 
-/// A directory with a ledger of its own, so that tests do not see each other's leftovers.
+/// A directory with its own ledger, so that tests do not see each other's leftovers.
 pub struct Host {
     root: PathBuf,
     pub ledger: Ledger,
     volumes: AtomicU32,
-    // Gone with the test; a child that other tests start has none.
+    // Removed with the test; a child process has none.
     _dir: Option<tempfile::TempDir>,
     _alone: Option<MutexGuard<'static, ()>>,
 }
 
-/// Throttles of all devices are in the same files.
+/// The throttles of all devices are in the same files, so the tests run one at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 impl Host {
@@ -35,7 +35,7 @@ impl Host {
         Self { _dir: Some(dir), _alone: Some(alone), ..Self::at(root) }
     }
 
-    /// The place of the test that has started this process.
+    /// The directory of the parent's test.
     pub fn of_parent() -> Self {
         Self::at(std::env::var("RUMBA_TEST_ROOT").unwrap().into())
     }
@@ -57,7 +57,7 @@ impl Host {
         self.root.join(format!("volume-{number}"))
     }
 
-    /// Limits in force.
+    /// Enforces limits.
     pub fn begin(&self, limits: &Limits) -> Enforcement {
         rumba_lab::limits::check(limits, &self.root).unwrap();
         let volume = self.volume(100 + self.volumes.fetch_add(1, Ordering::Relaxed));
@@ -66,7 +66,7 @@ impl Host {
         enforcement
     }
 
-    /// Nothing of this host is mounted, attached, grouped, throttled or listed any more.
+    /// Checks that nothing of this host is mounted, attached, grouped, throttled or listed any more.
     pub fn assert_nothing_left(&self) {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
         assert!(!mounts.contains(&self.shown()), "{mounts}");
@@ -74,14 +74,14 @@ impl Host {
             let backing = fs::read_to_string(block.path().join("loop/backing_file")).unwrap_or_default();
             assert!(!backing.contains(&self.shown()), "{:?}: {backing}", block.file_name());
         }
-        // A kill between making a directory and listing it leaves it, empty; one while its marker was written, with
-        // half a marker, which counts as empty. The next run takes it.
+        // A kill may leave an empty directory that is not listed yet, or one with a partial marker, which counts as
+        // empty. The next run takes it.
         for number in 100..110 {
             let entries = fs::read_dir(self.volume(number)).into_iter().flatten().flatten();
             let held: Vec<_> = entries.map(|entry| entry.file_name()).collect();
             assert!(held.iter().all(|name| name == ".rumba.new"), "{held:?}");
         }
-        // A kill while an entry was written leaves it half written, of something that was not made yet.
+        // A kill may leave a partial entry, of a resource that was not made yet.
         let entries = fs::read_dir(self.root.join("state/managed")).unwrap().flatten().map(|entry| entry.path());
         let finished: Vec<_> = entries.filter(|path| path.extension().is_none_or(|end| end != "new")).collect();
         assert!(finished.is_empty(), "the ledger is empty: {finished:?}");
@@ -127,9 +127,9 @@ pub fn child(test: &str, enforcement: &Enforcement) -> Command {
     enforcement.command(process::with_test(test)).unwrap()
 }
 
-/// This binary in a mount namespace of its own, as a container is, in which the host's place is another of the same path.
+/// This binary in a separate mount namespace, like a container, where the host's path is another directory.
 pub fn elsewhere(test: &str, host: &Host) -> Command {
-    // What is mounted below it is not there; that of others stays theirs.
+    // Unmount the volumes below it; other mounts stay.
     const ENTER: &str = "for point in $(awk -v below=\"$0/\" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo | tac); \
         do umount --lazy $point || exit 1; done; mount -t tmpfs -o size=400m rumba-test $0 && exec \"$@\"";
     let child = process::with_test(test);
@@ -153,7 +153,7 @@ pub fn say(number: u32) {
     println!("\nnumber {number}");
 }
 
-/// The number that a child says.
+/// The number that a child prints.
 pub fn number_said(stdout: ChildStdout) -> u32 {
     let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
     let number = lines.find_map(|line| line.strip_prefix("number ").map(|number| number.parse().unwrap()));
@@ -164,14 +164,14 @@ pub fn has_ended(pid: u32) -> bool {
     ProcessId::of(pid).is_err()
 }
 
-/// A file past the page cache, and memory that holds a page where direct I/O accepts it.
+/// A file without the page cache, and memory for a page that direct I/O accepts.
 pub fn direct_file(path: &Path) -> (File, Vec<u8>) {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).custom_flags(libc::O_DIRECT);
     (options.open(path).unwrap(), vec![1u8; 8192])
 }
 
-/// Works on so many pages of a file in order, past the page cache.
+/// Works on this many pages of a file in order, without the page cache.
 pub fn direct_pages(path: &Path, pages: u64, work: impl Fn(&File, &mut [u8], u64) -> io::Result<()>) {
     let (file, mut memory) = direct_file(path);
     let start = memory.as_ptr().align_offset(4096);
@@ -185,7 +185,7 @@ pub fn resident_pages(path: &Path) -> usize {
     let file = File::open(path).unwrap();
     let bytes = file.metadata().unwrap().len() as usize;
     let mut resident = vec![0u8; bytes.div_ceil(4096)];
-    // SAFETY: the mapping is made here, of the file's length, asked about while it lives, and undone.
+    // SAFETY: the mapping is made here, of the file's length, queried while it exists, and removed.
     unsafe {
         let start = libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0);
         assert_ne!(start, libc::MAP_FAILED);

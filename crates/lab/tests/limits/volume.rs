@@ -1,4 +1,4 @@
-//! What a volume's device is like does not depend on the disk below it, nor on which device was free.
+//! A volume's device has the same properties on every disk and with every device number.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn backing_changes_neither_read_ahead_nor_rotational_flag() {
         assert_eq!((facts.rotational, facts.read_ahead_bytes), (Some(false), Some(128 << 10)), "{backing}");
         assert!(enforcement.enforced()[0].contains("not rotational, read-ahead 128.0 KiB"), "said in the conditions");
         conditions.push(enforcement.enforced().to_vec());
-        // Another device, the first being taken.
+        // A second device, because the first is in use.
         let second = host.begin(&storage_alone(small(backing)));
         assert_ne!(enforcement.device(), second.device());
         assert_eq!(enforcement.enforced(), second.enforced(), "which device is free is no condition");
@@ -56,7 +56,7 @@ fn backing_file(enforcement: &Enforcement) -> Option<String> {
     fs::read_to_string(Path::new("/sys/block").join(node.file_name().unwrap()).join("loop/backing_file")).ok()
 }
 
-/// Two containers that share the host's loop devices have volumes of one path, each in its own file system.
+/// Two containers share the host's loop devices, and have volumes of one path in separate filesystems.
 #[test]
 #[needs(LoopDevice, StorageRates)]
 fn device_of_same_path_in_another_filesystem_is_left_alone() {

@@ -1,5 +1,5 @@
-//! What was read of results, kept beside them so that it is not read again. It holds nothing that the results do not:
-//! whoever removes it loses time.
+//! The cache of summaries, stored next to the results so that they are not read again. It contains only copies;
+//! deleting it costs only time.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
@@ -14,13 +14,13 @@ use super::Results;
 use super::entry::Details;
 
 const FILE: &str = ".library-cache.json";
-/// Grows when what is kept changes its meaning.
+/// Increased whenever the meaning of the cached data changes.
 const FORMAT: u32 = 1;
 
-/// What tells files from what they were before: lengths and times of change, nanoseconds.
+/// Detects changes of files: lengths and modification times in nanoseconds.
 type Stamp = Vec<(u64, i64)>;
 
-/// What is kept of results.
+/// The cached summary of a result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CachedResult {
     pub experiment: String,
@@ -28,12 +28,12 @@ pub struct CachedResult {
     pub started: String,
     pub rumba: String,
     pub trials: Vec<String>,
-    /// Why the experiment cannot be read.
+    /// The reason why the experiment cannot be read.
     pub problem: Option<String>,
     pub details: Option<Details>,
-    /// Of the experiment and of the page, which is written when all else is.
+    /// The stamp of the experiment and of the page, which is written last.
     stamp: Stamp,
-    /// Of the records, as long as not all trials have ended.
+    /// The stamp of the records, while not all trials have ended.
     records: Stamp,
 }
 
@@ -43,7 +43,7 @@ struct File {
     results: Results,
 }
 
-/// What was read of a directory's results.
+/// The cached summaries of a directory's results.
 #[derive(Default)]
 pub struct Cache {
     pub results: Results,
@@ -51,7 +51,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// What is kept beside the results; nothing where that cannot be used.
+    /// The cache next to the results; empty if it cannot be used.
     pub fn read(base: &Path) -> Self {
         let bytes = if is_trusted(base) { store::read_plain(base, FILE.as_ref()).ok() } else { None };
         let file = bytes.and_then(|bytes| serde_json::from_slice::<File>(&bytes).ok());
@@ -59,10 +59,10 @@ impl Cache {
         Self { results, is_changed: false }
     }
 
-    /// Keeps it beside the results.
+    /// Writes the cache next to the results.
     ///
     /// # Errors
-    /// Why it cannot be written.
+    /// The reason why it cannot be written.
     pub fn write(&mut self, base: &Path) -> io::Result<()> {
         if !self.is_changed || !is_trusted(base) {
             return Ok(());
@@ -75,14 +75,14 @@ impl Cache {
         Ok(())
     }
 
-    /// Sees what is new, gone, or other than before.
+    /// Updates the cache for new, deleted and changed results.
     ///
     /// # Errors
-    /// When the directory cannot be read.
+    /// The directory cannot be read.
     pub fn look(&mut self, base: &Path) -> io::Result<()> {
         let mut there = BTreeSet::new();
         for entry in fs::read_dir(base)? {
-            // Names that are no text cannot stand in an address.
+            // Names that are not UTF-8 cannot be part of an address.
             let Ok(name) = entry?.file_name().into_string() else { continue };
             if name.starts_with('.') {
                 continue;
@@ -97,7 +97,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Looks at one directory; says whether there are results in it.
+    /// Updates the cache for one directory; returns whether it contains results.
     fn look_at(&mut self, base: &Path, name: &str) -> bool {
         let directory = base.join(name);
         let Some(experiment) = stamp(&directory.join("experiment.json")) else { return false };
@@ -132,13 +132,13 @@ impl Cache {
         true
     }
 
-    /// The newest results whose details were not read.
+    /// The newest results whose details have not been read.
     pub fn unread(&self) -> Option<String> {
         let unread = self.results.iter().filter(|(_, kept)| kept.details.is_none());
         unread.max_by(|one, other| one.1.started.cmp(&other.1.started)).map(|(name, _)| name.clone())
     }
 
-    /// Puts what was read.
+    /// Stores the details of a result.
     pub fn put(&mut self, base: &Path, name: &str, details: Details) {
         let Some(kept) = self.results.get_mut(name) else { return };
         if !details.is_settled() {
@@ -149,8 +149,8 @@ impl Cache {
     }
 }
 
-/// Whether nobody else has written what is kept: it is believed where it says that results are as they were. Whoever
-/// owns the directory could as well change the results.
+/// Whether the cache was written by this user or by the directory's owner, because its stamps are trusted. The
+/// directory's owner could change the results as well.
 fn is_trusted(base: &Path) -> bool {
     let owner = |of: Metadata| of.uid();
     let Ok(there) = fs::symlink_metadata(base.join(FILE)).map(owner) else { return true };
@@ -161,7 +161,7 @@ fn stamp(file: &Path) -> Option<(u64, i64)> {
     fs::symlink_metadata(file).ok().map(|of: Metadata| (of.len(), of.mtime() * 1_000_000_000 + of.mtime_nsec()))
 }
 
-/// The stamps of the records that there are.
+/// The stamps of the existing records.
 fn records(directory: &Path, trials: &[String]) -> Stamp {
     let trials = trials.iter().map(|trial| directory.join("trials").join(trial).join("record.json"));
     trials.filter_map(|record| stamp(&record)).collect()

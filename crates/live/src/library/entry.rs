@@ -1,4 +1,4 @@
-//! One of the results, as a list has it.
+//! One result in the list.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -13,28 +13,28 @@ use serde::{Deserialize, Serialize};
 use super::cache::CachedResult;
 use super::notes::Note;
 
-/// A line of the list.
+/// An entry of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// The name of its directory.
     pub name: String,
     /// The experiment's name.
     pub experiment: String,
-    /// What it reproduces, if anything.
+    /// The publication that it reproduces, if any.
     pub source: Option<String>,
     /// When it began, RFC 3339.
     pub started: String,
     /// The version of rumba that ran it.
     pub rumba: String,
-    /// How many trials were planned.
+    /// The number of planned trials.
     pub planned: usize,
-    /// Why nothing more is known of it.
+    /// The reason why details are missing.
     pub problem: Option<String>,
-    /// What its records say; `None` until they were read.
+    /// The summary of its records; `None` until they were read.
     pub details: Option<Details>,
-    /// What users have noted of it.
+    /// Users' notes on it.
     pub note: Note,
-    /// Whether a run writes it now.
+    /// Whether a run is writing it now.
     pub is_running: bool,
 }
 
@@ -71,7 +71,7 @@ impl Entry {
     }
 }
 
-/// What the records of results say.
+/// The summary of a result's records.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Details {
     /// Its workload.
@@ -84,13 +84,13 @@ pub struct Details {
     pub suspended: usize,
     /// Trials that were stopped by their user.
     pub interrupted: usize,
-    /// Trials without an end: they run, or were cut off.
+    /// Trials without an end: running or cut off.
     pub cut_off: usize,
-    /// Whether all that were planned have ended.
+    /// Whether all planned trials have ended.
     all_ended: bool,
     /// Every engine with every number of clients.
     pub figures: Vec<EntryFigure>,
-    /// Why they cannot be read.
+    /// The reason why they cannot be read.
     pub problem: Option<String>,
 }
 
@@ -99,9 +99,9 @@ pub struct Details {
 pub struct EntryFigure {
     /// The engine's name in the experiment.
     pub engine: String,
-    /// How many clients.
+    /// The number of clients.
     pub clients: u32,
-    /// Median operations per second over the repeats, as the report has it.
+    /// Median operations per second over the repeats, as in the report.
     pub ops_per_s: Option<f64>,
 }
 
@@ -111,8 +111,8 @@ impl Details {
         Self::of(|| store::read_records(directory).map_err(|error| error.to_string()))
     }
 
-    /// What is to be said of these records, or why they cannot be read: a record that somebody planted may break the
-    /// arithmetic of its reader, which then would try it for ever and never come to the others.
+    /// The summary of these records, or the reason why they cannot be read. A manipulated record may cause a panic in
+    /// its reader, which then would retry it for ever and never reach the others.
     fn of(read: impl FnOnce() -> Result<Results, String>) -> Self {
         let told = catch_unwind(AssertUnwindSafe(|| read().map(|results| Self::of_results(&results))))
             .unwrap_or_else(|panic| Err(format!("reading it panicked: {}", of_panic(panic.as_ref()))));
@@ -132,7 +132,7 @@ impl Details {
         }
         details.workload = results.trials.first().map(|trial| trial.record.plan.workload.clone()).unwrap_or_default();
         details.figures = rumba_statistics::rows(results).into_iter().map(figure).collect();
-        // A trial without a record is named as missing.
+        // A trial without a record is reported as missing.
         details.all_ended = details.cut_off == 0 && results.missing.is_empty();
         details
     }
@@ -141,14 +141,14 @@ impl Details {
         self.done + self.failed + self.suspended + self.interrupted + self.cut_off
     }
 
-    /// Whether nothing will be added to it, unless somebody goes on with it.
+    /// Whether it is complete, unless a user resumes it.
     pub fn is_settled(&self) -> bool {
         self.all_ended
     }
 }
 
 fn figure(row: Row) -> EntryFigure {
-    // Of half a run there is no rate to compare with others.
+    // A partial run has no rate that is comparable with others.
     let run = row.run.as_ref().filter(|run| !run.partial);
     let ops_per_s = run.and_then(|run| run.median("ops_per_s").value());
     EntryFigure { engine: row.engine, clients: row.clients, ops_per_s }

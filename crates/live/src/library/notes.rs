@@ -1,5 +1,5 @@
-//! What users note of results: tags and a text. It stands in a file of its own beside the results; what was measured is
-//! never touched.
+//! Users' notes on results: tags and a text. They are stored in a separate file next to the results; measured data is
+//! never changed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,25 +13,25 @@ use serde::{Deserialize, Serialize};
 
 const FILE: &str = "library.json";
 const FORMAT: u32 = 1;
-/// Longer ones are no words to search by, characters.
+/// The longest tag, in characters.
 const LONGEST_TAG: usize = 40;
 const LONGEST_TEXT: usize = 10_000;
-/// How long another change may take.
+/// The longest wait for another change.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What was noted of one of the results.
+/// The note on one result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// Words to find it by, small letters.
+    /// Tags, in lower case.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Whatever is to be said.
+    /// A free text.
     #[serde(default)]
     pub note: String,
 }
 
 impl Note {
-    /// Tags are parted by spaces or commas, each once.
+    /// Tags are separated by spaces or commas, without duplicates.
     pub fn new(tags: &str, text: &str) -> Self {
         let mut seen: Vec<String> = Vec::new();
         for tag in tags.split([',', ' ', '\n', '\t']).map(|tag| tag.trim_start_matches('#')) {
@@ -60,15 +60,15 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Beside these results.
+    /// The notes next to these results.
     pub fn new(base: &Path) -> Self {
         Self { base: base.to_owned() }
     }
 
-    /// All that was noted, by the names of the results' directories.
+    /// All notes, by the names of the results' directories.
     ///
     /// # Errors
-    /// When there is a file and it cannot be read: it is not overwritten then.
+    /// The file exists and cannot be read, so it must not be overwritten.
     pub fn read(&self) -> io::Result<BTreeMap<String, Note>> {
         let bytes = match store::read_plain(&self.base, FILE.as_ref()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
@@ -82,10 +82,10 @@ impl Notes {
         Ok(file.results)
     }
 
-    /// Notes something, in the place of what was noted before.
+    /// Replaces a note.
     ///
     /// # Errors
-    /// When what was noted cannot be read, or not be written.
+    /// The notes cannot be read or written.
     pub fn set(&self, name: &str, note: Note) -> io::Result<()> {
         let _alone = self.alone().map_err(|error| self.named(error))?;
         let mut results = self.read()?;
@@ -97,8 +97,8 @@ impl Notes {
         store::replace_plain(&self.base.join(FILE), &text).map_err(|error| self.named(error))
     }
 
-    /// Keeps others out, of this process or of another that serves the same results, until it is dropped: what they note
-    /// while this one has read and not yet written would be lost.
+    /// Locks the notes until the guard is dropped, against other threads and other processes that serve the same
+    /// results. Otherwise a change between this one's read and write would be lost.
     fn alone(&self) -> io::Result<std::fs::File> {
         let (base, last) = (std::fs::File::open(&self.base)?, Instant::now() + PATIENCE);
         loop {

@@ -1,14 +1,14 @@
-//! What a search finds: results that have all of its words.
+//! Searches results: a result must have all words of the query.
 
 use super::Entry;
 
-/// The words of a search, in small letters.
+/// The words of a search, in lower case.
 pub fn words(search: &str) -> Vec<String> {
     search.split_whitespace().map(str::to_lowercase).collect()
 }
 
-/// Whether a result has all of these words: in its names, its workload, engines, ending, tags or note; a word that
-/// begins with `#` is a whole tag.
+/// Whether a result has all of these words in its names, its workload, engines, ending, tags or note. A word that
+/// begins with `#` must match a whole tag.
 pub fn has(entry: &Entry, words: &[String]) -> bool {
     words.is_empty() || {
         let text = text(entry);

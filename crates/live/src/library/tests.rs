@@ -1,10 +1,10 @@
-//! The library over results as a run leaves them.
+//! Tests the library with results as a run leaves them.
 
 use std::fs;
 
 use super::*;
 
-/// Results without records, as a run that was killed at once leaves them.
+/// Results without records, as left by a run that was killed at once.
 fn begun(base: &Path, name: &str, started: &str) {
     let directory = base.join(name);
     fs::create_dir_all(directory.join("trials")).unwrap();

@@ -1,4 +1,4 @@
-//! Each engine against the baseline, in sentences.
+//! Each engine compared with the baseline, in sentences.
 
 use rumba_core::comparability::{Unequal, why_not_ranked};
 use rumba_core::comparison::{Figure, Part, Row, Summary};
@@ -12,24 +12,24 @@ use crate::verdict::{default_baseline, keeps_nothing};
 
 /// Replaces `sure` when the repeats are starts of one load.
 const FOR_THIS_LOAD: &str = "for this load only, because the repeats are starts of one load";
-/// More engines than these in sentences are not read; the tables have all of them.
+/// The most engines in sentences; the tables have all of them.
 const MOST_ENGINES: usize = 4;
 
-/// The engines over the baseline, at one number of clients.
+/// The engines compared with the baseline, at one number of clients.
 pub struct Against<'a> {
     summary: &'a Summary,
     baseline: &'a str,
     clients: u32,
-    /// Every headline of which one side has a figure.
+    /// All headlines with a figure on one side.
     headlines: Vec<Headline<'a>>,
-    /// Those of which both sides have a figure that can be measured.
+    /// Those with figures on both sides that are large enough to measure.
     judged: Vec<Judged<'a>>,
-    /// Why some engines are not ranked: they did not have the same memory.
+    /// The reason why some engines are not ranked: they did not have the same memory.
     not_ranked: Option<String>,
     suite: bool,
 }
 
-/// One engine over the baseline in one metric that carries a verdict.
+/// One engine compared with the baseline in one metric that carries a verdict.
 #[derive(Clone, Copy)]
 struct Headline<'a> {
     row: &'a Row,
@@ -46,12 +46,12 @@ struct Judged<'a> {
     base: &'a Row,
     ratio: &'a Ratio,
     value: f64,
-    /// Conditions that differ; with none, the difference is due to the engines alone.
+    /// Conditions that differ; if there are none, the difference comes from the engines alone.
     unequal: &'a [Unequal],
 }
 
 impl<'a> Judged<'a> {
-    /// The condition that differs and that its metric depends on.
+    /// The differing condition that its metric depends on.
     fn unequal_in(self) -> Option<&'a Unequal> {
         self.unequal.iter().find(|unequal| unequal.is_said_of(&self.ratio.metric))
     }
@@ -113,7 +113,7 @@ impl<'a> Against<'a> {
         is_something.then_some(Self { summary, baseline, clients, headlines, judged, not_ranked, suite })
     }
 
-    /// What was found, for each engine.
+    /// The findings, for each engine.
     pub fn found(&self) -> String {
         if let Some(why) = self.not_ranked.as_ref().filter(|_| self.judged.is_empty()) {
             return format!("{why}. Leave cache out under limits.memory: then both have the same memory.");
@@ -178,8 +178,8 @@ impl<'a> Against<'a> {
         self.judged.iter().filter(move |judged| judged.row.engine_alone() == engine)
     }
 
-    /// Throughput first where it is decided, else the largest difference; then the largest difference in another metric.
-    /// Percentiles come in where nothing else is found, and single repeats where nothing is decided.
+    /// Selects throughput first if it is decided, else the largest difference; then the largest difference in another
+    /// metric. Percentiles are used only if there is no other finding, and single repeats only if nothing is decided.
     fn finding(&self, engine: &str) -> Option<Finding<'a>> {
         let of = |changes: &[Change]| -> Vec<Judged<'a>> {
             self.of_engine(engine).filter(|judged| changes.contains(&judged.ratio.change)).copied().collect()
@@ -198,7 +198,7 @@ impl<'a> Against<'a> {
             let others: Vec<Judged<'a>> = among.iter().copied().filter(is_other).collect();
             return Some(Finding { first, second: strongest(&others), strongest: farthest });
         }
-        // Whole operations before a percentile.
+        // Whole operations take precedence over a percentile.
         let same = of(&[Change::Same]).into_iter().min_by_key(|judged| !judged.is_whole())?;
         Some(Finding { first: same, second: None, strongest: same })
     }
@@ -216,7 +216,7 @@ impl<'a> Against<'a> {
             _ => format!("{} {}", first.row.engine, predicate(&first.ratio.metric, first.value, self.baseline)),
         };
         let unequal = [Some(first), second].map(|judged| judged.and_then(Judged::unequal_in));
-        // A condition that both depend on is named once, after both.
+        // A condition that affects both is named once, after both.
         text += &unequal[0].filter(|_| unequal[0] != unequal[1]).map(against).unwrap_or_default();
         if let Some(second) = second {
             text += &format!(" and {}", predicate(&second.ratio.metric, second.value, "it"));
@@ -234,8 +234,8 @@ impl<'a> Against<'a> {
         format!("{text}: {}.", self.how_sure(first, second))
     }
 
-    /// A finding is chosen for being extreme among all verdicts at this number of clients. It is sure if it stands when
-    /// all of them are tested together.
+    /// A finding is selected for being extreme among all verdicts at this number of clients. It is certain if it
+    /// remains significant when all of them are tested together.
     fn how_sure(&self, first: Judged<'_>, second: Option<Judged<'_>>) -> String {
         let both = || [Some(first), second].into_iter().flatten();
         if both().any(|judged| judged.ratio.scope == Scope::ThisLoad) {
@@ -253,7 +253,8 @@ impl<'a> Against<'a> {
         format!("sure by itself, but not among {} together", counted(verdicts().count(), "verdict"))
     }
 
-    /// For a suite, the number of tests that are faster or slower: a single test would be chosen for being extreme.
+    /// For a suite, the number of tests that are faster or slower, because a single test would be selected for being
+    /// extreme.
     fn found_in_suite(&self) -> String {
         let rates: Vec<&Judged> = self.judged.iter().filter(|judged| judged.ratio.metric == "ops_per_s").collect();
         let sentences = self.engines().into_iter().map(|engine| {
@@ -276,7 +277,7 @@ impl<'a> Against<'a> {
         format!("With {}{scope}: {}.", self.with_clients(), sentences.collect::<Vec<_>>().join(". "))
     }
 
-    /// What is undecided, and what would decide it.
+    /// The undecided findings, and the repeats that would decide them.
     pub fn undecided(&self) -> String {
         if self.judged.is_empty() && self.not_ranked.is_some() {
             return "Nothing can be decided between engines that did not have the same memory.".to_owned();
@@ -334,14 +335,14 @@ impl<'a> Against<'a> {
     }
 }
 
-/// The largest number of clients that every engine finished; where there is none, that which the most engines finished.
+/// The largest number of clients that every engine finished, or else the one that the most engines finished.
 fn clients_that_most_finished(summary: &Summary) -> Option<u32> {
     let is_finished = |row: &&Row| row.run.is_some() && !row.is_partial(Part::Run) && !keeps_nothing(row);
     let finished = |clients: u32| summary.rows.iter().filter(|row| row.clients == clients).filter(is_finished).count();
     summary.clients().into_iter().max_by_key(|clients| (finished(*clients), *clients))
 }
 
-/// Decided before seen once before the same.
+/// Orders verdicts: decided first, then single runs, then `same`.
 fn certainty(change: Change) -> u8 {
     match change {
         Change::Better | Change::Worse => 2,
@@ -371,13 +372,13 @@ impl<'a> Headline<'a> {
         matches!(self.ratio.change, Change::Better | Change::Worse | Change::Differs | Change::Same)
     }
 
-    /// The ratio, where both figures can be measured.
+    /// The ratio, if both figures are large enough to measure.
     fn measured(&self) -> Option<f64> {
         let is_measurable = |median: &Option<f64>| median.is_some_and(|median| median >= RESOLUTION);
         self.ratio.ratio.value().filter(|value| *value > 0.0 && self.medians().iter().all(is_measurable))
     }
 
-    /// Why nothing can be decided: repeats lack the figure, or all do.
+    /// The reason why there is no verdict: some or all repeats lack the figure.
     fn lacking(&self) -> Option<&'a str> {
         let ratio: &'a Ratio = self.ratio;
         let absent = || self.figures().into_iter().flatten().find_map(|figure| figure.median.reason());
@@ -404,7 +405,7 @@ impl<'a> Headline<'a> {
         }
     }
 
-    /// Which undecided headline comes first: one that can be measured, and percentiles last.
+    /// Orders undecided headlines: measurable ones first, and percentiles last.
     fn place(&self) -> (bool, usize) {
         let place = HEADLINE_RUN.iter().position(|metric| *metric == self.ratio.metric);
         (self.measured().is_none(), place.unwrap_or(HEADLINE_RUN.len()))
@@ -424,12 +425,12 @@ fn figure<'a>(row: &'a Row, metric: &str) -> Option<&'a Figure> {
     }
 }
 
-/// The type of operation whose 99th percentile a metric is.
+/// The type of operation of a metric that is a 99th percentile.
 pub fn operation(metric: &str) -> Option<&str> {
     metric.strip_suffix(".p99_ms")
 }
 
-/// How many repeats the figures of a row are of.
+/// The number of repeats behind the figures of a row.
 pub fn repeats_of(row: &Row) -> Option<usize> {
     row.run.as_ref().map(|run| run.repeats.len())
 }

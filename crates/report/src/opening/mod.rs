@@ -1,5 +1,5 @@
-//! The first sentences of a report: what was found and how sure that is, what is undecided, and what to check.
-//! They follow from the verdicts and never say more than those do.
+//! The first sentences of a report: the findings and their certainty, the undecided ones, and points to check. They
+//! follow from the verdicts and never claim more.
 
 mod against;
 mod words;
@@ -18,18 +18,18 @@ use crate::tables::repeats_from;
 use against::{Against, repeats_of};
 use words::listed;
 
-/// A warning's text is cut behind so many characters, and of failed data sooner: the whole stands below.
+/// The most characters of a warning's text, and fewer for failed data; the full text follows below.
 const LONGEST: usize = 240;
 const LONGEST_OF_DATA: usize = 120;
 
 /// Three sentences and a line of conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Opening {
-    /// What was found, and how sure that is.
+    /// The findings, and how certain they are.
     pub found: String,
-    /// What was not decided, and what would decide it.
+    /// The undecided findings, and the repeats that would decide them.
     pub undecided: String,
-    /// What changes most how the figures are to be read.
+    /// The warning that affects the figures most.
     pub careful: String,
     /// Memory, storage and cache.
     pub conditions: String,
@@ -42,7 +42,7 @@ impl Opening {
     }
 }
 
-/// What the results say at the largest number of clients that all engines finished.
+/// The summary of the results at the largest number of clients that all engines finished.
 pub fn opening(results: &Results, summary: &Summary) -> Opening {
     let against = Against::of(summary);
     let compared = against.as_ref().map_or_else(|| alone(summary), Against::found);
@@ -55,7 +55,7 @@ pub fn opening(results: &Results, summary: &Summary) -> Opening {
 }
 
 /// `With 16 clients, the highest rate that keeps p99 below 10 ms is 5230/s for innodb and 8120/s for myrocks.` One
-/// sentence for each number of clients and limit; `None` where no rate was searched for.
+/// sentence for each number of clients and limit; `None` without a search.
 fn searched(summary: &Summary) -> Option<String> {
     let is_same = |one: &Searched, other: &Searched| one.clients == other.clients && one.search == other.search;
     let mut sentences: Vec<String> = Vec::new();
@@ -87,7 +87,7 @@ fn searched(summary: &Summary) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
-/// `5230/s for innodb`: the median of its searches; of several that found different rates, their range too.
+/// `5230/s for innodb`: the median of its searches, with the range if they found different rates.
 fn rate_of(engine: &str, searches: &[&Searched]) -> String {
     let mut rates: Vec<f64> = searches.iter().filter_map(|search| search.highest.value()).collect();
     rates.sort_unstable_by(f64::total_cmp);
@@ -103,7 +103,7 @@ fn rate_of(engine: &str, searches: &[&Searched]) -> String {
     format!("{}/s for {engine}{range}{}", significant(median), if open { " (not confirmed)" } else { "" })
 }
 
-/// Where nothing can be compared: what the one engine did.
+/// The result of the one engine if there is no comparison.
 fn alone(summary: &Summary) -> String {
     let best = summary.rows.iter().rev().find_map(|row| Some((row, row.run.as_ref()?.median("ops_per_s").value()?)));
     match best {
@@ -127,7 +127,7 @@ fn spread_alone(summary: &Summary) -> String {
     }
 }
 
-/// What failed, else the worst warning.
+/// The failures, or else the worst warning.
 fn careful(results: &Results, summary: &Summary) -> String {
     let unsound = summary.rows.iter().find_map(Row::why_unsound);
     let failed = results.trials.iter().filter(|trial| matches!(trial.record.status, Status::Failed { .. })).count();
@@ -165,7 +165,7 @@ fn careful(results: &Results, summary: &Summary) -> String {
     format!("Be careful: {}.", told.join("; "))
 }
 
-/// The worst warning that changes what a figure means, whom it is about, and how many kinds there are.
+/// The worst warning that affects the meaning of a figure, its engine, and the number of kinds of warnings.
 fn warnings<'a>(results: &'a Results, summary: &'a Summary) -> (Option<(&'a Warning, Option<&'a str>)>, usize) {
     let named = summary.remarks.iter().map(|remark| (&remark.warning, Some(remark.about.engine.as_str())));
     let all = results.warnings.iter().map(|warning| (warning, None)).chain(named);
@@ -188,7 +188,8 @@ fn shortened(text: &str, longest: usize) -> String {
     }
 }
 
-/// `memory 371.0 MiB · storage fast-ssd · cache 160.0 MiB · durability sync`; what differs between engines stands side by side.
+/// `memory 371.0 MiB · storage fast-ssd · cache 160.0 MiB · durability sync`; values that differ between engines are
+/// listed side by side.
 fn conditions(results: &Results) -> String {
     if results.trials.is_empty() {
         return String::new();
@@ -211,7 +212,7 @@ fn conditions(results: &Results) -> String {
     format!("memory {memory} · storage {storage} · cache {cache} · durability {durability}")
 }
 
-/// What the trials' plans have, each once.
+/// The distinct values in the trials' plans.
 fn distinct<T: PartialEq + ToString>(results: &Results, of: impl Fn(&TrialPlan) -> T) -> String {
     let mut values: Vec<T> = Vec::new();
     for trial in loops_of(results) {
@@ -223,7 +224,7 @@ fn distinct<T: PartialEq + ToString>(results: &Results, of: impl Fn(&TrialPlan) 
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / ")
 }
 
-/// The trials that run the mix: one that only loads may be spared the limits.
+/// The trials that run the mix; one that only loads may run without the limits.
 fn loops_of(results: &Results) -> impl Iterator<Item = &Trial> {
     results.trials.iter().filter(|trial| trial.record.plan.part != TrialPart::Load)
 }

@@ -1,4 +1,4 @@
-//! How a metric and a ratio read in a sentence.
+//! Metrics and ratios in words.
 
 use super::against::operation;
 use crate::format::{percent, ratio};
@@ -50,7 +50,7 @@ enum Amount {
     Less(String),
 }
 
-/// A percentage below twofold in either direction; beyond it a factor, which of a smaller amount is a fraction.
+/// A percentage below twofold in either direction; above it a factor, or a fraction for a smaller amount.
 fn amount(over: f64) -> Amount {
     match over {
         over if over >= 2.0 => Amount::Times(format!("{} times", ratio(over))),
@@ -73,7 +73,7 @@ pub fn listed(names: &[&str]) -> String {
     }
 }
 
-/// With its first letter as at the beginning of a sentence.
+/// With an upper-case first letter.
 pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

@@ -8,7 +8,7 @@ use rumba_core::comparison::Summary;
 use super::grid::Grid;
 use crate::format::significant;
 
-/// What a verdict over starts of one load says.
+/// The legend of a verdict over starts of one load.
 pub const THIS_LOAD: &str = "  For this load: the repeats are starts of one load, so nothing is known about other loads; repeats_from = \"load\" asks.\n";
 
 /// A verdict in a word.
@@ -24,8 +24,8 @@ pub fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// One line for each claim, the published figure beside the measured one; below
-/// them the inequalities and what decided them. Empty without claims.
+/// One line for each claim, with the published figure next to the measured one. Below them are the inequalities and
+/// their tests. Empty without claims.
 pub fn claims(summary: &Summary) -> String {
     if summary.claims.is_empty() {
         return String::new();

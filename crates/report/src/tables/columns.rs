@@ -1,4 +1,4 @@
-//! The columns of the published tables: their heads, meanings and digits.
+//! The columns of the published tables: headings, meanings and digits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use rumba_core::workload::{ResponseLimit, Short};
 use crate::format::{SizeUnit, fixed, milliseconds};
 use crate::server::is_server;
 
-/// How a column writes its numbers.
+/// How a column formats its numbers.
 #[derive(Clone, Copy, Debug)]
 pub enum Digits {
     Fixed(usize),
@@ -30,16 +30,16 @@ impl Digits {
     }
 }
 
-/// Where a column's number is.
+/// The source of a column's number.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A metric by its stable name.
     Metric(&'static str),
-    /// A metric that a counter of the engine makes, by its name.
+    /// A metric made from an engine's counter, by its name.
     Counted(String),
     /// The 99th percentile of the response time of a type of operation.
     P99(String),
-    /// How many of a type of operation were within the time that it may take.
+    /// The percentage of a type of operation within its time limit.
     Within(String),
 }
 
@@ -66,7 +66,7 @@ impl Column {
         Column::new(&format!("{head} {}", unit.name), Source::Metric(name), Digits::Size(unit), &legend)
     }
 
-    /// The name by which warnings undermine it.
+    /// The name that warnings use for it.
     pub fn undermined_as(&self) -> &str {
         match &self.source {
             Source::Metric(name) => name,
@@ -75,7 +75,7 @@ impl Column {
         }
     }
 
-    /// The median that belongs here.
+    /// The median of this column.
     pub fn median(&self, figures: &PhaseFigures) -> Metric {
         match &self.source {
             Source::Metric(name) => figures.median(name),
@@ -99,7 +99,7 @@ impl Column {
 }
 
 impl Source {
-    /// The name that a ratio of it has.
+    /// The name of its ratio.
     pub fn ratio_name(&self) -> String {
         match self {
             Source::Metric(name) => (*name).to_owned(),
@@ -110,7 +110,7 @@ impl Source {
     }
 }
 
-/// The figures that a table is about.
+/// The figures that a table shows.
 pub type Pick = fn(&Row) -> Option<&PhaseFigures>;
 
 /// The largest median of a metric decides its unit.
@@ -118,8 +118,8 @@ fn unit_of(rows: &[Row], pick: Pick, metric: &str) -> SizeUnit {
     SizeUnit::for_sizes(rows.iter().filter_map(pick).filter_map(|figures| figures.median(metric).value()))
 }
 
-/// CPU of servers and of clients apart, where some engine is a server: only
-/// then do clients have a process of their own.
+/// Separate CPU of servers and clients, if some engine is a server, because only then do clients have a separate
+/// process.
 fn cpu_apart(rows: &[Row], pick: Pick, per: &str) -> Vec<Column> {
     let apart = |row: &Row| pick(row).is_some() && row.facts.as_ref().is_some_and(is_server);
     if !rows.iter().any(apart) {
@@ -173,7 +173,7 @@ pub fn transactions(rows: &[Row], pick: Pick) -> Vec<Column> {
     columns
 }
 
-/// The operations of which the workload reports a rate, by what that is called.
+/// The operations with a rate that the workload reports, by the rate's name.
 fn rated(rows: &[Row]) -> BTreeMap<&str, (&str, &OpFigures, &Rate)> {
     let types = rows.iter().filter_map(|row| row.run.as_ref()).flat_map(|run| &run.op_types);
     let rated = types.filter_map(|(op, figures)| {
@@ -183,7 +183,7 @@ fn rated(rows: &[Row]) -> BTreeMap<&str, (&str, &OpFigures, &Rate)> {
     rated.collect()
 }
 
-/// The rates that the workload reports of its operations.
+/// The rates that the workload reports for its operations.
 fn rates(rows: &[Row]) -> Vec<Column> {
     let mut columns = Vec::new();
     for (name, (op, _, rate)) in rated(rows) {
@@ -197,7 +197,7 @@ fn rates(rows: &[Row]) -> Vec<Column> {
     columns
 }
 
-/// By how much the data grows with the rates that the workload reports; nothing where it reports none.
+/// The growth of the data at the rates that the workload reports; empty if it reports none.
 pub fn growth(rows: &[Row], pick: Pick) -> Vec<Column> {
     let of_rate = |(name, (op, figures, rate)): (&str, (&str, &OpFigures, &Rate))| {
         let short = figures.short.as_ref().map_or(op, |short| &short.name);
@@ -213,7 +213,7 @@ pub fn growth(rows: &[Row], pick: Pick) -> Vec<Column> {
     rated(rows).into_iter().flat_map(of_rate).collect()
 }
 
-/// Of each type of operation whose time is limited, how many kept it.
+/// For each type of operation with a time limit, the percentage that met it.
 pub fn limits(rows: &[Row], pick: Pick) -> Vec<Column> {
     let types = rows.iter().filter_map(pick).flat_map(|run| &run.op_types);
     let limited: BTreeMap<(u32, &String), (&OpFigures, &KeptFigures)> = types
@@ -261,7 +261,7 @@ pub fn efficiency(rows: &[Row], pick: Pick) -> Vec<Column> {
     ];
     let is_known = |column: &Column| rows.iter().filter_map(pick).any(|of| column.median(of).value().is_some());
     columns.extend(timed.into_iter().filter(is_known));
-    // Only where some engine has a budget.
+    // Only if some engine has a limit on operations.
     let budget = |figures: &PhaseFigures| figures.median("iops_used_percent").value().is_some();
     if rows.iter().filter_map(pick).any(budget) {
         let legend = "share of limits.storage.iops that reads and writes used, percent";
@@ -270,7 +270,7 @@ pub fn efficiency(rows: &[Row], pick: Pick) -> Vec<Column> {
     columns
 }
 
-/// What an operation costs in all: the debt charged, memory, and space per byte of data.
+/// The total cost of an operation: bytes and CPU including deferred work, memory, and space per byte of data.
 pub fn cost(rows: &[Row], pick: Pick) -> Vec<Column> {
     let rss = unit_of(rows, pick, "rss_bytes");
     vec![
@@ -295,7 +295,7 @@ pub fn cost(rows: &[Row], pick: Pick) -> Vec<Column> {
     ]
 }
 
-/// What the workload asked of the engine; nothing where no workload counts it.
+/// Statements that the workload sent to the engine; empty if no workload counts them.
 pub fn statements(rows: &[Row], pick: Pick) -> Vec<Column> {
     let all = [
         ("reads/t", "read_statements_per_op", "statements per operation that read"),
@@ -311,12 +311,12 @@ pub fn statements(rows: &[Row], pick: Pick) -> Vec<Column> {
     counted.map(|(head, name, legend)| Column::metric(head, name, 2, legend)).collect()
 }
 
-/// What the engines themselves say that bytes were written for; only what some engine counts.
+/// Bytes written by purpose, as the engines report them; only purposes that some engine counts.
 pub fn written(rows: &[Row], pick: Pick) -> Vec<Column> {
     counted(rows, pick, &WRITTEN, "KB")
 }
 
-/// What the engines themselves say that clients waited for; only what some client has waited for.
+/// Clients' waits by reason, as the engines report them; only reasons for which a client waited.
 pub fn waited(rows: &[Row], pick: Pick) -> Vec<Column> {
     counted(rows, pick, &WAITED, "microseconds")
 }
@@ -328,7 +328,7 @@ fn counted(rows: &[Row], pick: Pick, rule: &Counted, unit: &str) -> Vec<Column> 
     let heads: Vec<&str> = names.iter().filter_map(|name| rule.what(name)).collect();
     let column = |name: &&str| {
         let (head, counter) = (rule.what(name)?, rule.counter_of(name)?);
-        // `compaction_level2` beside `compaction` is a part of it.
+        // `compaction_level2` is a part of `compaction` if both exist.
         let part = heads.iter().find_map(|whole| head.strip_prefix(whole)?.strip_prefix('_'));
         let legend = format!("{unit} per operation by the counter {counter}");
         Some(Column::new(part.unwrap_or(head), Source::Counted((*name).to_owned()), Digits::Fixed(2), &legend))
@@ -336,7 +336,7 @@ fn counted(rows: &[Row], pick: Pick, rule: &Counted, unit: &str) -> Vec<Column> 
     names.iter().filter_map(column).collect()
 }
 
-/// What is worth knowing of the repeats' spread; JSON has it of every metric.
+/// The metrics whose spread over repeats is shown; JSON has it for every metric.
 pub fn repeated() -> Vec<Column> {
     [
         ("tps", "ops_per_s"),
@@ -349,8 +349,8 @@ pub fn repeated() -> Vec<Column> {
     .into()
 }
 
-/// What is compared with the baseline: the metrics that carry verdicts, and of all operations those that are judged.
-/// Of the two metrics of CPU those that carry a verdict.
+/// The columns compared with the baseline: the metrics with verdicts, and the operations that are judged. Only the CPU
+/// metric with a verdict is included.
 pub fn relative(rows: &[Row], is_judged: impl Fn(&Source) -> bool, is_headline: impl Fn(&str) -> bool) -> Vec<Column> {
     let ratio = |(head, name)| Column::metric(head, name, 2, "");
     let mut columns = vec![ratio(("tps", "ops_per_s"))];
@@ -371,7 +371,7 @@ pub fn relative(rows: &[Row], is_judged: impl Fn(&Source) -> bool, is_headline: 
     columns
 }
 
-/// All operations of the loops: the main ones, then the others under their whole names.
+/// All operations of the loops: the main ones, then the others with their full names.
 fn all_ops(rows: &[Row]) -> Vec<(String, String)> {
     let mut ops = main_ops(rows);
     let names: BTreeSet<&String> =

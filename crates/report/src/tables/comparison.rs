@@ -1,4 +1,4 @@
-//! The table of one run against another.
+//! The table of one run compared with another.
 
 use std::fmt::Write as _;
 
@@ -13,12 +13,11 @@ use super::grid::{Footnotes, Grid};
 use super::notes::failures;
 use crate::format::{SizeUnit, counted, ratio, several, significant};
 
-/// The share of a change that is in no counter and is worth telling.
+/// The share of a change outside of all counters that is worth reporting.
 const REST_WORTH: f64 = 0.1;
 
-/// One run against another, ready to print: a line per engine that says what
-/// changed and how sure that is, then the differing conditions, then, as
-/// `details`, every metric with both medians, their ratio and its interval.
+/// One run compared with another, ready to print: a line per engine with its changes and their certainty, then the
+/// differing conditions. With `details`, every metric follows with both medians, their ratio and its interval.
 pub fn comparison_table(comparison: &Comparison, details: bool) -> String {
     let mut text = String::new();
     for row in &comparison.rows {
@@ -76,8 +75,8 @@ fn legend(comparison: &Comparison, details: bool) -> String {
     }
 }
 
-/// What changed of an engine: `rocksdb, 8 clients, loops, 4 and 4 repeats from one load of each: better ops_per_s 1.20
-/// (1.18–1.22); same data_bytes`. Verdicts over runs that did not take turns begin by saying so.
+/// The changes of an engine: `rocksdb, 8 clients, loops, 4 and 4 repeats from one load of each: better ops_per_s 1.20
+/// (1.18–1.22); same data_bytes`. Verdicts over runs that did not take turns begin with a note.
 pub fn outline(row: &ComparedRow) -> String {
     let who = format!("{}, {}, {}{}", row.engine, clients(row), part_word(row.part), starts(row));
     if let Some(why) = &row.unsound {
@@ -100,13 +99,13 @@ pub fn outline(row: &ComparedRow) -> String {
     if parts.is_empty() {
         parts.push("no headline metric has figures".to_owned());
     }
-    // Where nothing was tested, there is nothing that drift could have decided.
+    // Without a test there is no verdict that drift could have influenced.
     let is_tested = headlines.iter().any(|ratio| ratio.p.is_some());
     let turns = if row.in_turns || !is_tested { "" } else { "the runs did not take turns: " };
     format!("{who}: {turns}{}\n", parts.join("; "))
 }
 
-/// What a change of the bytes written came from: `KB written per operation, debt charged, 15.0 to 7.96: doublewrite (6.90 to
+/// The causes of a change in bytes written: `KB written per operation, debt charged, 15.0 to 7.96: doublewrite (6.90 to
 /// 0) accounts for 99% of that`.
 pub fn written(change: &WrittenChange) -> String {
     let WrittenChange { base, other, kinds, rest } = change;
@@ -129,7 +128,7 @@ pub fn written(change: &WrittenChange) -> String {
     format!("KB written per operation, debt charged, {base} to {other}: {}", told.join(", "))
 }
 
-/// A ratio in an outline: with its interval, or how many more repeats it needs.
+/// A ratio in an outline: with its interval, or with the number of further repeats that it needs.
 fn named(compared: &Ratio) -> String {
     let name = &compared.metric;
     let Some(value) = compared.ratio.value() else { return name.clone() };
@@ -141,7 +140,7 @@ fn named(compared: &Ratio) -> String {
     format!("{name} {}{interval}{}", ratio(value), more.unwrap_or_default())
 }
 
-/// `1 client`; of a load that several numbers of clients started from `1, 4 clients`.
+/// `1 client`; `1, 4 clients` for a load that several numbers of clients share.
 pub fn clients(row: &ComparedRow) -> String {
     if row.all_clients.len() > 1 {
         several(&row.all_clients) + " clients"
@@ -150,8 +149,8 @@ pub fn clients(row: &ComparedRow) -> String {
     }
 }
 
-/// What the verdicts about loops generalise over: `, 4 and 4 repeats from one load of each`. Of a load each repeat is
-/// another, and a single repeat says nothing of others.
+/// The scope of verdicts about loops: `, 4 and 4 repeats from one load of each`. Empty for a load, because each repeat
+/// is a separate load, and for a single repeat, which has no verdict.
 fn starts(row: &ComparedRow) -> String {
     let sides = [row.base_starts, row.other_starts];
     let words = Starts::words(&sides);
@@ -209,7 +208,7 @@ fn compared_row(row: &ComparedRow, level: f64) -> String {
     format!("\n{}, {}, {part}\n{}{}", row.engine, clients(row), grid.render(), footnotes.render())
 }
 
-/// The unit that a metric is shown in and how; bytes as MB or GB, the same on both sides.
+/// The unit and the format of a metric; bytes as MB or GB, the same on both sides.
 pub fn unit_of(compared: &Compared) -> (String, Box<dyn Fn(f64) -> String>) {
     if compared.ratio.unit != "B" {
         return (compared.ratio.unit.clone(), Box::new(significant));
@@ -219,12 +218,12 @@ pub fn unit_of(compared: &Compared) -> (String, Box<dyn Fn(f64) -> String>) {
     (unit.name.to_owned(), Box::new(move |bytes| unit.show(bytes)))
 }
 
-/// Whether it says something of the figures that the next repeats would say too.
+/// Whether it is a finding that the next repeats would confirm.
 pub fn is_decided(change: Change) -> bool {
     matches!(change, Change::Better | Change::Worse | Change::Same | Change::Differs)
 }
 
-/// A verdict with what it holds for: `better for this load`.
+/// A verdict with its scope: `better for this load`.
 pub fn verdict_word(tested: &Ratio) -> String {
     let scope = if is_decided(tested.change) { tested.scope.words() } else { "" };
     format!("{}{scope}", change_word(tested.change))

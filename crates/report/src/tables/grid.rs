@@ -1,9 +1,9 @@
-//! Plain, narrow grids, and footnotes that give each reason for an absence once.
+//! Plain, narrow grids, with footnotes that give each reason for an absence once.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use rumba_core::metric::{Metric, TOO_FEW_SAMPLES};
 
-/// Rows of text: numbers to the right, and the last column, a name, to the left.
+/// Rows of text: numbers aligned right, and the last column, a name, aligned left.
 pub struct Grid {
     heads: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -11,7 +11,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A grid with these heads; the last column is aligned left.
+    /// A grid with these headings; the last column is aligned left.
     pub fn new(heads: Vec<String>) -> Self {
         let left = vec![heads.len().saturating_sub(1)];
         Grid { heads, rows: Vec::new(), left }
@@ -31,7 +31,7 @@ impl Grid {
         self.rows.is_empty()
     }
 
-    /// Two spaces between columns, nothing around them, no trailing blanks.
+    /// Two spaces between columns, no border, no trailing blanks.
     pub fn render(self) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
@@ -46,11 +46,11 @@ impl Grid {
     }
 }
 
-/// Why cells are empty: each reason once, with the cells that it explains.
+/// The reasons for empty cells: each reason once, with its cells.
 #[derive(Default)]
 pub struct Footnotes(Vec<(String, RowsColumns)>);
 
-/// Rows with the columns that are empty in them.
+/// Rows with their empty columns.
 type RowsColumns = Vec<(String, Vec<String>)>;
 
 impl Footnotes {
@@ -83,14 +83,14 @@ impl Footnotes {
     }
 }
 
-/// `1232 samples are too few` without the number, so that cells that differ in it alone share one footnote. Of any other
-/// reason a number that it begins with is what it says.
+/// `1232 samples are too few` without the number, so that cells that differ only in it share one footnote. In any other
+/// reason, a number at the start is part of the statement.
 fn without_count(reason: &str) -> &str {
     let rest = reason.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
     if rest.starts_with(TOO_FEW_SAMPLES) { rest } else { reason }
 }
 
-/// `wkb/t, size of lmdb, null`, rows with the same columns together.
+/// `wkb/t, size of lmdb, null`; rows with the same columns are merged.
 fn cells(rows: &RowsColumns) -> String {
     let mut groups: Vec<(&[String], Vec<&str>)> = Vec::new();
     for (row, columns) in rows {

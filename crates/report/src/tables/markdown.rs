@@ -1,5 +1,5 @@
-//! Results and comparisons as Markdown, for a pull request or the summary of a job: what was found first, then the
-//! headline table, the rest folded away.
+//! Results and comparisons as Markdown, for a pull request or the summary of a job: the findings first, then the
+//! headline table, with the rest folded.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use super::{GROWTH, TableOptions, name_cells, name_heads, row_name, tables};
 use crate::format::ratio;
 use crate::verdict::verdict_line;
 
-/// A run: its verdicts, its claims, what ended otherwise than planned, and the tables that everybody asks for.
+/// A run: its verdicts, its claims, trials that did not end as planned, and the main tables.
 pub fn markdown(results: &Results, summary: &Summary, options: &TableOptions) -> String {
     let mut text = format!("### {}\n\n", escaped(&results.name));
     for line in verdict_line(summary).lines() {
@@ -41,7 +41,7 @@ pub fn markdown(results: &Results, summary: &Summary, options: &TableOptions) ->
     text
 }
 
-/// One run against another.
+/// One run compared with another.
 pub fn comparison_markdown(comparison: &Comparison, gated: &[Gated]) -> String {
     let (base, other) = (&comparison.base, &comparison.other);
     let turns = if comparison.interleaved { "" } else { " (the runs did not take turns)" };
@@ -68,7 +68,7 @@ pub fn comparison_markdown(comparison: &Comparison, gated: &[Gated]) -> String {
     text
 }
 
-/// How many headline verdicts of each kind there are: `1 worse, 4 same`.
+/// The number of headline verdicts of each kind: `1 worse, 4 same`.
 fn counts(comparison: &Comparison) -> String {
     let headlines = || comparison.rows.iter().filter(|row| row.unsound.is_none()).flat_map(|row| &row.metrics);
     let count = |change: Change| {
@@ -120,7 +120,7 @@ fn claims(summary: &Summary) -> String {
     list("Claims", summary.claims.iter().map(line))
 }
 
-/// A table of the loops' medians; nothing without columns.
+/// A table of the loops' medians; empty without columns.
 fn section(title: &str, summary: &Summary, columns: &[Column]) -> String {
     let names = name_heads(summary);
     let heads: Vec<String> = names.iter().cloned().chain(columns.iter().map(|column| column.head.clone())).collect();
@@ -156,7 +156,7 @@ pub fn table(heads: &[String], names: usize, rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A list below a title; nothing without lines.
+/// A list below a title; empty without lines.
 pub fn list(title: &str, lines: impl Iterator<Item = String>) -> String {
     let items: String = lines.map(|line| item(&line)).collect();
     if items.is_empty() { items } else { format!("\n**{title}**\n\n{items}\n") }
@@ -167,15 +167,15 @@ fn item(text: &str) -> String {
     format!("- {}\n", escaped(&words.join(" ")))
 }
 
-/// What opens when it is clicked: text as it stands in a terminal.
+/// A section that opens on click: text as it is in a terminal.
 pub fn folded(title: &str, text: &str) -> String {
-    // A fence longer than any in the text cannot be ended by it.
+    // The fence must be longer than any in the text.
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("\n<details><summary>{title}</summary>\n\n{fence}text\n{}\n{fence}\n\n</details>\n", text.trim_end())
 }
 
-/// Text that Markdown takes for nothing else.
+/// Escapes text so that Markdown shows it unchanged.
 pub fn escaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for character in text.chars() {

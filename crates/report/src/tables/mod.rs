@@ -28,7 +28,7 @@ use crate::format::{percent, several};
 use crate::opening::opening;
 use crate::verdict::{keeps_nothing, verdict_line};
 
-/// What can be chosen about the tables.
+/// Options of the tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
     baseline: Option<String>,
@@ -36,12 +36,12 @@ pub struct TableOptions {
     directories: Vec<String>,
 }
 
-/// A baseline that the results do not have.
+/// The results do not contain the requested baseline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownBaseline {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
-    /// What to write instead.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -54,13 +54,13 @@ impl std::fmt::Display for UnknownBaseline {
 impl std::error::Error for UnknownBaseline {}
 
 impl TableOptions {
-    /// All warnings are shown, and not the worst alone.
+    /// Shows all warnings, and not only the worst.
     pub fn with_all_warnings(mut self, all: bool) -> Self {
         self.all_warnings = all;
         self
     }
 
-    /// Where the results are, for the command that shows more of them.
+    /// The directories of the results, for the command that shows more of them.
     pub fn with_directories(mut self, directories: impl IntoIterator<Item = String>) -> Self {
         self.directories = directories.into_iter().collect();
         self
@@ -75,10 +75,10 @@ impl TableOptions {
         }
     }
 
-    /// Costs are shown relative to this engine instead of the first that keeps its data.
+    /// Selects the engine to which costs are relative; the default is the first that keeps its data.
     ///
     /// # Errors
-    /// When the results have no engine of this name; the remedy names the nearest.
+    /// The results have no engine of this name; the remedy names the nearest.
     pub fn with_baseline(mut self, name: &str, summary: &Summary) -> Result<Self, UnknownBaseline> {
         let engines = summary.engines_alone();
         let Some(engine) = engine_name::meant(engines.iter().copied(), name) else {
@@ -96,8 +96,8 @@ impl TableOptions {
 /// The title of the table of [`columns::growth`].
 const GROWTH: &str = "Database growth, logs not counted";
 
-/// All of a run's tables, ready to print: what ran, load, transactions, cost,
-/// spread and shared trend of the repeats, warnings with remedies, what failed and what is missing.
+/// All of a run's tables, ready to print: engines, load, transactions, cost, spread and shared trends of the repeats,
+/// warnings with remedies, failures and missing parts.
 pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> String {
     let mut text = heading(results, summary);
     let warnings = Warnings::of(&results.warnings, &summary.remarks, options.all_warnings);
@@ -161,9 +161,9 @@ fn heading(results: &Results, summary: &Summary) -> String {
     text
 }
 
-/// What the repeats of the rows started from, in words: what verdicts generalise over.
+/// The loads behind the rows' repeats, in words, which is the scope of the verdicts.
 pub(crate) fn repeats_from(summary: &Summary) -> String {
-    // An engine that stores nothing has nothing that could be kept.
+    // An engine that stores no data has no load to start from.
     let rows = || summary.rows.iter().filter(|row| !keeps_nothing(row));
     let starts = || rows().map(|row| row.starts(Part::Run)).filter(|starts| starts.repeats > 1);
     let mut words: Vec<String> = starts().map(|starts| Starts::words(&[starts])).collect();
@@ -180,7 +180,7 @@ pub(crate) fn repeats_from(summary: &Summary) -> String {
     }
 }
 
-/// The head of the columns that say whose row it is.
+/// The headings of the columns that identify a row.
 fn name_heads(summary: &Summary) -> Vec<String> {
     let mut heads = Vec::new();
     if summary.clients().len() > 1 {
@@ -199,21 +199,21 @@ fn name_cells(summary: &Summary, row: &Row, clients: &[u32]) -> Vec<String> {
     cells
 }
 
-/// A row's name in footnotes: the clients only where they tell rows apart.
+/// A row's name in footnotes; with the number of clients only if there are several.
 fn row_name(summary: &Summary, row: &Row, clients: &[u32]) -> String {
     if summary.clients().len() > 1 { format!("{} ({})", row.engine, several(clients)) } else { row.engine.clone() }
 }
 
-/// The warnings whose letters stand beside figures.
+/// The warnings whose letters appear next to figures.
 #[derive(Clone, Copy)]
 struct Marked<'a> {
     warnings: &'a Warnings<'a>,
-    /// Whether the figures are of the loops, which single trials are warned of, or of the load.
+    /// Whether the figures are of the loops, to which warnings of single trials apply, or of the load.
     of_loops: bool,
 }
 
 impl Marked<'_> {
-    /// The letters go before a number, so that the digits of a column stay below each other.
+    /// The letters precede a number, so that the digits of a column stay aligned.
     fn before(marks: &str, text: &str) -> String {
         if marks.is_empty() { text.to_owned() } else { format!("{marks} {text}") }
     }
@@ -227,9 +227,9 @@ impl Marked<'_> {
     }
 }
 
-/// A titled table with its footnotes and legend; nothing without columns or figures.
+/// A titled table with its footnotes and legend; empty without columns or figures.
 fn section(text: &mut String, title: &str, summary: &Summary, pick: Pick, columns: &[Column], marked: Marked<'_>) {
-    // A load that several numbers of clients started from is one load.
+    // A load that several numbers of clients share is one load.
     let clients = |row: &Row| if marked.of_loops { vec![row.clients] } else { summary.clients_of_load(row) };
     let rows = summary.rows.iter().filter(|row| clients(row).first() == Some(&row.clients));
     let with_figures: Vec<(&Row, &PhaseFigures)> = rows.filter_map(|row| Some((row, pick(row)?))).collect();
@@ -254,7 +254,7 @@ fn section(text: &mut String, title: &str, summary: &Summary, pick: Pick, column
     }
 }
 
-/// How far the repeats lie apart, where there are repeats.
+/// The spread of the repeats, if there are several.
 fn repeats(summary: &Summary) -> String {
     let columns = columns::repeated();
     let mut grid = Grid::new(columns.iter().map(|column| column.head.clone()).chain(name_heads(summary)).collect());

@@ -1,4 +1,4 @@
-//! What stands below the tables: warnings with remedies, failures, what is missing.
+//! The sections below the tables: warnings with remedies, failures, missing parts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use super::warnings::Warnings;
 use crate::format::counted;
 use crate::server::in_server;
 
-/// Everything a reader must know before trusting the tables.
+/// Everything that a reader must know before trusting the tables.
 pub fn all(results: &Results, summary: &Summary, warnings: &Warnings<'_>, report: &str) -> String {
     let mut text = unsound(summary);
     text.push_str(&suspended(summary));
@@ -22,15 +22,14 @@ pub fn all(results: &Results, summary: &Summary, warnings: &Warnings<'_>, report
     if !results.missing.is_empty() {
         text.push_str("\nMissing from these results\n");
         for missing in &results.missing {
-            // It names directories of trials, as whoever made the results has called them.
+            // Names of trials' directories are untrusted text.
             let _ = writeln!(text, "  {}", on_a_line(missing));
         }
     }
     text
 }
 
-/// Which server each engine ran in, where some did; versions and builds are
-/// part of what is compared.
+/// The server of each engine, if there are servers; versions and builds are part of the comparison.
 pub fn servers(results: &Results) -> String {
     let mut lines: Vec<String> = Vec::new();
     for trial in &results.trials {
@@ -52,8 +51,8 @@ pub fn servers(results: &Results) -> String {
     if lines.is_empty() { String::new() } else { format!("\nServers\n{}\n", lines.join("\n")) }
 }
 
-/// Where more clients did no more, and what they waited for there. It makes no figure less trustworthy, and is what a ladder is
-/// run for.
+/// The number of clients beyond which throughput did not grow, and what clients waited for there. It reduces the trust
+/// in no figure, and is the purpose of a ladder.
 pub fn scaling(summary: &Summary) -> String {
     let ended = summary.remarks.iter().filter(|remark| remark.warning.code == "scaling-ended");
     let lines: String =
@@ -61,7 +60,7 @@ pub fn scaling(summary: &Summary) -> String {
     if lines.is_empty() { lines } else { format!("\nWhat stopped scaling\n{lines}") }
 }
 
-/// What transactions were tried again for in the loops, all repeats together, the most frequent first.
+/// The reasons for retried transactions in the loops, over all repeats, the most frequent first.
 pub fn conflicts(results: &Results) -> String {
     let mut all: BTreeMap<(u32, &str), BTreeMap<&str, u64>> = BTreeMap::new();
     let mut order: Vec<(u32, &str)> = Vec::new();
@@ -86,8 +85,8 @@ pub fn conflicts(results: &Results) -> String {
     if text.is_empty() { text } else { format!("\nTried again in the loops, all repeats together\n{text}") }
 }
 
-/// What the loops have done beside the operations that count, all repeats together: undone on purpose, as the workload's
-/// specification wants some to be, and given up. No rate and no cost has either among its operations.
+/// Operations of the loops that are counted separately, over all repeats: rolled back on purpose, as the workload's
+/// specification requires, and given up. They are included in no rate and no cost.
 pub fn apart(results: &Results) -> String {
     let mut all: Vec<((u32, &str), [u64; 3])> = Vec::new();
     for trial in &results.trials {
@@ -96,7 +95,7 @@ pub fn apart(results: &Results) -> String {
         let sum = |count: fn(&OpStats) -> u64| {
             loops.op_types.values().fold(0_u64, |sum, stats| sum.saturating_add(count(stats)))
         };
-        // What was done and is no operation was undone.
+        // Completed operations that are not in `ops` were rolled back on purpose.
         let counts = [loops.ops, sum(|stats| stats.count).saturating_sub(loops.ops), sum(|stats| stats.errors)];
         let of = (plan.clients, plan.engine.name.as_str());
         match all.iter_mut().find(|(known, _)| *known == of) {
@@ -117,7 +116,8 @@ pub fn apart(results: &Results) -> String {
     if text.is_empty() { text } else { format!("\nApart from the operations of the loops, all repeats\n{text}") }
 }
 
-/// Repeats whose data broke, and those of which nobody knows whether it did: they are named, and in no figure above.
+/// Repeats whose data failed its verification, and those whose verification did not end. They are listed by name, and
+/// are in no figure above.
 fn unsound(summary: &Summary) -> String {
     let headings = [
         (Proof::Failed, "Failed their verification and are in no figure, verdict or claim"),
@@ -139,7 +139,7 @@ fn unsound(summary: &Summary) -> String {
     text
 }
 
-/// Repeats whose measurement was suspended: they are named, and what was is in no figure above.
+/// Repeats whose measurement was suspended: they are listed by name, and the suspended part is in no figure above.
 fn suspended(summary: &Summary) -> String {
     let mut lines: Vec<String> = Vec::new();
     for row in &summary.rows {
@@ -160,7 +160,7 @@ fn partial(summary: &Summary) -> String {
     if text.is_empty() { text } else { format!("\nPartial figures\n{text}") }
 }
 
-/// What is not in the figures of the loops or of the load, or all that is.
+/// Notes on incomplete figures of the loops or of the load.
 pub fn partial_lines(summary: &Summary) -> impl Iterator<Item = String> {
     let told = |row: &Row| {
         let of = format!("{}, {}", row.engine, counted(row.clients as usize, "client"));
@@ -171,7 +171,7 @@ pub fn partial_lines(summary: &Summary) -> impl Iterator<Item = String> {
     summary.rows.iter().flat_map(told)
 }
 
-/// Trials that did not end, each with its cause; empty when there are none.
+/// Trials that did not end, each with its cause; empty if there are none.
 pub fn failures(title: &str, unfinished: &[Unfinished]) -> String {
     if unfinished.is_empty() {
         return String::new();
@@ -180,7 +180,7 @@ pub fn failures(title: &str, unfinished: &[Unfinished]) -> String {
     format!("\n{title}\n{lines}")
 }
 
-/// The same, a line each; those that ended alike, as all do whose data was not loaded, share one.
+/// The same, a line each. Trials with the same end share a line, for example all whose load failed.
 pub fn ended_lines(unfinished: &[Unfinished]) -> Vec<String> {
     let mut alike: Vec<(&Status, Vec<&TrialName>)> = Vec::new();
     for Unfinished { name, status, .. } in unfinished {
@@ -203,7 +203,7 @@ fn trial_names(names: &[&TrialName]) -> String {
     format!("trials {} ({})", numbers.join(", "), engines.join(", "))
 }
 
-/// Whom a remark is about, in words: a repeat, or all of an engine with its clients.
+/// The subject of a remark in words: a repeat, or all repeats of an engine with its clients.
 pub fn whom(about: &About) -> String {
     let of = format!("{}, {}", about.engine, counted(about.clients as usize, "client"));
     about.repeat.map_or_else(|| of.clone(), |repeat| format!("{of}, repeat {repeat}"))

@@ -1,4 +1,4 @@
-//! What transactions were promised, and how that was kept: a row for each engine with its durability, over its repeats.
+//! Transaction guarantees and how they were kept: a row for each engine with its durability, over its repeats.
 
 use rumba_core::acid::{Outcome, Promise, Recovery};
 use rumba_core::record::{PhaseRecord, Record};
@@ -6,10 +6,10 @@ use rumba_core::results::Results;
 
 use super::grid::Grid;
 
-/// The heads of the columns about the kill.
+/// The headings of the columns about the kill.
 const AFTER_KILL: [&str; 5] = ["durability", "acked", "lost", "wrong", "open s"];
 
-/// What is known of an engine at a number of clients, over its repeats.
+/// The results of an engine with a number of clients, over its repeats.
 struct AcidRow<'a> {
     engine: &'a str,
     durability: String,
@@ -18,13 +18,13 @@ struct AcidRow<'a> {
 }
 
 impl AcidRow<'_> {
-    /// The worst that a repeat saw of a promise.
+    /// The worst result of a guarantee over all repeats.
     fn worst(&self, short: &str) -> Option<&Promise> {
         let all = self.records.iter().flat_map(|record| record.promises());
         all.filter(|promise| promise.short == short).max_by_key(|promise| promise.outcome)
     }
 
-    /// What was found after each kill.
+    /// The results after each kill.
     fn found(&self) -> impl Iterator<Item = (&PhaseRecord, &Recovery)> {
         let phases = self.records.iter().flat_map(|record| &record.phases);
         phases.filter_map(|phase| Some((phase, phase.recovery.as_ref()?)))
@@ -36,7 +36,7 @@ impl AcidRow<'_> {
         Some(found.map(|(phase, recovery)| number(phase, recovery)).sum())
     }
 
-    /// The longest that it took to open again.
+    /// The longest time to reopen the database.
     fn open_s(&self) -> Option<f64> {
         self.found().map(|(_, recovery)| recovery.open_s).max_by(f64::total_cmp)
     }
@@ -54,7 +54,7 @@ impl AcidRow<'_> {
     }
 }
 
-/// How many checks of what is left do not hold, whether the durability allows that or not.
+/// The number of failed checks after the kill, whether or not the durability allows them.
 fn wrong(phase: &PhaseRecord, recovery: &Recovery) -> u64 {
     (recovery.damage.len() + phase.checks.iter().filter(|check| check.wrong > 0).count()) as u64
 }
@@ -77,7 +77,7 @@ fn engines(results: &Results) -> Vec<AcidRow<'_>> {
     engines
 }
 
-/// The table; empty where nobody asked for the proof.
+/// The table; empty if the experiment has no such test.
 pub fn promises(results: &Results) -> String {
     let engines = engines(results);
     let Some(first) = engines.first() else { return String::new() };

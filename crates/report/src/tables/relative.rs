@@ -1,4 +1,4 @@
-//! The engines of one run over one of them, with intervals and verdicts.
+//! The engines of one run compared with one of them, with intervals and verdicts.
 
 use rumba_core::comparability::Unequal;
 use rumba_core::comparison::{PhaseFigures, Summary};
@@ -20,7 +20,7 @@ const LEGEND: &str =
   a false discovery rate of 5% together
 ";
 
-/// A verdict as a mark behind a ratio.
+/// A verdict as a mark after a ratio.
 fn mark(change: Change) -> &'static str {
     match change {
         Change::Better => " +",
@@ -33,7 +33,7 @@ fn mark(change: Change) -> &'static str {
     }
 }
 
-/// Every engine over the baseline with the same number of clients.
+/// Every engine compared with the baseline at the same number of clients.
 pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
     let Some(baseline) = baseline.or(default_baseline(summary)) else { return String::new() };
     if summary.rows.iter().filter(|row| row.run.is_some()).count() < 2 || summary.engines_alone().len() < 2 {
@@ -55,7 +55,7 @@ pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
         let cell = |column: &Column| {
             let verdict = tested(column).map_or("", |tested| mark(tested.change));
             let figure = match ratio_to(base, figures, column) {
-                // Where others have a verdict a ratio without one would pass for one.
+                // In a row with verdicts, a ratio without one could be mistaken for a verdict.
                 Metric::Value(_) if against.is_some() && tested(column).is_none() => rare(),
                 figure => figure,
             };
@@ -88,28 +88,28 @@ pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
     format!("\n{title}\n{}{}{LEGEND}{this_load}{together}{more}{notes}", grid.render(), footnotes.render())
 }
 
-/// Whether some verdict over the baseline is decided for this load only.
+/// Whether some verdict against the baseline holds for this load only.
 fn is_of_one_load(summary: &Summary, baseline: &str) -> bool {
     let against = summary.relative.iter().filter(|relative| relative.baseline == baseline);
     let mut ratios = against.flat_map(|relative| &relative.rows).flat_map(|row| &row.metrics);
     ratios.any(|ratio| ratio.scope == Scope::ThisLoad && is_decided(ratio.change))
 }
 
-/// Whether some engine has a verdict of it over the baseline.
+/// Whether some engine has a verdict on it against the baseline.
 fn is_judged(summary: &Summary, baseline: &str, source: &Source) -> bool {
     let against = summary.relative.iter().filter(|relative| relative.baseline == baseline);
     let name = source.ratio_name();
     against.flat_map(|relative| &relative.rows).any(|row| row.metric(&name).is_some())
 }
 
-/// Whether a metric carries a verdict of its own for some engine.
+/// Whether a metric has its own verdict for some engine.
 fn is_headline(summary: &Summary, baseline: &str, metric: &str) -> bool {
     let against = summary.relative.iter().filter(|relative| relative.baseline == baseline);
     let mut rows = against.flat_map(|relative| &relative.rows);
     rows.any(|row| row.metric(metric).is_some_and(|ratio| ratio.headline))
 }
 
-/// Why a percentile carries no verdict.
+/// The reason why a percentile carries no verdict.
 fn rare() -> Metric {
     let least = MAIN_SHARE * 100.0;
     Metric::absent(format!(
@@ -117,8 +117,8 @@ fn rare() -> Metric {
     ))
 }
 
-/// Why verdicts are withheld: the same engine twice, a disturbed host, a large drain. Figures that repeats lack are told with
-/// the notes of their engine.
+/// The reasons for withheld verdicts: the same engine twice, a disturbed host, a large drain. Figures that repeats lack
+/// are reported in the notes of their engine.
 fn withheld(summary: &Summary, baseline: &str) -> String {
     let against = summary.relative.iter().filter(|relative| relative.baseline == baseline);
     let ratios = against.flat_map(|relative| &relative.rows).flat_map(|row| &row.metrics);
@@ -135,7 +135,7 @@ fn withheld(summary: &Summary, baseline: &str) -> String {
     lines.concat()
 }
 
-/// Engines that nothing is decided about because a repeat broke its data.
+/// Engines without a verdict because a repeat's data failed its verification.
 fn left_undecided(summary: &Summary, baseline: &str) -> String {
     let against = summary.relative.iter().find(|relative| relative.baseline == baseline);
     let mut reasons: Vec<&str> = Vec::new();
@@ -147,7 +147,7 @@ fn left_undecided(summary: &Summary, baseline: &str) -> String {
     reasons.into_iter().map(|why| format!("  undecided because {why}\n")).collect()
 }
 
-/// What engines do not have alike with the baseline, a line for each kind of difference.
+/// Conditions in which engines differ from the baseline, a line for each kind of difference.
 fn not_alike(summary: &Summary, baseline: &str) -> String {
     let against = summary.relative.iter().find(|relative| relative.baseline == baseline);
     let mut told: Vec<(String, Vec<&str>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The searches for the highest rate that keeps a response time: where each ended.
+//! The searches for the highest rate that keeps a response time, with their results.
 
 use rumba_core::comparison::Summary;
 use rumba_core::metric::Metric;
@@ -6,7 +6,7 @@ use rumba_core::search::{Found, Probe, Purpose, Searched};
 
 use crate::format::{counted, significant};
 
-/// A line for each search; empty where there is none.
+/// A line for each search; empty if there is none.
 pub fn section(summary: &Summary) -> String {
     let lines: String = lines(summary).map(|line| format!("  {line}\n")).collect();
     if lines.is_empty() {
@@ -18,8 +18,8 @@ pub fn section(summary: &Summary) -> String {
     )
 }
 
-/// `rocksdb, 8 clients, repeat 1, max(p99 < 10 ms): 1440/s (p99 was 9.1 ms, confirmed), and not 1451/s (p99 was 10.2 ms);
-/// 12 probes, of them 5 to confirm, 1 to repeat one that was disturbed`.
+/// `rocksdb, 8 clients, repeat 1, max(p99 < 10 ms): 1440/s (p99 was 9.1 ms, confirmed), and not 1451/s (p99 was 10.2
+/// ms); 12 probes, of them 5 to confirm, 1 to repeat one that was disturbed`.
 pub fn lines(summary: &Summary) -> impl Iterator<Item = String> + '_ {
     summary.searches.iter().map(|found| {
         let Searched { engine, repeat, search, .. } = found;
@@ -29,7 +29,7 @@ pub fn lines(summary: &Summary) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// How many there were, and what for.
+/// The number of probes by purpose.
 fn probes(all: &[Probe]) -> String {
     let of = |purpose: Purpose| all.iter().filter(|probe| probe.purpose == purpose).count();
     let told =
@@ -41,7 +41,7 @@ fn probes(all: &[Probe]) -> String {
 }
 
 fn limits(found: &Searched) -> String {
-    // The last of a rate: what it confirmed is what is known.
+    // The last probe of a rate is the one that confirmed it.
     let reason = |rate: &f64, kind: Found| {
         let is_it = |probe: &&Probe| probe.found == kind && probe.rate == Some(*rate);
         found.probes.iter().rfind(is_it).map_or("", |probe| probe.reason.as_str())

@@ -1,4 +1,4 @@
-//! Whether the repeats of each engine move together over their loops.
+//! Whether the repeats of each engine share a trend over their loops.
 
 use rumba_core::comparison::Summary;
 use rumba_core::course::{Settled, SharedTrend};
@@ -6,10 +6,10 @@ use rumba_core::course::{Settled, SharedTrend};
 use super::grid::{Footnotes, Grid};
 use super::{name_cells, name_heads, row_name};
 
-/// The columns: heads, and the metrics' stable names.
+/// The columns: headings, and the metrics' stable names.
 const COLUMNS: [(&str, &str); 2] = [("tps", "ops_per_s"), ("wkb/t", "wkb_per_op")];
 
-/// The trends that repeats share; nothing where no row has enough of them.
+/// The trends that repeats share; empty if no row has enough repeats.
 pub fn trends(summary: &Summary) -> String {
     let heads = COLUMNS.iter().map(|(head, _)| (*head).to_owned());
     let mut grid = Grid::new(heads.chain(name_heads(summary)).collect());

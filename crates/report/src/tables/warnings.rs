@@ -1,4 +1,4 @@
-//! Warnings below the tables, the worst first, and the letters by which figures point at them.
+//! Warnings below the tables, the worst first, and the letters by which figures refer to them.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use rumba_core::warning::{Rank, WARNINGS, Warning};
 
 use super::notes::whom;
 
-/// How many kinds of warnings are shown unless all are asked for; more only when all of them void figures.
+/// The number of kinds of warnings shown by default; more only if all of them void figures.
 const FEW: usize = 5;
 
 /// The warnings of some results.
@@ -17,13 +17,13 @@ pub struct Warnings<'a> {
     all: bool,
 }
 
-/// Warnings of one code and remedy.
+/// Warnings with the same code and remedy.
 struct Group<'a> {
     warning: &'a Warning,
     lines: Vec<Line<'a>>,
 }
 
-/// What was seen, and in which further repeats of the same engine a like thing was.
+/// A warning's message, and the other repeats of the same engine with a similar one.
 struct Line<'a> {
     /// `None` when it is about all trials.
     about: Option<&'a About>,
@@ -32,7 +32,7 @@ struct Line<'a> {
 }
 
 impl<'a> Warnings<'a> {
-    /// Those common to all trials and those of single ones, the worst first; few of them, or all.
+    /// The warnings of all trials and those of single ones, the worst first; a few of them, or all.
     pub fn of(common: &'a [Warning], remarks: &'a [Remark], all: bool) -> Self {
         let mut groups: Vec<Group> = Vec::new();
         let named = remarks.iter().map(|remark| (&remark.warning, Some(&remark.about)));
@@ -51,14 +51,14 @@ impl<'a> Warnings<'a> {
         Self { groups, shown, all }
     }
 
-    /// The letters of the shown warnings that undermine a metric of a row: of its loops, or of its load.
+    /// The letters of the shown warnings that undermine a metric in a row's loops or load.
     pub fn marks(&self, metric: &str, row: &Row, of_loops: bool) -> String {
         self.letters(metric, |line| {
             of_loops && line.about.is_some_and(|about| about.engine == row.engine && about.clients == row.clients)
         })
     }
 
-    /// The letters of those that undermine it in every row.
+    /// The letters of the warnings that undermine it in every row.
     pub fn common_marks(&self, metric: &str) -> String {
         self.letters(metric, |line| line.about.is_none())
     }
@@ -70,7 +70,7 @@ impl<'a> Warnings<'a> {
         found.filter_map(|(index, _)| letter(index)).collect()
     }
 
-    /// The warnings as they stand below the tables; `report` is the command that shows them all.
+    /// The warnings below the tables; `report` is the command that shows all of them.
     pub fn render(&self, report: &str) -> String {
         let mut text = String::new();
         for (index, group) in self.groups[..self.shown].iter().enumerate() {
@@ -89,19 +89,19 @@ impl<'a> Warnings<'a> {
     }
 }
 
-/// Beyond 26 kinds, which nobody reads, they have none.
+/// Kinds beyond the 26th have no letter.
 fn letter(index: usize) -> Option<char> {
     ('a'..='z').nth(index)
 }
 
-/// A code's place in the ranking; unknown ones come last.
+/// A code's position in the ranking; unknown ones come last.
 fn place(code: &str) -> usize {
     WARNINGS.iter().position(|kind| kind.code == code).unwrap_or(WARNINGS.len())
 }
 
 impl<'a> Group<'a> {
-    /// What is said of another repeat of the same engine goes without its own words. What is said of all repeats together
-    /// is another finding than of one.
+    /// A warning about another repeat of the same engine is listed without its message. A warning about all repeats
+    /// together is a separate finding.
     fn add(&mut self, about: Option<&'a About>, message: &'a str) {
         let repeat = about.and_then(|about| about.repeat);
         let is_of_another = |known: &About| {
@@ -115,12 +115,12 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Whether its letter stands beside figures. What makes all of them a little less certain would stand beside all.
+    /// Whether its letter appears next to figures. Minor warnings have no letter, because they would mark every figure.
     fn marks_figures(&self) -> bool {
         self.warning.rank() <= Rank::Misleading && !self.warning.undermines().is_empty()
     }
 
-    /// Two lines: what was seen first and how often more, and what to do.
+    /// Two lines: the first occurrence with the number of others, and the remedy.
     fn in_short(&self, mark: char) -> String {
         let first = self.lines.first().map(Line::show).unwrap_or_default();
         let others = self.lines.len().saturating_sub(1);

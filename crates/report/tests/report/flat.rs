@@ -82,7 +82,7 @@ fn a_repeat_that_is_in_no_median_says_why_in_each_of_its_rows() {
     assert_eq!(rows.iter().filter(left_out).count(), rows.iter().filter(|row| row["trial"] == "3").count());
 }
 
-/// All of its phases came to their ends, and its row's median is without it.
+/// All of its phases ended, and its row's median excludes it.
 #[test]
 fn unverified_repeat_is_marked_left_out_for_csv_filters() {
     let mut results = results(&[LSM], FOUR);

@@ -1,4 +1,4 @@
-//! By how much the database grows, wherever results are told.
+//! The growth of the database must be in every form of the results.
 
 use crate::support::compare::summarise;
 use crate::support::synthetic::{COPY_ON_WRITE, LSM, Plan, results, sample};
@@ -15,8 +15,8 @@ fn printed(results: &Results) -> String {
     tables(results, &summarise(results), &TableOptions::default())
 }
 
-/// Two engines of whose updates of nodes the workload reports a rate: 200 in the warmup and 400 in each of two loops of ten
-/// seconds. The data of the first grows by 2 MB, the files of the second do not.
+/// Two engines with a reported rate of node updates: 200 in the warmup and 400 in each of two loops of ten seconds. The
+/// data of the first grows by 2 MB; the files of the second do not grow.
 fn rated() -> Results {
     let mut results = results(&[LSM, COPY_ON_WRITE], SHORT);
     for trial in &mut results.trials {
@@ -45,7 +45,8 @@ fn growth(results: &Results) -> Vec<String> {
     growth.lines().take(4).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// 2 MB are 2,000 bytes for each of a thousand; 800 in 20 s are 2,400 a minute, and 480 minutes add 2,304,000,000 bytes.
+/// 2 MB are 2,000 bytes for each of a thousand operations; 800 in 20 s are 2,400 a minute, and 480 minutes add
+/// 2,304,000,000 bytes.
 #[test]
 fn what_the_database_grows_by_is_told_wherever_results_are() {
     let results = rated();
@@ -66,7 +67,7 @@ fn what_the_database_grows_by_is_told_wherever_results_are() {
     assert!(!printed(&sample()).contains("Database growth"), "where no rate is reported nothing is said");
 }
 
-/// The size of all at the end of a trial's drain.
+/// The total size at the end of a trial's drain.
 fn drained_bytes(results: &mut Results, trial: usize) -> &mut Metric {
     let phases = &mut results.trials[trial].record.phases;
     &mut phases.iter_mut().find(|phase| phase.phase == PhaseKind::Drain).unwrap().metrics.size_bytes
@@ -93,7 +94,7 @@ fn unknown_growth_is_a_dash_with_reason_and_not_zero() {
     }
 }
 
-/// Then what it holds back is not on disk when the drain has ended.
+/// The deferred work is not on disk when the drain has ended.
 #[test]
 fn growth_has_the_mark_of_undrained_writes_and_rate_has_not() {
     let mut results = rated();

@@ -1,5 +1,5 @@
-//! Records that somebody has laid out: whatever numbers and names stand in them, they are refused when they are read or
-//! are shown; nothing panics, and no server of a library stops for it.
+//! Records with manipulated content: all numbers and names in them are either refused or shown. They cause no panic,
+//! and they do not stop a library's server.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use crate::support::synthetic::{BTREE, LSM, Plan, results};
 
-/// What is put in the place of each value.
+/// The replacements for each value.
 fn hostile() -> [Value; 8] {
     let far = 1e308;
     [json!(0), json!(-1), json!(far), json!(-far), json!(u64::MAX), json!("</script>\n\u{1b}[2J"), json!([]), json!({})]
 }
 
-/// Where values stand, one for each kind of place: of the items of a list, and of phases alike, the first.
+/// The positions of values, one for each kind: the first item of a list, and the first of similar phases.
 fn places(value: &Value, at: &str, kind: &str, found: &mut BTreeMap<String, String>) {
     found.entry(kind.to_owned()).or_insert_with(|| at.to_owned());
     let mut below = |name: &str, kind_of: &str, value: &Value| {
@@ -31,11 +31,11 @@ fn places(value: &Value, at: &str, kind: &str, found: &mut BTreeMap<String, Stri
     }
 }
 
-/// Two engines, two repeats of some seconds: it is shown thousands of times.
+/// Two engines, two repeats of a few seconds, because it is rendered thousands of times.
 static SAMPLE: LazyLock<Results> =
     LazyLock::new(|| results(&[LSM, BTREE], Plan { clients: &[4], repeats: 2, loops: 1, loop_s: 3 }));
 
-/// Everything that shows results.
+/// Renders results in every format.
 fn show(results: &Results) {
     let summary = summarise(results);
     let options = rumba_report::TableOptions::default().with_all_warnings(true);

@@ -1,4 +1,4 @@
-//! The page: one file, small, closed to the network and to hostile names.
+//! The page: one small file, without network access, and safe with hostile names.
 
 use crate::support::compare::summarise;
 use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, results, sample};

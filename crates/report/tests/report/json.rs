@@ -1,4 +1,4 @@
-//! The JSON that other programs read, against its published schema.
+//! The JSON for other programs, checked against its published schema.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use rumba_core::comparison::Comparison;
 use rumba_core::record::TrialPlan;
 use rumba_report::{comparison_json, comparison_schema, detection_schema, history_json, history_schema, json, schema};
 
-/// The published schemas, by the document that each is of.
+/// The published schemas, by document.
 fn schemas() -> [(&'static str, Value); 4] {
     let detect = ("detect", detection_schema());
     [("report", schema()), ("compare", comparison_schema()), ("history", history_schema()), detect]
@@ -48,7 +48,7 @@ fn each_json_schema_id_names_the_format_and_no_location() {
     assert_eq!(ids, ["report", "compare", "history", "detect"].map(|name| format!("urn:rumba:schema:{name}:1")));
 }
 
-/// Of an existing server nobody knows what a commit promised then.
+/// The durability of an existing server in an old record is unknown.
 #[test]
 fn records_without_client_durability_flag_are_read() {
     let mut plan = serde_json::to_value(&sample().trials[0].record.plan).unwrap();
@@ -90,7 +90,7 @@ fn a_comparison_follows_its_schema_and_a_changed_one_does_not() {
     assert!(!validator.is_valid(&document));
 }
 
-/// Whoever kept one of a version that did not say it.
+/// For comparisons that were stored by a version without the flag.
 #[test]
 fn comparison_without_turn_flag_is_read_with_drift_allowance() {
     let comparison = in_turns(&sample(), &sample());

@@ -1,4 +1,4 @@
-//! What a reader is told first says what the verdicts say, and no more.
+//! The opening sentences must say the same as the verdicts, and no more.
 
 use crate::support::compare::summarise;
 use crate::support::ladder::suite;
@@ -30,7 +30,7 @@ fn decided_result_is_called_sure_with_factor_and_repeats() {
     assert!(undecided.starts_with("Every headline is decided against wiredtiger.snappy"), "{undecided}");
 }
 
-/// The farthest finding of all hid what was found of the other engines.
+/// The largest finding hid the findings about the other engines.
 #[test]
 fn each_engine_has_a_sentence_with_throughput_first() {
     let found = told(&results(&[BTREE, LSM, COPY_ON_WRITE], FOUR)).found;
@@ -49,7 +49,7 @@ fn each_engine_has_a_sentence_with_throughput_first() {
     assert!(found.ends_with("The tables have 2 more engines."), "{found}");
 }
 
-/// A run that was interrupted has fewer repeats, or none, of its largest number of clients.
+/// An interrupted run has fewer repeats, or none, of its largest number of clients.
 #[test]
 fn opening_uses_a_client_count_that_every_engine_finished() {
     let mut results = results(&[BTREE, LSM], Plan { clients: &[1, 16], ..FOUR });
@@ -59,7 +59,7 @@ fn opening_uses_a_client_count_that_every_engine_finished() {
     assert!(found.contains(", with 1 client ("), "{found}");
 }
 
-/// The noise of another engine stood in the sentence.
+/// The sentence contained the noise of another engine.
 #[test]
 fn noise_is_that_of_the_pair_and_excess_noise_is_named() {
     let with_noise = |of_lsm: [f64; 4], of_far: [f64; 4]| {
@@ -87,7 +87,7 @@ fn noise_is_that_of_the_pair_and_excess_noise_is_named() {
     assert!(undecided.starts_with(wanted), "{undecided}");
 }
 
-/// The answer that a search was run for stood below the tables alone.
+/// The result of a search appeared only below the tables.
 #[test]
 fn the_highest_rates_that_were_found_come_first() {
     let results = results(&[BTREE, LSM], FOUR);
@@ -135,7 +135,7 @@ fn of_two_engines_that_are_one_nothing_is_found_but_that() {
     assert!(undecided.contains(" between rocksdb.twin and rocksdb.none"), "{undecided}");
 }
 
-/// What repeats of two engines that are told apart have in common.
+/// The noise of the repeats of two engines with a significant difference.
 const NOISE: [f64; 4] = [1.0, 3.0, 1.5, 2.0];
 
 #[test]
@@ -181,7 +181,7 @@ fn of_several_numbers_of_clients_it_is_said_which_is_decided() {
     );
 }
 
-/// The sentence of a finding takes back nothing and adds nothing when repeats are drawn anew.
+/// The sentence of a finding must agree with the verdicts for any draw of repeats.
 #[test]
 fn nothing_is_called_sure_that_no_verdict_decides() {
     for repeats in 1..=5 {
@@ -196,7 +196,7 @@ fn nothing_is_called_sure_that_no_verdict_decides() {
     }
 }
 
-/// The farthest of ten verdicts each of which errs in 5% of cases errs far more often by itself.
+/// The largest of ten verdicts, each with an error of 5%, errs far more often when it is taken alone.
 #[test]
 fn what_only_one_of_many_verdicts_says_is_not_sure_among_them() {
     let mut results = results(&[BTREE, LSM], FOUR);
@@ -215,7 +215,7 @@ fn what_only_one_of_many_verdicts_says_is_not_sure_among_them() {
     assert!(found.contains("): sure by itself, but not among ") && found.ends_with(" verdicts together."), "{found}");
 }
 
-/// What may not be judged is no verdict that another has to stand among.
+/// A figure that may not be judged must not count among the verdicts of a family.
 #[test]
 fn verdicts_of_data_that_is_wrong_are_not_counted_beside_others() {
     let among = |found: &str| Some(found.rsplit_once("not among ")?.1.split_once('.')?.0.to_owned());
@@ -233,7 +233,7 @@ fn verdicts_of_data_that_is_wrong_are_not_counted_beside_others() {
     assert!(among(&alone).is_some() && among(&found) == among(&alone), "{found}");
 }
 
-/// Slow storage makes a difference that is not the engine's.
+/// Slow storage causes a difference that does not come from the engine.
 #[test]
 fn engines_that_had_the_same_go_before_one_that_had_not() {
     const FAR: Shape = Shape { name: "lmdb.slow", wkb_per_op: 900.0, ..COPY_ON_WRITE };
@@ -310,7 +310,7 @@ fn one_engine_alone_and_none_are_told_of_as_such() {
     assert_eq!(told(&none).found, "No engine ended a loop: there is nothing to tell.");
 }
 
-/// What the experiment has was told, which nobody had given the server.
+/// The report named the experiment's cache, which the server never received.
 #[test]
 fn the_cache_of_an_existing_server_is_not_known() {
     let mut results = results(&[BTREE, LSM], FOUR);
@@ -321,7 +321,7 @@ fn the_cache_of_an_existing_server_is_not_known() {
     assert!(conditions.contains(" · cache 160.0 MiB / not known · "), "{conditions}");
 }
 
-/// What is common was told of both, and the two were taken to have been given the same.
+/// The report named the common setting for both engines, so that they appeared to have the same value.
 #[test]
 fn engine_setting_is_named_in_place_of_the_common_one() {
     let mut results = results(&[BTREE, LSM], FOUR);
@@ -343,7 +343,7 @@ fn engine_setting_is_named_in_place_of_the_common_one() {
     assert!(page.contains(r#""cache_bytes":1073741824,"cache":"1.00 GiB""#), "what is in force");
 }
 
-/// The trials' facts and limits as a function of the engine's name sets them.
+/// Sets the trials' facts and limits by the engine's name.
 fn set_up(results: &mut Results, of: impl Fn(&str, &mut EngineConfig, &mut EngineFacts)) {
     for plan in results.trials.iter_mut().map(|trial| &mut trial.record.plan) {
         let name = plan.engine.name.clone();
@@ -351,7 +351,8 @@ fn set_up(results: &mut Results, of: impl Fn(&str, &mut EngineConfig, &mut Engin
     }
 }
 
-/// One had 80 MiB of cache, and the other the same and 400 MiB of page cache: the page called it the winner.
+/// One engine had 80 MiB of cache, and the other the same and 400 MiB of page cache; the page reported it as the
+/// winner.
 #[test]
 fn same_cache_with_different_memory_is_ranked_by_size_alone() {
     let mut results = results(&[BTREE, LSM, COPY_ON_WRITE], FOUR);
@@ -407,7 +408,7 @@ fn sentence_on_sizes_or_bytes_names_different_compression() {
     assert!(!rate.contains("against"), "{rate}");
 }
 
-/// What the experiment has was told, and engines were taken to promise the same or not by it.
+/// The report used the experiment's durability for an existing server, and compared engines by it.
 #[test]
 fn existing_server_durability_is_known_if_clients_request_it() {
     let of = |clients_ask_durability: bool| {
@@ -425,7 +426,7 @@ fn existing_server_durability_is_known_if_clients_request_it() {
     assert!(page.contains(r#""durability":"not known""#) && page.contains(r#""durability":"no-sync""#));
 }
 
-/// Its last whole loop stands in the tables, and takes nothing from what is known of the others.
+/// Its last complete loop is in the tables, and does not affect the findings about the others.
 #[test]
 fn unfinished_engine_is_named_and_neither_base_nor_best() {
     let mut results = results(&[COPY_ON_WRITE, BTREE, LSM], FOUR);

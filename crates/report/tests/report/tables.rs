@@ -44,7 +44,7 @@ fn what_a_kill_left_has_a_row_for_each_durability() {
     assert_eq!(rows[3], cells("none", "800", "4", "rocksdb.none"));
 }
 
-/// Its transactions are made to meet, though nobody kills it.
+/// Its transactions are tested for conflicts, although rumba never kills it.
 #[test]
 fn existing_server_guarantees_show_durability_as_unknown() {
     let mut results = proof();
@@ -126,14 +126,14 @@ fn undecided_steadiness_is_a_note_in_tables_json_and_page() {
     assert!(!html(&steady, &summarise(&steady)).contains("steadiness-undecided"));
 }
 
-/// Before, it stood under the first repeat's name, in tables and among that trial's warnings.
+/// It appeared under the first repeat's name, in tables and among that trial's warnings.
 #[test]
 fn what_all_repeats_share_is_said_of_no_single_one() {
     let mut told = results(&[COPY_ON_WRITE], Plan { repeats: 3, loop_s: 30, ..SHORT });
     for trial in &mut told.trials {
         let loops = trial.intervals.iter_mut().filter(|interval| matches!(interval.phase, PhaseKind::Loop(_)));
         for (interval, second) in loops.zip(0..) {
-            // It sways, so that no trial is sure by itself, and is slower by a fifth from the middle on.
+            // The rate oscillates, so that no single trial is significant, and is slower by a fifth from the middle on.
             let sway = (1000.0 + 300.0 * (f64::from(second) * 0.42).sin()).floor();
             interval.ops = if second < 30 { sway } else { (0.8 * sway).floor() } as u64;
         }
@@ -264,7 +264,7 @@ fn nothing_at_all_is_still_a_report() {
     assert!(text.contains("swap is in use") && text.contains("remedy: swapoff -a"), "{text}");
 }
 
-/// A rate alone does not say how many were rolled back or given up beside it.
+/// A rate alone does not show how many operations were rolled back or given up.
 #[test]
 fn rollbacks_and_give_ups_are_counted_apart_from_operations() {
     const HEADING: &str = "\nApart from the operations of the loops, all repeats\n";
@@ -284,7 +284,7 @@ fn rollbacks_and_give_ups_are_counted_apart_from_operations() {
     assert!(told.starts_with(&expected), "{told}");
 }
 
-/// Warnings of many kinds, as a first run on an untuned host has them.
+/// Warnings of many kinds, as in a first run on an untuned host.
 fn warned() -> Results {
     let mut results = results(&[LSM, BTREE], SHORT);
     let warning = |code: &str| Warning::new(code, format!("{code} was seen"), format!("mend {code}"));
@@ -303,7 +303,7 @@ fn the_worst_warnings_come_first_and_the_rest_are_counted() {
     let codes: Vec<&str> = codes.into_iter().filter(|code| !["remedy", "more"].contains(code)).collect();
     assert_eq!(codes, ["page-cache", "writes-unsteady", "debt-at-end", "cpu-uncharged", "stolen-cpu"], "{end}");
     assert!(end.contains("cpu-uncharged was seen (and in 1 other)"), "{end}");
-    // The five that are less, and the note that nobody can tell whether the loops were steady.
+    // The five less severe ones, and the note that steadiness is undecided.
     assert!(end.contains("\n  6 more: rumba report DIR --warnings\n"), "{end}");
     assert!(end.lines().count() <= 12, "{end}");
 }
@@ -314,15 +314,15 @@ fn warning_mark_is_next_to_the_figure_it_undermines_only() {
     let section = |title: &str| text.split_once(title).unwrap().1.split("\n\n").next().unwrap().to_owned();
     let cost = section("\nCost per operation\n");
     let row = |table: &str, engine: &str| table.lines().find(|line| line.ends_with(engine)).unwrap().to_owned();
-    // b is writes-unsteady of the B-tree alone; c is debt-at-end and d is cpu-uncharged of both.
+    // b is `writes-unsteady` of the B-tree alone; c is `debt-at-end` and d is `cpu-uncharged` of both.
     assert!(row(&cost, "wiredtiger.snappy").trim_start().starts_with("bc "), "{cost}");
     assert!(!row(&cost, "rocksdb.none").replace("rocksdb.none", "").contains('b'), "{cost}");
     assert!(row(&cost, "rocksdb.none").contains(" cd ") && row(&cost, "wiredtiger.snappy").contains(" cd "), "{cost}");
-    // What is true of all engines stands beside the name of the figure.
+    // A warning about all engines is marked next to the name of the figure.
     let hardware = section("\nHardware per transaction\n");
     assert!(hardware.lines().next().unwrap().contains("a r/t  a rkb/t"), "{hardware}");
     assert!(!hardware.lines().next().unwrap().contains("a w/t"), "{hardware}");
-    // The load was not what those trials are warned of.
+    // The warnings of those trials are not about the load.
     assert!(row(&section("\nLoad\n"), "wiredtiger.snappy").find("bc ").is_none());
 }
 
@@ -344,7 +344,7 @@ fn several_numbers_of_clients_have_a_column_of_their_own() {
     insta::assert_snapshot!(printed(&results));
 }
 
-/// It is a note, which stands nowhere else unless all warnings are asked for.
+/// It is a note, which appears in no other place unless all warnings are requested.
 #[test]
 fn what_stopped_scaling_stands_below_the_tables_of_a_ladder() {
     let mut ladder = results(&[LSM], Plan { clients: &[1, 4, 16], ..SHORT });

@@ -1,7 +1,6 @@
-//! Servers out of Debian's packages, unpacked with all they need into a
-//! directory of their own. apt does the finding, the fetching and the verifying
-//! (the archive's signature, every package's checksum), with a configuration and
-//! a state of its own, so that the system is neither asked for anything nor changed.
+//! Installs servers from Debian packages, unpacked with all dependencies into a separate directory. apt finds,
+//! downloads and verifies them (the archive's signature, every package's checksum). It uses a separate configuration
+//! and state, so the system's apt is neither used nor changed.
 
 use std::env;
 use std::fs;
@@ -16,38 +15,38 @@ use serde::Deserialize;
 use super::failed;
 use crate::command::{output_of, progress_of};
 
-/// The unpacked tree within a server's place.
+/// The unpacked tree within a server's directory.
 pub const TREE: &str = "tree";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// Names the archive where the system's own sources do not.
+/// The variable that names the archive if the system's sources do not.
 const MIRROR: &str = "RUMBA_DEBIAN_MIRROR";
 
-/// Packages of one of Debian's suites.
+/// Packages of a Debian suite.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Packages {
     suite: String,
     packages: Vec<String>,
-    /// Where the suite has a few packages alone, as `experimental` has.
+    /// The base suite for an incomplete suite such as `experimental`.
     base: Option<Base>,
 }
 
-/// The suite that another is laid over.
+/// The suite that another one extends.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Base {
     suite: String,
-    /// The source package that is taken from the suite above; all else comes from this one.
+    /// The source package to take from the extending suite; all others come from this one.
     source: String,
 }
 
 impl Packages {
-    /// Where it comes from, for people.
+    /// The origin, for people.
     pub fn origin(&self) -> String {
         format!("Debian {}", self.suite)
     }
 
-    /// Fetches, verifies and unpacks the packages and all they depend on.
+    /// Downloads, verifies and unpacks the packages and all their dependencies.
     pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
         let apt = Apt::new(&draft.join("apt"), &self.suite, self.base.as_ref())?;
         say(&format!("fetching the list of packages of {}", self.origin()));
@@ -65,7 +64,7 @@ impl Packages {
         names.sort();
         let list = draft.join("packages");
         fs::write(&list, names.join("\n") + "\n").map_err(|error| failed(&list, &error))?;
-        // Documents are of no use to a server, and apt's files have done their work.
+        // A server does not need documentation, and apt's files are no longer needed.
         for superfluous in ["usr/share/doc", "usr/share/man", "usr/share/locale"] {
             let _ = fs::remove_dir_all(tree.join(superfluous));
         }
@@ -92,15 +91,15 @@ impl Packages {
     }
 }
 
-/// How many packages are downloaded between two lines of progress.
+/// The number of packages downloaded between two progress lines.
 const PACKAGES_PER_LINE: usize = 10;
 
-/// The size in a line of `'address' file size checksum`.
+/// Parses the size in a line of `'address' file size checksum`.
 fn size_listed(line: &str) -> Option<u64> {
     line.strip_prefix('\'')?.split_whitespace().nth(2)?.parse().ok()
 }
 
-/// apt with a root of its own.
+/// apt with a separate root.
 struct Apt {
     root: PathBuf,
 }
@@ -118,7 +117,7 @@ impl Apt {
         for directory in ["state/lists/partial", "cache/archives/partial", "etc"] {
             fs::create_dir_all(root.join(directory)).map_err(|error| failed(root, &error))?;
         }
-        // Nothing is installed as far as this apt knows, so it fetches everything that is needed.
+        // This apt's package database is empty, so it downloads all dependencies.
         let write = |name: &str, text: &str| fs::write(root.join(name), text).map_err(|error| failed(root, &error));
         write("state/status", "")?;
         let suites = base.map_or_else(|| suite.to_owned(), |base| format!("{} {suite}", base.suite));
@@ -149,7 +148,7 @@ impl Apt {
     }
 }
 
-/// apt's configuration: how the system fetches (proxies and the like), and our own directories.
+/// apt's configuration: the system's download options (such as proxies), with separate directories.
 fn configuration(root: &Path) -> Result<String, EngineError> {
     let dump = output_of(Command::new("apt-config").arg("dump"), "install")?;
     let mut text: String =
@@ -169,15 +168,15 @@ fn configuration(root: &Path) -> Result<String, EngineError> {
     for name in ["main", "parts", "sourceparts", "preferencesparts"] {
         text.push_str(&format!("Dir::Etc::{name} \"/dev/null\";\n"));
     }
-    // The user apt would become cannot enter a private directory.
+    // apt's sandbox user cannot enter a private directory.
     text.push_str("APT::Sandbox::User \"root\";\nDebug::NoLocking \"true\";\nAPT::Install-Recommends \"false\";\n");
-    // Otherwise a list that could not be fetched is a warning only.
+    // Otherwise a failed download of a package list would only be a warning.
     text.push_str("APT::Update::Error-Mode \"any\";\n");
     text.push_str("Acquire::Languages \"none\";\nAcquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n");
     Ok(text)
 }
 
-/// The archive's address: the one that this system itself takes Debian's packages from.
+/// The address of the archive from which this system takes its Debian packages.
 fn mirror() -> Result<String, EngineError> {
     if let Some(mirror) = env::var(MIRROR).ok().filter(|mirror| !mirror.is_empty()) {
         return Ok(mirror);
@@ -196,8 +195,8 @@ fn mirror() -> Result<String, EngineError> {
     })
 }
 
-/// The main archive among lines of origin, label and address. Without its lists
-/// a source tells only its address, which ends in `debian` by custom.
+/// The main archive among lines of origin, label and address. If its package lists are missing, a source shows only its
+/// address, which by convention ends in `debian`.
 fn main_archive(targets: &str) -> Option<String> {
     let lines = || targets.lines().filter_map(|line| line.rsplit_once('|'));
     let told = lines().find(|(from, _)| *from == "Debian|Debian");

@@ -1,4 +1,4 @@
-//! A library out of a Java package of Maven's, verified by a checksum of our own.
+//! Installs a library from a Maven package, verified by rumba's own checksum.
 
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
@@ -13,30 +13,30 @@ use sha2::{Digest, Sha256};
 use super::{failed, require_checksum};
 use crate::failure::{full_or_failed, last_lines};
 
-/// A Java package that holds a native library.
+/// A Java package with a native library.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Artifact {
-    /// Maven's coordinates: `group:artifact:version:jar`, with a classifier behind where there is one.
+    /// Maven's coordinates: `group:artifact:version:jar`, followed by a classifier if there is one.
     artifact: String,
-    /// Of the jar, in hexadecimal digits.
+    /// The jar's checksum in hexadecimal digits.
     sha256: String,
-    /// The library within the jar, by the processor's architecture in Rust's words.
+    /// The library's path within the jar, by Rust's name of the processor architecture.
     members: BTreeMap<String, String>,
-    /// What the library is called in its place.
+    /// The installed library's file name.
     file: String,
 }
 
-/// Where Maven keeps what it downloads, within the draft.
+/// Maven's download directory within the draft.
 const REPOSITORY: &str = "repository";
 
 impl Artifact {
-    /// Where it comes from, for people.
+    /// The origin, for people.
     pub fn origin(&self) -> String {
         format!("Maven {}", self.artifact)
     }
 
-    /// Fetches, verifies and unpacks it.
+    /// Downloads, verifies and unpacks the library.
     pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
         let refused = |message: String| EngineError::failed("install", message);
         let member = self.members.get(ARCH).ok_or_else(|| {
@@ -51,7 +51,7 @@ impl Artifact {
         say("its checksum is the one in the catalogue; unpacking");
         let mut unpack = self.mvn(draft, &["dependency:unpack"]);
         unpack.arg(format!("-Dmdep.unpack.includes={member}")).arg(format!("-DoutputDirectory={}", draft.display()));
-        // Its notes of what it has unpacked, which go with the repository.
+        // The repository includes Maven's notes on unpacked files, so they are removed too.
         let repository = draft.join(REPOSITORY);
         run(unpack.arg(format!("-DmarkersDirectory={}", repository.display())))?;
         let (from, to) = (draft.join(member), draft.join(&self.file));
@@ -59,7 +59,7 @@ impl Artifact {
         fs::remove_dir_all(&repository).map_err(|error| failed(&repository, &error))
     }
 
-    /// Maven with a repository of its own in the draft, so that the jar which was verified is the one that is unpacked.
+    /// Runs Maven with a separate repository in the draft, so that the verified jar is the one that is unpacked.
     fn mvn(&self, draft: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new("mvn");
         command.args(["--batch-mode", "--quiet"]).args(arguments).arg(format!("-Dartifact={}", self.artifact));
@@ -77,7 +77,7 @@ impl Artifact {
     }
 }
 
-/// Says what to install where Maven is missing: on most machines without Java it is.
+/// Reports how to install Maven if it is missing, as on most machines without Java.
 fn require_mvn() -> Result<(), EngineError> {
     match Command::new("mvn").arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
     {
@@ -89,7 +89,7 @@ fn require_mvn() -> Result<(), EngineError> {
     }
 }
 
-/// Maven tells its errors on standard output.
+/// Maven prints its errors on standard output.
 fn run(mvn: &mut Command) -> Result<(), EngineError> {
     let cannot = |error: io::Error| full_or_failed("install", format!("mvn cannot be run: {error}"));
     let output = mvn.stdin(Stdio::null()).output().map_err(cannot)?;

@@ -1,5 +1,5 @@
-//! The releases that a family of servers, or a library, can be had in: which there are, what of them is here, and how the
-//! rest is installed.
+//! The catalogue of releases of a family of servers or of a library: available releases, installed ones, and their
+//! installation.
 
 mod debian;
 mod maven;
@@ -22,25 +22,25 @@ use crate::version::Version;
 
 /// The programs and files of a server.
 pub trait Software: Sized {
-    /// Whether others than who installs it run it: a server that refuses root.
+    /// Whether another user than the installing one runs it, because the server refuses root.
     const RUN_BY_OTHERS: bool = false;
 
-    /// The server in a base directory, which runs with the system's libraries.
+    /// The server in a base directory, with the system's libraries.
     ///
     /// # Errors
-    /// What is missing, in words.
+    /// Describes the missing part.
     fn at(base: &Path) -> Result<Self, String>;
 
-    /// The server in an unpacked tree that has its own dynamic loader and libraries.
+    /// The server in an unpacked tree with its own dynamic loader and libraries.
     ///
     /// # Errors
-    /// What is missing, in words.
+    /// Describes the missing part.
     fn in_tree(tree: &Path) -> Result<Self, String>;
 
-    /// Changes an unpacked tree so that [`Software::in_tree`] runs where it will be: nothing, for most.
+    /// Changes an unpacked tree so that [`Software::in_tree`] works at its final place. Most servers need no change.
     ///
     /// # Errors
-    /// The system's words.
+    /// The system's error.
     fn fit_tree(_tree: &Path) -> io::Result<()> {
         Ok(())
     }
@@ -48,10 +48,10 @@ pub trait Software: Sized {
     /// The version that its program prints.
     fn version(&self) -> Version;
 
-    /// What it is, with the version in its own words: `MariaDB 10.11.14-MariaDB`.
+    /// Its name with the printed version: `MariaDB 10.11.14-MariaDB`.
     fn name(&self) -> String;
 
-    /// The version in its own words.
+    /// The version as the server prints it.
     fn version_text(&self) -> &str;
 
     /// The server's program.
@@ -62,33 +62,33 @@ pub trait Software: Sized {
         Vec::new()
     }
 
-    /// Whether it has what an engine of rumba's needs.
+    /// Whether it supports one of rumba's engines.
     fn holds(&self, engine: &str) -> bool;
 }
 
-/// A release that rumba can have.
+/// A release that rumba can install.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Release {
-    /// What experiments and `rumba engines install` call it: `mariadb@10.11`.
+    /// The name in experiments and in `rumba engines install`: `mariadb@10.11`.
     pub name: String,
-    /// One line for `rumba engines`: whose build, from where.
+    /// One line for `rumba engines`: the builder and the origin.
     pub about: String,
-    /// The engines of rumba's that it has.
+    /// rumba's engines that it supports.
     pub engines: Vec<String>,
-    /// What its version begins with.
+    /// The prefix of its version.
     version: String,
-    /// A base directory where a package of the system may have put it.
+    /// The base directory of the system's package.
     system: Option<PathBuf>,
-    /// The package of the system's that puts it there.
+    /// The system's package for that directory.
     system_package: Option<String>,
-    /// The packages of Debian's that hold it.
+    /// The Debian packages that contain it.
     debian: Option<debian::Packages>,
-    /// The package of npm's that holds it.
+    /// The npm package that contains it.
     npm: Option<npm::Package>,
-    /// The wheel of PyPI's that holds it.
+    /// The PyPI wheel that contains it.
     wheel: Option<wheel::Wheel>,
-    /// The Java package that holds it: a library.
+    /// The Java package that contains it, for a library.
     maven: Option<maven::Artifact>,
 }
 
@@ -105,18 +105,18 @@ pub struct Releases<S> {
 }
 
 impl<S: Software> Releases<S> {
-    /// Out of a table in TOML, the usual release first.
+    /// Creates the catalogue from a TOML table, whose first release is the default.
     pub const fn new(table: &'static str) -> Self {
         Self { table, all: OnceLock::new(), software: PhantomData }
     }
 
-    /// Every release, the usual one first.
+    /// All releases, the default one first.
     pub fn all(&self) -> &[Release] {
-        // A broken table is found by its crate's tests; a user of such a build has no releases.
+        // An invalid table is detected by its crate's tests; in such a build the list is empty.
         self.all.get_or_init(|| parse(self.table).unwrap_or_default())
     }
 
-    /// A release by its name.
+    /// Finds a release by its name.
     pub fn find(&self, name: &str) -> Option<&Release> {
         self.all().iter().find(|release| release.name == name)
     }
@@ -133,7 +133,7 @@ impl<S: Software> Releases<S> {
         }
     }
 
-    /// Every release, with what of it is here.
+    /// All releases, and which of them are installed.
     pub fn list(&self) -> Vec<ServerInfo> {
         let info = |release: &Release| ServerInfo {
             name: release.name.clone(),
@@ -143,20 +143,20 @@ impl<S: Software> Releases<S> {
         self.all().iter().map(info).collect()
     }
 
-    /// Installs a release into rumba's own cache; `say` is told what is being done.
+    /// Installs a release into rumba's cache, and reports progress to `say`.
     ///
     /// # Errors
-    /// A name that is not in the catalogue; whatever kept it from being had or verified.
+    /// A name that is not in the catalogue; a failed download or verification.
     pub fn install(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Availability, EngineError> {
         let release = self.find(name).ok_or_else(|| EngineError::failed("install", self.unknown(name)))?;
         release.install::<S>(say)?;
         Ok(release.availability::<S>())
     }
 
-    /// Whether the table is sound: for the test of the crate that has it.
+    /// Checks the table, for the test of its crate.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The mistake in the table.
     pub fn check(&self) -> Result<(), String> {
         for release in parse(self.table)? {
             if !release.can_be_installed() && release.system_package.is_none() {
@@ -175,7 +175,7 @@ fn parse(table: &str) -> Result<Vec<Release>, String> {
 }
 
 impl Release {
-    /// Its software, if it is here: one with all its engines rather than one without.
+    /// The installed software, if any. Software with all of the release's engines is preferred.
     pub fn software<S: Software>(&self) -> Option<S> {
         let system = self.of_the_system();
         match system.as_ref().is_some_and(|software| self.is_whole(software)) {
@@ -188,7 +188,7 @@ impl Release {
         self.engines.iter().all(|engine| software.holds(engine))
     }
 
-    /// Whether it has an engine of rumba's.
+    /// Whether it supports one of rumba's engines.
     pub fn has(&self, engine: &str) -> bool {
         self.engines.iter().any(|name| name == engine)
     }
@@ -197,7 +197,7 @@ impl Release {
         self.debian.is_some() || self.npm.is_some() || self.wheel.is_some() || self.maven.is_some()
     }
 
-    /// The command that installs it, as it is pasted into a shell.
+    /// The shell command that installs it.
     pub fn install_command(&self) -> String {
         match &self.system_package {
             Some(package) if !self.can_be_installed() => format!("apt-get install {package}"),
@@ -205,7 +205,7 @@ impl Release {
         }
     }
 
-    /// The version that is installed, or what is missing and the command that installs it.
+    /// The installed version, or what is missing and the command that installs it.
     pub fn availability<S: Software>(&self) -> Availability {
         match self.software::<S>() {
             Some(software) => available(&software),
@@ -257,7 +257,7 @@ impl Release {
         if let Some(here) = self.software::<S>().filter(|software| self.is_whole(software)) {
             say(&format!("it is here already: {} ({})", here.name(), here.program().display()));
             if here.program().starts_with(&place) {
-                // Earlier versions of rumba left them as they came.
+                // Earlier versions of rumba did not remove these bits.
                 cache::take_privileges(&place).map_err(|error| failed(&place, &error))?;
                 say(&format!("(to have it anew, remove {} first)", place.display()));
             }
@@ -302,13 +302,13 @@ impl Release {
     }
 }
 
-/// What is to be said of software that is here.
+/// The availability of installed software.
 pub fn available(software: &impl Software) -> Availability {
     let version = Some(software.version_text().to_owned());
     Availability { beside: software.beside(), ..Availability::here(version, software.program().display().to_string()) }
 }
 
-/// Refuses an archive whose checksum is none of the catalogue's.
+/// Refuses an archive with a wrong checksum.
 fn require_checksum(found: &str, expected: &str, name: &str) -> Result<(), EngineError> {
     if found == expected {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A server out of a package of npm's, verified by a checksum of our own.
+//! Installs a server from an npm package, verified by rumba's own checksum.
 
 use std::fs;
 use std::path::Path;
@@ -13,35 +13,35 @@ use sha2::{Digest, Sha512};
 use super::{failed, require_checksum};
 use crate::command::output_of;
 
-/// A package of npm's.
+/// An npm package.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Package {
     package: String,
     version: String,
-    /// In npm's own form: `sha512-` and base64.
+    /// In npm's format: `sha512-` and base64.
     sha512: String,
     /// The base directory within the package.
     base: String,
 }
 
 impl Package {
-    /// Where it comes from, for people.
+    /// The origin, for people.
     pub fn origin(&self) -> String {
         format!("npm {}@{}", self.package, self.version)
     }
 
-    /// The base directory within its place.
+    /// The base directory within its install directory.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// Fetches, verifies and unpacks it.
+    /// Downloads, verifies and unpacks the package.
     pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
         let name = format!("{}@{}", self.package, self.version);
         say(&format!("downloading {name} with npm"));
         let mut pack = Command::new("npm");
-        // Runs no script of the package: it is only fetched.
+        // The package's scripts must not run.
         pack.args(["pack", &name, "--ignore-scripts", "--loglevel=error", "--pack-destination"]).arg(draft);
         let cache = draft.join("npm-cache");
         pack.arg("--cache").arg(&cache);

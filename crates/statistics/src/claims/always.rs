@@ -1,7 +1,7 @@
-//! Expressions that no data could refute, or none could satisfy: they assert nothing.
+//! Finds expressions that no data could refute or satisfy, and that therefore assert nothing.
 //!
-//! By interval arithmetic: each figure may be anything that its metric can be. Only what follows from the signs of figures
-//! and from equal terms is found; an expression that merely is unlikely to fail is not.
+//! It uses interval arithmetic: each figure may have any possible value of its metric. Only conclusions from the signs
+//! of figures and from equal terms are found; an expression that is merely unlikely to fail is not.
 
 use rumba_core::comparison::metric_info;
 use rumba_core::metric::Class;
@@ -10,7 +10,7 @@ use rumba_core::ratio::SAME_MARGIN;
 use super::language::{Number, Operator, Relation, Truth};
 use super::names::MetricRef;
 
-/// The values that a number may have; an end that it never reaches is open.
+/// The possible values of a number; an end that is never reached is open.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Range {
     low: f64,
@@ -33,7 +33,7 @@ impl Range {
         self.low < 0.0
     }
 
-    /// Whether every value lies above every value of the other; with `or_equal`, none below.
+    /// Whether every value is above every value of the other; with `or_equal`, none is below.
     fn is_above(self, other: Self, or_equal: bool) -> bool {
         self.low > other.high || (self.low == other.high && (or_equal || self.is_low_open))
     }
@@ -55,7 +55,7 @@ impl Range {
         let product = |a: f64, b: f64| if a == 0.0 || b == 0.0 { 0.0 } else { a * b };
         let low = product(self.low, other.low);
         let reaches = |end: Self| !end.is_low_open;
-        // Zero is reached as soon as one of both is zero.
+        // Zero is reached if one of both is zero.
         let is_low_open = match low == 0.0 {
             true => !((self.low == 0.0 && reaches(self)) || (other.low == 0.0 && reaches(other))),
             false => self.is_low_open || other.is_low_open,
@@ -75,8 +75,8 @@ impl Range {
     }
 }
 
-/// What a figure may be. Data can shrink; a count, bytes and reads can be zero; time, CPU, throughput and sizes of what ran
-/// cannot.
+/// The possible range of a figure. Data can shrink. Counts, bytes and reads can be zero; time, CPU, throughput and
+/// sizes of a run cannot.
 fn figure(asked: &MetricRef) -> Range {
     if asked.metric.contains("growth_bytes") {
         return ANY;
@@ -112,7 +112,7 @@ fn range(number: &Number) -> Range {
     }
 }
 
-/// Whether an inequality is so, or is not, whatever is measured.
+/// Whether an inequality is always true or always false, for all measured values.
 fn inequality(relation: Relation, left: &Number, right: &Number) -> Option<bool> {
     if left == right {
         return Some(matches!(relation, Relation::AtMost | Relation::AtLeast | Relation::Equal));
@@ -134,7 +134,7 @@ fn inequality(relation: Relation, left: &Number, right: &Number) -> Option<bool>
     }
 }
 
-/// Whether an expression, or a part of it that is joined with others, is so or is not whatever is measured.
+/// Whether an expression, or a part of it that is joined with others, is always true or always false.
 pub fn always(truth: &Truth) -> Option<bool> {
     match truth {
         Truth::Is(relation, left, right) => inequality(*relation, left, right),

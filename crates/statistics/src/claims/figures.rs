@@ -1,4 +1,4 @@
-//! The figures that an expression is evaluated over: of one repeat, or the medians of all.
+//! The figures for the evaluation of an expression: of one repeat, or the medians of all.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use super::language::{Number, Operator, Truth};
 use super::names::MetricRef;
 use crate::validity::{Read, without_drain};
 
-/// Why an expression has no value.
+/// The reason why an expression has no value.
 pub type Absent = String;
 
-/// Which repeats are looked at.
+/// The repeats to evaluate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// The medians of all.
@@ -36,10 +36,10 @@ impl<'a> Figures<'a> {
         self.0.iter().find(|row| row.engine == engine && row.clients == clients)
     }
 
-    /// A number by its expression.
+    /// Evaluates an expression.
     ///
     /// # Errors
-    /// Why there is none: a figure is absent, something is divided by zero, or it is too large to be a number.
+    /// The reason why it has no value: a figure is absent, a divisor is zero, or the result is too large.
     pub fn number(self, number: &Number, which: Which) -> Result<f64, Absent> {
         let value = match number {
             Number::Plain(value) => *value,
@@ -59,8 +59,8 @@ impl<'a> Figures<'a> {
         if value.is_finite() { Ok(value) } else { Err("it comes to something that is not a finite number".to_owned()) }
     }
 
-    /// Whether it is so, whatever the noise, in three values: a part without a
-    /// figure is unknown, and one that decides alone decides beside it.
+    /// Evaluates the expression on medians, regardless of noise, in three-valued logic. A part without a figure is
+    /// unknown; a decisive part decides even if another part is unknown.
     ///
     /// # Errors
     /// As [`Figures::number`], of the first part that is missing.
@@ -104,7 +104,7 @@ fn part_of(asked: &MetricRef) -> Part {
     if asked.load { Part::Load } else { Part::Run }
 }
 
-/// A figure, and the phase whose repeats it has values of.
+/// A figure, and the phase whose repeats have its values.
 fn find<'a>(row: &'a Row, asked: &MetricRef) -> Result<(&'a PhaseFigures, &'a Figure), String> {
     let part = part_of(asked);
     let none = || row.why_suspended(part).unwrap_or_else(|| "no repeat came to its end".to_owned());
@@ -143,13 +143,13 @@ fn figures_of(number: &Number) -> Vec<&MetricRef> {
     }
 }
 
-/// The rows that an expression reads, and which part's figures of them.
+/// The rows that an expression reads, with the part of each.
 pub fn phases_of(number: &Number) -> Vec<(&str, u32, Part)> {
     figures_of(number).into_iter().map(|asked| (asked.engine.as_str(), asked.clients, part_of(asked))).collect()
 }
 
 impl Figures<'_> {
-    /// What the repeats of which these numbers read something started from: of several rows, the fewest loads.
+    /// The loads behind the repeats that these numbers use; with several rows, the fewest loads.
     pub fn starts(self, numbers: &[&Number], repeats: usize) -> Starts {
         let rows = || numbers.iter().flat_map(|number| phases_of(number));
         let starts = || rows().filter_map(|(engine, clients, part)| Some(self.row((engine, clients))?.starts(part)));
@@ -158,8 +158,8 @@ impl Figures<'_> {
         Starts { repeats, loads, at_most: starts().map(|starts| starts.at_most).max().unwrap_or(0) }
     }
 
-    /// Whether no repeat that is looked at lacks a figure that these numbers read and others have: a verdict over those
-    /// that have it would be one over what happened to come through.
+    /// Checks that no evaluated repeat lacks a figure that these numbers read and others have. Otherwise a verdict
+    /// would rest on a biased selection of repeats.
     ///
     /// # Errors
     /// The first such figure.
@@ -179,7 +179,7 @@ impl Figures<'_> {
         })
     }
 
-    /// The repeats that every row has of which these numbers read something.
+    /// The repeats that all rows read by these numbers have.
     pub fn repeats(self, numbers: &[&Number]) -> Vec<u32> {
         let mut common: Option<Vec<u32>> = None;
         for (engine, clients, part) in numbers.iter().flat_map(|number| phases_of(number)) {
@@ -191,23 +191,23 @@ impl Figures<'_> {
             }
         }
         let mut common = common.unwrap_or_default();
-        // A trial whose kept load was lost has loaded again, in a repeat of its own: two loads may be of one repeat, of which
-        // the first is read.
+        // A trial whose kept load was lost has loaded again, in a separate repeat. Two loads may therefore belong to
+        // one repeat, of which the first is read.
         common.sort_unstable();
         common.dedup();
         common
     }
 }
 
-/// Figures without the drain in the place of those that include it, and why they are asked.
+/// Figures without the drain to replace those that include it, and the reason.
 pub struct WithoutDrain {
     names: Vec<(String, &'static str)>,
-    /// Which row's drain is too large a share.
+    /// The row whose drain is too large a share.
     pub reason: String,
 }
 
 impl WithoutDrain {
-    /// The same expression over the figures without the drain.
+    /// The same expression with the figures without the drain.
     pub fn apply(&self, number: &Number) -> Number {
         match number {
             Number::Plain(value) => Number::Plain(*value),
@@ -225,7 +225,7 @@ impl WithoutDrain {
 }
 
 impl<'a> Figures<'a> {
-    /// The figures that these numbers read: their rows and parts, and the metrics.
+    /// The figures that these numbers read: rows, parts and metrics.
     pub fn reads<'b>(self, numbers: &[&'b Number]) -> Vec<Read<'b>>
     where
         'a: 'b,
@@ -237,7 +237,8 @@ impl<'a> Figures<'a> {
         asked.filter_map(of).collect()
     }
 
-    /// What has to agree with these numbers because the drain is too large a share of a figure that they read.
+    /// The replacement figures that must agree with these numbers because the drain is too large a share of one of
+    /// them.
     pub fn without_drain(self, numbers: &[&Number]) -> Option<WithoutDrain> {
         let (mut names, mut reason) = (Vec::new(), None);
         for (row, _, metric) in self.reads(numbers) {

@@ -12,21 +12,21 @@
 //! figure     = name "(" argument { "," argument } ")"
 //! ```
 //!
-//! All numbers are floating-point. What a figure's name and arguments mean is
-//! settled while reading, so that a mistake is said at its place before anything runs.
+//! All numbers are floating-point. The parser resolves a figure's name and arguments, so that it reports a mistake with
+//! its position before anything runs.
 
 use rumba_core::ratio::SAME_MARGIN;
 
 use super::lexer::{Token, Tokens};
 use super::names::{Argument, MetricRef, Mistake, Scope, figure};
 
-/// What to write instead of what cannot be read.
+/// The remedy for an expression that cannot be parsed.
 pub const EXAMPLE: &str = "write for example wkb_per_op(\"a\") >= 4 * wkb_per_op(\"b\"), of engines called a and b";
 
-/// Deeper parentheses are a mistake, and would end the stack.
+/// The deepest nesting of parentheses; more would overflow the stack.
 const DEEPEST: usize = 64;
 
-/// More numbers and figures are a mistake: a sum is as deep as it has terms, and would end the stack as well.
+/// The most numbers and figures; a sum is as deep as it has terms, so that more would overflow the stack.
 const MOST_TERMS: usize = 256;
 
 /// How two numbers are compared.
@@ -47,7 +47,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// By its sign.
+    /// The relation with this sign.
     pub fn of(sign: &str) -> Option<Self> {
         Some(match sign {
             "<" => Relation::Less,
@@ -60,8 +60,8 @@ impl Relation {
         })
     }
 
-    /// Whether it is so of two numbers. Equal are those within a percent, as the test of several repeats has it; of numbers that
-    /// have no ratio, only the same.
+    /// Whether the relation holds for two numbers. Numbers within a percent count as equal, as in the test of several
+    /// repeats; if they have no ratio, only identical numbers do.
     pub fn is_so(self, left: f64, right: f64) -> bool {
         match self {
             Relation::Less => left < right,
@@ -75,12 +75,12 @@ impl Relation {
 }
 
 fn are_equal(left: f64, right: f64) -> bool {
-    /// Rounding of a quotient.
+    /// The rounding error of a quotient.
     const ROUNDING: f64 = 1e-9;
     left == right || (left > 0.0 && right > 0.0 && (left / right).ln().abs() <= SAME_MARGIN.ln_1p() + ROUNDING)
 }
 
-/// An expression that comes to a number.
+/// A numeric expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Number {
     /// A number as written.
@@ -106,7 +106,7 @@ pub enum Operator {
     Over,
 }
 
-/// An expression that is true or not.
+/// A boolean expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Truth {
     /// One inequality.
@@ -119,13 +119,13 @@ pub enum Truth {
     Any(Vec<Truth>),
 }
 
-/// What stands at a place, before it is known what is wanted there.
+/// A parsed node whose type has not been checked yet.
 enum Node {
     Number(Number),
     Truth(Truth),
 }
 
-/// Reads an inequality, or several joined.
+/// Parses an inequality, or several joined ones.
 ///
 /// # Errors
 /// The first mistake.
@@ -135,7 +135,7 @@ pub fn truth(text: &str, scope: &Scope) -> Result<Truth, Mistake> {
     as_truth(node, 0)
 }
 
-/// Reads an expression that comes to a number.
+/// Parses a numeric expression.
 ///
 /// # Errors
 /// The first mistake.

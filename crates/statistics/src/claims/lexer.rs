@@ -1,11 +1,11 @@
-//! An expression's text as tokens, each with its place.
+//! The tokens of an expression's text, each with its position.
 
 use std::fmt;
 
 use super::language::EXAMPLE;
 use super::names::Mistake;
 
-/// The smallest part that means something.
+/// The smallest unit with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Token<'a> {
     /// `10`, `0.7`, `9_000`, `1e6`
@@ -16,7 +16,7 @@ pub enum Token<'a> {
     Text(&'a str),
     /// An operator, a parenthesis, a comma.
     Sign(&'a str),
-    /// Behind the last.
+    /// After the last token.
     End,
 }
 
@@ -32,8 +32,8 @@ impl fmt::Display for Token<'_> {
     }
 }
 
-/// The signs, the longer ones first. A single `=`, `&` or `|` is no operator;
-/// it is read so that the mistake can name the right one.
+/// The operators, the longer ones first. A single `=`, `&` or `|` is not an operator; it is read so that the error can
+/// name the right one.
 const SIGNS: [&str; 19] =
     ["<=", ">=", "==", "!=", "&&", "||", "<", ">", "=", "!", "&", "|", "+", "-", "*", "/", "(", ")", ","];
 
@@ -48,7 +48,7 @@ impl<'a> Tokens<'a> {
     /// All tokens of a text.
     ///
     /// # Errors
-    /// A character that nothing begins with, a text without its end, a number that is none.
+    /// An unexpected character, an unterminated text, or a malformed number.
     pub fn of(text: &'a str) -> Result<Self, Mistake> {
         let (mut tokens, mut at) = (Vec::new(), 0);
         while let Some(first) = text[at..].chars().next() {
@@ -75,17 +75,17 @@ impl<'a> Tokens<'a> {
         Ok(Self { tokens, next: 0, end: text.len() })
     }
 
-    /// What comes next.
+    /// The next token.
     pub fn peek(&self) -> Token<'a> {
         self.tokens.get(self.next).map_or(Token::End, |(_, token)| *token)
     }
 
-    /// Where it begins, in bytes.
+    /// The position of the next token, in bytes.
     pub fn at(&self) -> usize {
         self.tokens.get(self.next).map_or(self.end, |(at, _)| *at)
     }
 
-    /// Takes what comes next.
+    /// Takes the next token.
     pub fn next(&mut self) -> Token<'a> {
         let token = self.peek();
         self.next += 1;

@@ -1,11 +1,9 @@
 //! Claims: an experiment's inequalities, judged over its repeats by exact tests.
 //!
-//! A claim holds when the one-sided test rejects at 5% that it does not, and
-//! fails when the opposite test rejects that it does; only one of the two can be
-//! false. Of a claim joined by `&&` every part must hold, each at 5%, and a part
-//! fails at 5% divided by the number of parts; of one joined by `||` the other
-//! way about. A part without its figures is unknown: `true || unknown` holds,
-//! `false && unknown` fails, whatever else is joined with it is undecided.
+//! A claim holds when the one-sided test rejects at 5% that it does not, and fails when the opposite test rejects that
+//! it does. Only one of the two can be false. In a claim joined by `&&` every part must hold, each at 5%, and a part
+//! fails at 5% divided by the number of parts; `||` is the reverse. A part without its figures is unknown: `true ||
+//! unknown` holds, `false && unknown` fails, and all other combinations with it are undecided.
 
 mod always;
 mod figures;
@@ -30,11 +28,10 @@ use figures::{Absent, Figures, Which, phases_of, rows_of};
 use language::{EXAMPLE, Number, Operator, Truth};
 use samples::{Alphas, Samples};
 
-/// How often a verdict may be false.
+/// The error rate of a verdict.
 pub(crate) const ALPHA: f64 = 0.05;
 
-/// Checks an expression before anything runs: its grammar, and that every
-/// metric and engine that it names is there.
+/// Checks an expression before anything runs: its grammar, its metrics and its engines.
 ///
 /// # Errors
 /// The first mistake.
@@ -50,9 +47,9 @@ pub fn check(text: &str, wants_truth: bool, scope: &Scope) -> Result<(), Mistake
     Err(Mistake::new(0, wrong, format!("compare figures that could turn out otherwise: {EXAMPLE}")))
 }
 
-/// Why so few repeats cannot decide an expression, whatever they come to; `None` where they can, or where it cannot be read.
-/// Engines on one side each are tested against each other, which four repeats decide. An engine against a number, or on both
-/// sides, is tested within each repeat, by signs: of four, one in sixteen agrees by chance.
+/// The reason why so few repeats can never decide an expression; `None` if they can, or if it cannot be parsed. Two
+/// engines, one on each side, are tested against each other, which four repeats decide. An engine against a number, or
+/// on both sides, is tested within each repeat by signs; with four repeats, one in sixteen agrees by chance.
 pub fn why_never_decided(text: &str, scope: &Scope, repeats: u32) -> Option<Mistake> {
     let truth = language::truth(text, scope).ok()?;
     let least = samples::least_within_repeats(ALPHA);
@@ -111,7 +108,7 @@ fn undecided(claim: &Claim, reason: String) -> Judgement {
     }
 }
 
-/// The left side over the right, where the claim is one inequality.
+/// The left side divided by the right side, if the claim is one inequality.
 fn over(truth: &Truth) -> Option<Number> {
     match truth {
         Truth::Is(_, left, right) => Some(Number::Two(Operator::Over, Box::new(left.clone()), Box::new(right.clone()))),
@@ -127,14 +124,15 @@ fn weigh(claim: &Claim, holds: &Truth, measure: Option<&Number>, figures: Figure
     if let (Verdict::Void, Some(why)) = (outcome.verdict, &outcome.unknown) {
         return Ok(Judgement { verdict: Verdict::Void, ..undecided(claim, why.clone()) });
     }
-    // What is equal within a percent need not be equal: the medians may not tell where a part is missing.
+    // Values within a percent count as equal, so the verdict can differ from the medians. A missing part is therefore
+    // judged by the verdict.
     let decided = matches!(outcome.verdict, Verdict::Holds | Verdict::Fails);
     let seen = match figures.truth(holds) {
         Err(_) if decided => outcome.verdict == Verdict::Holds,
         seen => seen?,
     };
     let measured = match measure {
-        // What decides a claim need not have a ratio: of `x > 0` there is none.
+        // A decided claim may have no ratio, for example `x > 0`.
         Some(measure) => Metric::from(figures.number(measure, Which::Medians)),
         None => Metric::absent("the claim has no single figure; add measure"),
     };
@@ -177,38 +175,38 @@ fn compared(truth: &Truth) -> Vec<&Number> {
     }
 }
 
-/// Why nothing may rest on these figures: an engine that the claim reads broke its data.
+/// The reason why these figures support no verdict: the data of an engine that the claim reads failed its verification.
 fn unsound(figures: Figures<'_>, holds: &Truth, measure: Option<&Number>) -> Option<String> {
     let read = compared(holds).into_iter().chain(measure).flat_map(phases_of);
     read.into_iter().find_map(|(engine, clients, part)| figures.row((engine, clients))?.why_not_judged(part))
 }
 
-/// The two sides in words, where the claim is one inequality.
+/// The two sides in words, if the claim is one inequality.
 fn sides(figures: Figures<'_>, truth: &Truth) -> Result<Option<String>, Absent> {
     let Truth::Is(_, left, right) = truth else { return Ok(None) };
     let (left, right) = (figures.number(left, Which::Medians)?, figures.number(right, Which::Medians)?);
     Ok(Some(format!("left {}, right {}", show(left), show(right))))
 }
 
-/// What the tests of a claim's parts come to.
+/// The result of the tests of a claim's parts.
 struct Outcome {
-    /// As if it held for other loads too.
+    /// The verdict as if it held for other loads too.
     verdict: Verdict,
-    /// What it holds for.
+    /// The scope of the verdict.
     scope: LoadScope,
     tests: Vec<String>,
     more_repeats: Option<u32>,
-    /// Why a part that was not needed has no value.
+    /// The reason why an unnecessary part has no value.
     unknown: Option<Absent>,
 }
 
 impl Outcome {
-    /// A verdict that no test has made.
+    /// A verdict without a test.
     fn of(verdict: Verdict) -> Self {
         Self { verdict, scope: LoadScope::Loads, tests: Vec::new(), more_repeats: None, unknown: None }
     }
 
-    /// Of a part that compares an engine with itself.
+    /// The outcome for a part that compares an engine with itself.
     fn void(why: Absent) -> Self {
         Self { unknown: Some(why), ..Self::of(Verdict::Void) }
     }
@@ -244,8 +242,8 @@ fn opposite(verdict: Verdict) -> Verdict {
     }
 }
 
-/// One part decides alone when it is `decisive`, even beside one that is unknown; all parts together when they are
-/// all `other`.
+/// One part with the `decisive` verdict decides alone, even if another part is unknown. All parts together decide if
+/// they all have the `other` verdict.
 fn join(parts: Vec<Result<Outcome, Absent>>, decisive: Verdict, other: Verdict) -> Result<Outcome, Absent> {
     let is_decisive = |part: &Result<Outcome, Absent>| part.as_ref().is_ok_and(|part| part.verdict == decisive);
     let mut unknown = parts.iter().find_map(|part| part.as_ref().err().cloned());
@@ -262,7 +260,7 @@ fn join(parts: Vec<Result<Outcome, Absent>>, decisive: Verdict, other: Verdict) 
         () if any(Verdict::Undecided) => Verdict::Undecided,
         () => other,
     };
-    // A part that decides alone for other loads too needs none of the others.
+    // A part that decides alone for other loads too makes the others unnecessary.
     let decides = |part: &&Outcome| verdict != decisive || part.verdict == decisive;
     let deciding = || parts.iter().filter(decides).map(|part| part.scope);
     let is_of_loads = match verdict == decisive {
@@ -271,7 +269,7 @@ fn join(parts: Vec<Result<Outcome, Absent>>, decisive: Verdict, other: Verdict) 
     };
     let scope = if is_of_loads { LoadScope::Loads } else { LoadScope::ThisLoad };
     let undecided = || parts.iter().filter(|part| part.verdict == Verdict::Undecided);
-    // One part that no number of repeats would decide leaves the whole undecided.
+    // A part that no number of repeats would decide leaves the whole undecided.
     let more_repeats = undecided()
         .map(|part| part.more_repeats)
         .try_fold(0, |most, more| Some(most.max(more?)))

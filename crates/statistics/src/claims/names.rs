@@ -1,4 +1,4 @@
-//! What the names in an expression mean: metrics, engines, numbers of clients.
+//! Resolves the names in an expression: metrics, engines, numbers of clients.
 
 use std::collections::BTreeSet;
 
@@ -6,24 +6,24 @@ use rumba_core::comparison::{CHARGED, metric_info};
 use rumba_core::engine_name;
 use rumba_core::metric::METRICS;
 
-/// The percentiles that an expression may ask for.
+/// The percentiles that an expression may use.
 const PERCENTILES: [&str; 6] = ["mean_ms", "p50_ms", "p95_ms", "p99_ms", "p999_ms", "max_ms"];
 
 /// A mistake in an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mistake {
-    /// What is wrong.
+    /// The fault.
     pub problem: String,
-    /// What to write instead.
+    /// The remedy.
     pub remedy: String,
-    /// Where in the expression, in bytes.
+    /// The position in the expression, in bytes.
     pub offset: usize,
-    /// The engine that it names and that is not there, if that is the mistake.
+    /// The unknown engine, if that is the mistake.
     pub unknown_engine: Option<String>,
 }
 
 impl Mistake {
-    /// A mistake at a place.
+    /// A mistake at a position.
     pub fn new(offset: usize, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { problem: problem.into(), remedy: remedy.into(), offset, unknown_engine: None }
     }
@@ -45,7 +45,7 @@ impl Scope {
         self.clients.insert(clients);
     }
 
-    /// An engine to write an example of.
+    /// An engine for use in an example.
     pub fn any(&self) -> &str {
         self.engines.first().map_or("a", String::as_str)
     }
@@ -82,22 +82,22 @@ impl Scope {
     }
 }
 
-/// A figure that an expression asks for.
+/// A figure that an expression reads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricRef {
     /// The metric, or the percentile, by its stable name.
     pub metric: String,
-    /// Whether it is the load's.
+    /// Whether it belongs to the load.
     pub load: bool,
     /// The engine.
     pub engine: String,
     /// The number of clients.
     pub clients: u32,
-    /// The type of operation that a percentile is of.
+    /// The type of operation of a percentile.
     pub op: Option<String>,
 }
 
-/// What stands between a figure's parentheses.
+/// An argument between a figure's parentheses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Argument<'a> {
     /// An engine or a type of operation.
@@ -106,10 +106,10 @@ pub enum Argument<'a> {
     Number(f64),
 }
 
-/// The figure of a name and its arguments, each with its place.
+/// Resolves a name and its arguments, each with its position.
 ///
 /// # Errors
-/// A metric or an engine that is not there, arguments that it does not take.
+/// An unknown metric or engine, or wrong arguments.
 pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope: &Scope) -> Result<MetricRef, Mistake> {
     let percentile = PERCENTILES.contains(&name);
     let metric = name.strip_prefix("load_").unwrap_or(name);
@@ -134,7 +134,7 @@ pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope:
         engine: scope.engine(engine.1, engine.0)?,
         clients: scope.clients(clients, at)?,
         op: op.map(str::to_owned),
-        // What is charged to a load is the load's by its name.
+        // Metrics that include the settle belong to the load without the prefix `load_`.
         load: name.starts_with("load_") || name.ends_with("_with_settle"),
         metric: metric.to_owned(),
     })

@@ -1,17 +1,14 @@
-//! From an inequality to the repeats that a test compares.
+//! Converts an inequality to the repeats that a test compares.
 //!
-//! - Some inequalities can be written with every engine on one side only
-//!   (`a >= 10 * b`; `a / b >= 2`; `a / b <= c / d`). Then each side has a value
-//!   for each of its repeats, and the two-sample test applies ([`Inverted`]):
-//!   three repeats decide at a one-sided 5%. A divisor is moved to the other side
-//!   only if it is above zero in every repeat: one below zero would turn the
-//!   inequality round.
-//! - The others (an engine against a number, or on both sides) are evaluated
-//!   within each repeat, and the signs of the differences are permuted: five
-//!   repeats decide.
+//! - Some inequalities can be written with every engine on one side only. Examples are `a >= 10 * b`, `a / b >= 2` and
+//!   `a / b <= c / d`. Then each side has a value for each of its repeats, and the two-sample test applies
+//!   ([`Inverted`]): three repeats decide at a one-sided 5%. A divisor is moved to the other side only if it is above
+//!   zero in every repeat, because one below zero would reverse the inequality.
+//! - The others (an engine against a number, or on both sides) are evaluated within each repeat, and the signs of the
+//!   differences are permuted: five repeats decide.
 //!
-//! Logarithms are compared where all values are positive, so that what is tested
-//! is a ratio; the values themselves where one is not.
+//! Logarithms are compared if all values are positive, so that the test is about a ratio; otherwise the values
+//! themselves.
 
 use rumba_core::claim::Verdict;
 use rumba_core::ratio::SAME_MARGIN;
@@ -22,42 +19,42 @@ use super::language::{Number, Operator, Relation};
 use crate::exact::{Inverted, mean};
 use crate::planning::{Undecided, more_repeats, pooled_deviation};
 
-/// Differences of sums of the same figures in another order are no differences.
+/// The largest rounding difference between sums of the same figures in another order.
 const ROUNDING: f64 = 1e-9;
 
-/// How often a verdict may be false: each of its two directions.
+/// The error rate of a verdict, for each of its two directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alphas {
-    /// That it holds although it does not.
+    /// The error rate of "holds".
     pub holds: f64,
-    /// That it fails although it holds.
+    /// The error rate of "fails".
     pub fails: f64,
 }
 
 /// The repeats of both sides.
 #[derive(Clone, Debug, PartialEq)]
 enum Values {
-    /// A side each, from rows that the other does not have.
+    /// One side each, from separate rows.
     Sides { left: Vec<f64>, right: Vec<f64> },
-    /// Left less right within each repeat.
+    /// Left minus right within each repeat.
     Differences(Vec<f64>),
 }
 
-/// What an exact test of an inequality is of.
+/// The samples of an exact test of an inequality.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     values: Values,
     /// Whether the values are logarithms.
     logs: bool,
-    /// What the repeats of each side started from; one where both are looked at within each repeat.
+    /// The loads behind the repeats of each side; one entry if both sides are compared within each repeat.
     starts: Vec<Starts>,
 }
 
 impl Samples {
-    /// The repeats of `left` and `right`; neither is a plain number on both sides.
+    /// The repeats of `left` and `right`; at most one of them is a plain number.
     ///
     /// # Errors
-    /// Why there are none, or why one of them has no value: over the others nothing may be concluded.
+    /// The reason why there are none, or why one of them has no value, because the others alone support no conclusion.
     pub fn of(figures: Figures<'_>, left: &Number, right: &Number) -> Result<Self, Absent> {
         let as_written = [vec![left], vec![right]];
         if are_apart(&as_written) {
@@ -73,7 +70,7 @@ impl Samples {
         Self::of_pairs(figures, left, right)
     }
 
-    /// Sides that have no row in common, each the product of its factors.
+    /// Sides without a common row, each the product of its factors.
     fn of_sides(figures: Figures<'_>, sides: &[Vec<&Number>; 2]) -> Result<Self, Absent> {
         let (left, right) = (products(figures, &sides[0])?, products(figures, &sides[1])?);
         let starts = vec![figures.starts(&sides[0], left.len()), figures.starts(&sides[1], right.len())];
@@ -93,7 +90,7 @@ impl Samples {
         Ok(Self { values: Values::Differences(pairs.iter().map(difference).collect()), logs: all_positive, starts })
     }
 
-    /// The other's repeats against a base's, times a factor: `other < 0.95 * base`; and what each side's started from.
+    /// The other's repeats against a base's, times a factor: `other < 0.95 * base`; with the loads behind each side.
     pub fn scaled(other: &[f64], base: &[f64], factor: f64, starts: [Starts; 2]) -> Self {
         let starts = starts.to_vec();
         let base: Vec<f64> = base.iter().map(|value| value * factor).collect();
@@ -111,7 +108,7 @@ impl Samples {
         }
     }
 
-    /// The test in words, with what it generalises over.
+    /// The test in words, with the loads over which it generalises.
     pub fn test(&self) -> String {
         let test = match &self.values {
             Values::Sides { left, right } => {
@@ -122,7 +119,7 @@ impl Samples {
         test + &Starts::words(&self.starts)
     }
 
-    /// What a verdict over them holds for.
+    /// The scope of a verdict over them.
     pub fn scope(&self) -> Scope {
         Starts::scope(&self.starts)
     }
@@ -135,8 +132,8 @@ impl Samples {
         test.at_looks(Starts::looks_factor(&self.starts))
     }
 
-    /// The interval of left over right, each end erring in at most `alpha`;
-    /// `None` with too few repeats, or where there is no ratio.
+    /// The interval of left over right, with an error of at most `alpha` at each end; `None` with too few repeats, or
+    /// if there is no ratio.
     pub fn interval(&self, alpha: f64) -> Option<(f64, f64)> {
         let mut test = self.inverted();
         let ends = (test.low(alpha)?, test.high(alpha)?);
@@ -163,7 +160,7 @@ impl Samples {
         }
     }
 
-    /// Between which values two sides count as equal.
+    /// The margins within which two sides count as equal.
     fn margins(&self) -> (f64, f64) {
         if self.logs {
             let most = (1.0 + SAME_MARGIN).ln() + ROUNDING;
@@ -173,7 +170,7 @@ impl Samples {
         }
     }
 
-    /// By how much left lies above right in the mean, of logarithms where those are compared.
+    /// The mean difference of left and right, of logarithms if those are compared.
     pub fn seen(&self) -> Option<f64> {
         match &self.values {
             Values::Sides { left, right } => Some(mean(left)? - mean(right)?),
@@ -181,7 +178,7 @@ impl Samples {
         }
     }
 
-    /// How many more repeats of each would probably decide what is undecided.
+    /// How many more repeats of each side would probably decide an undecided verdict.
     pub fn more_repeats(&self, relation: Relation, alphas: Alphas) -> Option<u32> {
         let seen = self.seen()?;
         let (noise, samples) = match &self.values {
@@ -204,7 +201,7 @@ impl Samples {
     }
 }
 
-/// An end that is not there is below nothing.
+/// A missing end is below no bound.
 fn below(end: Option<f64>, bound: f64) -> bool {
     end.is_some_and(|end| end <= bound)
 }
@@ -213,7 +210,7 @@ fn within(test: &mut Inverted, alpha: f64, (lower, upper): (f64, f64)) -> bool {
     test.low(alpha) >= Some(lower) && below(test.high(alpha), upper)
 }
 
-/// On either side, so each at half the level.
+/// Both sides count, so each has half the level.
 fn beyond(test: &mut Inverted, alpha: f64, (lower, upper): (f64, f64)) -> bool {
     test.low(alpha / 2.0) > Some(upper) || below(test.high(alpha / 2.0), lower)
 }
@@ -227,7 +224,7 @@ fn least(samples: f64, alpha: f64) -> u32 {
     (2..).find(|repeats| alpha * deals(*repeats) >= 1.0 - ROUNDING).unwrap_or(2)
 }
 
-/// Whether an inequality is tested within each repeat: its engines cannot be written on one side each.
+/// Whether an inequality is tested within each repeat, because its engines cannot be written on one side each.
 pub fn are_within_repeats(left: &Number, right: &Number) -> bool {
     let is_constant = rows_of([left, right]).is_empty();
     !is_constant && !are_apart(&[vec![left], vec![right]]) && !are_apart(&Moved::of(left, right).sides)
@@ -238,7 +235,7 @@ pub fn least_within_repeats(alpha: f64) -> u32 {
     least(1.0, alpha)
 }
 
-/// Whether each of two sides reads rows, and neither one that the other reads.
+/// Whether both sides read rows, without a common one.
 fn are_apart(sides: &[Vec<&Number>; 2]) -> bool {
     let [left, right] = sides.each_ref().map(|side| rows_of(side.iter().copied()));
     !left.is_empty() && !right.is_empty() && left.is_disjoint(&right)
@@ -249,7 +246,7 @@ fn are_apart(sides: &[Vec<&Number>; 2]) -> bool {
 struct Moved<'a> {
     /// The factors of the left and of the right.
     sides: [Vec<&'a Number>; 2],
-    /// Those of them that stand on the other side than they are written on.
+    /// Those that were moved to the other side.
     divisors: Vec<&'a Number>,
 }
 
@@ -278,7 +275,7 @@ impl<'a> Moved<'a> {
         }
     }
 
-    /// Whether no sign and no zero comes between this and what is written: every divisor is above zero in every repeat.
+    /// Whether the rewritten inequality is equivalent: every divisor is above zero in every repeat.
     fn means_the_same(&self, figures: Figures<'_>) -> bool {
         let is_above_zero = |divisor: &&Number| match rows_of([*divisor]).is_empty() {
             true => figures.number(divisor, Which::Medians).is_ok_and(|value| value > 0.0),
@@ -293,11 +290,11 @@ fn products(figures: Figures<'_>, numbers: &[&Number]) -> Result<Vec<f64>, Absen
     in_each_repeat(figures, numbers, |which| numbers.iter().map(|number| figures.number(number, which)).product())
 }
 
-/// What comes of every repeat that all the rows have of which these numbers read something.
+/// Evaluates a function in every repeat that all rows read by these numbers have.
 ///
 /// # Errors
-/// That there is none, or that one comes to nothing, say because it divides by zero: what is left of them has been chosen
-/// by what happened to them, as where a figure is lacking.
+/// There is no such repeat, or one has no value, for example because it divides by zero. The remaining repeats would be
+/// a selected sample, as with an absent figure.
 fn in_each_repeat<T>(
     figures: Figures<'_>,
     numbers: &[&Number],

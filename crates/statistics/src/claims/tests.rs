@@ -72,12 +72,12 @@ fn a_test_says_what_its_repeats_started_from() {
     let alone = "wkb_per_op(\"a\") > 1";
     assert_eq!(told(Some(90), None, alone), "sign-flip test, 3 repeats from one load");
     assert_eq!(told(None, None, alone), "sign-flip test, 3 repeats, each from its own load");
-    // The rows of a load are loads themselves.
+    // Each load row is a separate load.
     let loads = HOLDS.replace("wkb_per_op(", "load_ops_per_s(");
     assert_eq!(told(None, None, &loads), "permutation and Welch tests, 3 and 3 repeats, each from its own load");
 }
 
-/// Four repeats of each engine, where asked for from one load.
+/// Four repeats of each engine; a kept engine's repeats share one load.
 fn repeats_from(a_is_kept: bool, b_is_kept: bool) -> Summary {
     let of = |engine: &'static str, wkb: f64, load: Option<u32>| {
         (1..=4).map(move |repeat| {
@@ -100,7 +100,7 @@ fn claim_over_starts_of_one_load_is_judged_for_that_load_only() {
         assert_eq!(verdict(&fails, a, b), Verdict::FalseForThisLoad);
         assert_eq!(verdict(&format!("!({HOLDS})"), a, b), Verdict::FalseForThisLoad);
     }
-    // A part that decides for other loads too needs no other; all together are worth as much as the least of them.
+    // A part that decides for other loads too needs no other; otherwise the narrowest scope of all parts applies.
     let of_loads = HOLDS.replace("wkb_per_op(", "load_ops_per_s(").replace("4 *", "0.5 *");
     assert_eq!(verdict(&of_loads, true, true), Verdict::Holds, "a load is a repeat of the load");
     assert_eq!(verdict(&format!("{HOLDS} || {of_loads}"), true, true), Verdict::Holds);
@@ -311,7 +311,7 @@ fn equal_means_within_a_percent() {
     assert_eq!(judged(same, &run(&[10.0, 10.01, 9.99], &[10.0, 10.02, 10.01])).verdict, Verdict::Holds);
     assert_eq!(judged(same, &run(&[10.5, 10.51, 10.49, 10.5], &[10.0; 4])).verdict, Verdict::Fails);
     assert_eq!(judged(&same.replace("==", "!="), &run(&[10.5; 4], &[10.0; 4])).verdict, Verdict::Holds);
-    // So do what is seen of one repeat, plain numbers, and a part of several.
+    // The same is true for single runs, plain numbers, and one part of several.
     let once = judged(same, &run(&[10.02], &[10.0]));
     assert_eq!((once.verdict, once.seen), (Verdict::SeenOnce, Some(true)), "{}", once.reason);
     let apart = judged(same, &run(&[10.2], &[10.0]));
@@ -405,7 +405,7 @@ fn mistakes_of_grammar_are_told_at_their_place_with_a_remedy() {
 }
 
 proptest::proptest! {
-    /// Whatever is written, it is read or refused at a place within it.
+    /// Any text is either parsed or refused with a position inside it.
     #[test]
     fn no_text_breaks_the_parser(text in r#"[a-z_0-9"().<>=!&|+*/, é-]{0,40}"#) {
         if let Err(mistake) = check(&text, true, &scope()) {

@@ -1,9 +1,9 @@
 //! Percentiles that a slow repeat lacks because it served too few operations.
 //!
-//! Leaving such a repeat out would let a gate pass because the engine was too slow to be measured. Its percentile is at
-//! least the next lower one that has enough samples, so a test with that bound in its place can show that it is worse, and
-//! errs no more often than with the percentile itself. Where the bound shows nothing and the repeat served fewer operations
-//! than any of the base, the percentile was lost to what the gate guards: it does not pass.
+//! If such a repeat were left out, a gate could pass because the engine was too slow to be measured. The missing
+//! percentile is at least the next lower one that has enough samples. A test with this lower bound can show that it is
+//! worse, and errs no more often than with the percentile itself. If the bound shows nothing and the repeat served
+//! fewer operations than every repeat of the base, the gate does not pass.
 
 use rumba_core::comparison::{Compared, ComparedRow, Figure};
 use rumba_core::metric::{Better, Metric};
@@ -11,20 +11,20 @@ use rumba_core::ratio::{Change, Ratio};
 
 use crate::ratios::test;
 
-/// A figure of the other with lower bounds in the place of what it lacks.
+/// A figure of the other with lower bounds in place of missing percentiles.
 pub struct Bounded {
     pub figure: Figure,
     pub words: String,
 }
 
-/// The other's figure with a lower bound for each repeat that has too few samples; `None` where the base lacks some too, or
-/// a repeat lacks it otherwise.
+/// The other's figure with a lower bound for each repeat that has too few samples. `None` if the base lacks some too,
+/// or if a repeat lacks it for another reason.
 pub fn bounded(compared: &Compared) -> Option<Bounded> {
     let Compared { base, other, ratio } = compared;
     if other.at_least.is_empty() || base.values.iter().any(|value| value.value().is_none()) {
         return None;
     }
-    // A verdict may be withheld for another reason, say a disturbed host: no bound helps there.
+    // A verdict may be withheld for another reason, such as a disturbed host, where no bound helps.
     let of_other = other.lacking().map(|why| format!("of the other, {why}"));
     if ratio.lacking.is_some() && ratio.lacking != of_other {
         return None;
@@ -37,7 +37,7 @@ pub fn bounded(compared: &Compared) -> Option<Bounded> {
     Some(Bounded { figure, words })
 }
 
-/// The ratio with these bounds, where it is worse even so.
+/// The ratio with these bounds, if it is worse even with them.
 pub fn worse(compared: &Compared, looks: f64) -> Option<(Ratio, Figure)> {
     let Bounded { figure, .. } = bounded(compared)?;
     let tested = test(&compared.base.numbers(), &figure.numbers(), Better::Less, looks);
@@ -54,8 +54,8 @@ pub fn worse(compared: &Compared, looks: f64) -> Option<(Ratio, Figure)> {
     (tested.change == Change::Worse).then_some((ratio, figure))
 }
 
-/// Why a percentile was lost to slowness: each repeat of the other that lacks it served fewer operations than any repeat of
-/// the base, which has it in all.
+/// The reason why a percentile was lost to slowness. Each repeat of the other that lacks it must have served fewer
+/// operations than every repeat of the base, which has it in all.
 pub fn lost_while_slower(row: &ComparedRow, compared: &Compared) -> Option<String> {
     let Compared { base, other, .. } = compared;
     if other.at_least.is_empty() || base.values.iter().any(|value| value.value().is_none()) {
@@ -84,7 +84,7 @@ mod tests {
     use crate::testing::{record, results, taking_turns};
     use crate::{Gate, compare};
 
-    /// Operations per second, and what changes the percentiles of its reads.
+    /// Operations per second, and a change of the percentiles of its reads.
     type Repeat = (f64, fn(&mut OpStats));
 
     fn run(repeats: [Repeat; 7]) -> Results {
@@ -114,7 +114,7 @@ mod tests {
         served(op, 39.0, 41.4);
     }
 
-    /// So slow that too few ended for a 99th percentile; nineteen in twenty took 40 ms at most.
+    /// So slow that too few operations ended for a 99th percentile; nineteen in twenty took at most 40 ms.
     fn slowest(op: &mut OpStats) {
         served(op, 40.0, 0.0);
         op.response.p99_ms = rumba_core::metric::Metric::absent(FEW);
@@ -133,7 +133,7 @@ mod tests {
         (of_loops.verdict, of_loops.reason)
     }
 
-    /// Throughput is the same here, so that the percentile alone is worse.
+    /// Throughput is the same here, so that only the percentile is worse.
     fn as_slow(last: fn(&mut OpStats), rate: f64) -> [Repeat; 7] {
         let mut repeats: [Repeat; 7] = [(100.0, slow); 7];
         repeats[6] = (rate, last);

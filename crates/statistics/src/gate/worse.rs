@@ -1,10 +1,10 @@
-//! The gate `worse`: whether any headline metric of any engine is.
+//! The gate `worse`: whether any headline metric of any engine is worse.
 //!
 //! Each headline's own verdict errs in 5% of cases, so that a gate over twenty of them would close every second time
-//! though nothing has changed. So their p-values are corrected for their number (Holm, A simple sequentially rejective
-//! multiple test procedure, Scandinavian Journal of Statistics 6, 1979): one false alarm in twenty comparisons. Of runs
-//! that did not take turns they are those of having moved further than the host is allowed to have moved them, so that
-//! this holds there as well as the allowance does.
+//! without any change. The p-values are therefore corrected for their number (Holm, A simple sequentially rejective
+//! multiple test procedure, Scandinavian Journal of Statistics 6, 1979). The result is one false alarm in twenty
+//! comparisons. For runs that did not take turns, each p-value tests whether the headline moved further than the
+//! allowed drift. The guarantee then is as good as the allowance.
 
 use rumba_core::comparison::{ComparedRow, Comparison, Part};
 use rumba_core::gate::{Found, Gated};
@@ -19,7 +19,7 @@ use crate::ratios::p_beyond;
 
 pub(super) const WORD: &str = "worse";
 
-/// Rounding of a quotient of whole numbers.
+/// The rounding error of a quotient of whole numbers.
 const ROUNDING: f64 = 1e-9;
 
 pub(super) fn judge(comparison: &Comparison, drift: Drift) -> Result<Vec<Gated>, GateError> {
@@ -42,7 +42,7 @@ pub(super) fn judge(comparison: &Comparison, drift: Drift) -> Result<Vec<Gated>,
     Ok(of_rows.chain(unmatched).collect())
 }
 
-/// The largest p-value, of these in their order, that is rejected when all of them are tested together.
+/// The largest of these sorted p-values that is rejected when all of them are tested together.
 fn bound(ordered: &[f64]) -> f64 {
     let tests = ordered.len();
     let is_rejected = |(rank, p): &(usize, &f64)| **p <= (1.0 - LEVEL) / (tests - rank) as f64 + ROUNDING;
@@ -52,9 +52,9 @@ fn bound(ordered: &[f64]) -> f64 {
 /// A headline of a row.
 struct Headline<'a> {
     ratio: Cow<'a, Ratio>,
-    /// What the host is allowed.
+    /// The allowed drift of the host.
     drift: Option<Drift>,
-    /// The two-sided p-value that it has moved no further than that.
+    /// The two-sided p-value that it has moved no further than the allowed drift.
     p: Option<f64>,
 }
 
@@ -68,7 +68,7 @@ fn headlines(row: &ComparedRow, drift: Drift) -> Vec<Headline<'_>> {
     let all = row.metrics.iter().filter(|compared| compared.ratio.headline);
     let looks = Starts::looks_factor(&[row.base_starts, row.other_starts]);
     let with_p = all.map(|compared| {
-        // A percentile with too few samples is at least what lower ones are: that may show that it is worse.
+        // A percentile with too few samples is at least the next lower ones, which may be enough to show a regression.
         let (ratio, other) = match few_samples::worse(compared, looks) {
             Some((ratio, bounded)) => (Cow::Owned(ratio), bounded.numbers()),
             None => (Cow::Borrowed(&compared.ratio), compared.other.numbers()),
@@ -106,7 +106,7 @@ impl Holm {
         if !certain.is_empty() {
             weighed(Found::Holds, &certain, named(&certain))
         } else if let Some(why) = lost(row) {
-            // What is surely worse is the better news: it says what.
+            // A proven regression takes precedence, because it names the metric.
             weighed(Found::NotJudged, &[], why)
         } else if !likely.is_empty() {
             let (named, tests) = (named(&likely), self.tests);
@@ -127,7 +127,7 @@ impl Holm {
     }
 }
 
-/// The first headline that repeats of the other lack though all of the base have it.
+/// The first headline that repeats of the other lack although all of the base have it.
 fn lost(row: &ComparedRow) -> Option<String> {
     row.metrics.iter().filter(|compared| compared.ratio.headline).find_map(|compared| {
         let why = super::lost(&compared.base, &compared.other);
@@ -160,7 +160,7 @@ mod tests {
         served(&rates)
     }
 
-    /// A run whose repeats served so much.
+    /// A run whose repeats have these rates.
     fn served(rates: &[f64]) -> Results {
         let repeats = rates.iter().zip(1..).map(|(rate, repeat)| {
             let mut record = record("a", 8, repeat);
@@ -170,7 +170,7 @@ mod tests {
         results(repeats.collect())
     }
 
-    /// What is found of the loops.
+    /// The verdict on the loops.
     fn of_loops(base: &Results, other: &Results) -> Gated {
         found(base, other).into_iter().find(|gated| gated.reason.starts_with("of the loops")).unwrap()
     }
@@ -199,16 +199,16 @@ mod tests {
         let in_turns = of_loops(&base, &other);
         assert!(in_turns.verdict == Found::Holds && !in_turns.reason.contains("turns"), "{}", in_turns.reason);
         assert_eq!((apart.allowed_drift_percent, in_turns.allowed_drift_percent), (Some(5.0), None));
-        // That nothing is worse was not asked beyond anything.
+        // The verdict that no headline is worse uses no allowance.
         let same = of_loops(&runs(7, 100.0), &runs(7, 100.0));
         let told = (same.verdict, same.reason.as_str(), same.allowed_drift_percent);
         assert_eq!(told, (Found::Fails, "of the loops: no headline is worse", None));
     }
 
-    /// Before, what stood among all headlines together was that they had moved, and each by itself beyond the allowance.
+    /// The test over all headlines ignored the allowance, which was applied only to each headline alone.
     #[test]
     fn worse_beyond_allowance_is_tested_over_all_headlines() {
-        // All are below the base; two of seven lie near it, so that beyond 5% the p-value is 2.1% and not 0.06%.
+        // All are below the base; two of seven are near it, so that beyond 5% the p-value is 2.1% and not 0.06%.
         let (base, other) = (runs(7, 100.0), served(&[80.0, 80.0, 98.0, 80.0, 98.0, 80.0, 80.0]));
         let apart = of_loops(&base, &other);
         assert_eq!(apart.verdict, Found::Undecided, "{}", apart.reason);
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(of_loops(&base, &other).verdict, Found::Holds, "in turns");
     }
 
-    /// Before, a figure of zero had no interval that could leave the allowance out.
+    /// A figure of zero had no interval that could exclude the allowance.
     #[test]
     fn change_from_or_to_zero_is_worse_under_any_allowance() {
         let reading = |reads: f64| {

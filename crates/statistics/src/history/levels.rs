@@ -1,9 +1,10 @@
-//! Where the level of a figure changed over the runs of a history.
+//! Finds changes in the level of a figure over the runs of a history.
 //!
-//! The change points within a run ask for levels of ten seconds; a history has a handful of runs with a handful of
-//! repeats, and can change between two runs alone. So the samples are repeats, the places are the borders of runs, and
-//! the test is of the same kind as that of a verdict: if nothing had changed, every way of dealing the repeats to the
-//! runs was equally likely. The statistic is the largest of all borders, so that looking at many costs no level.
+//! The change points within a run require levels of ten seconds. A history has a handful of runs with a handful of
+//! repeats, and can change only between runs. The samples are therefore repeats, and the possible change points are the
+//! borders of runs. The test is of the same kind as that of a verdict: if nothing had changed, every way of dealing the
+//! repeats to the runs was equally likely. The statistic is the maximum over all borders, so that testing many borders
+//! does not raise the error rate.
 
 use std::ops::Range;
 
@@ -14,17 +15,17 @@ use rumba_core::ratio::{LEVEL, SAME_MARGIN};
 
 use crate::exact::mean;
 
-/// How many deals are drawn.
+/// The number of deals drawn.
 const DRAWN: usize = 9_999;
 /// Fixed, so that the same results always give the same report.
 const SEED: u64 = 0x68_69_73_74_6f_72_79;
 /// Sums of the same figures in another order differ by about this.
 const ROUNDING: f64 = 1e-9;
 
-/// The changes, in the order of the runs; `repeats` has those of each run. Binary segmentation: the history is parted
-/// where the change is largest, if it is one, and each part is looked at again.
+/// The changes, in the order of the runs; `repeats` has those of each run. Binary segmentation: the history is split at
+/// the largest change, if it is significant, and each part is tested again.
 pub fn changes(labels: &[&str], repeats: &[Vec<f64>]) -> Vec<LevelChange> {
-    // A run without the figure is none of the history.
+    // A run without the figure is not part of the history.
     let runs: Vec<usize> = (0..repeats.len()).filter(|run| !repeats[*run].is_empty()).collect();
     let is_positive = runs.iter().all(|run| repeats[*run].iter().all(|value| *value > 0.0));
     let scaled = |value: f64| if is_positive { value.ln() } else { value };
@@ -56,7 +57,7 @@ pub fn changes(labels: &[&str], repeats: &[Vec<f64>]) -> Vec<LevelChange> {
     changes.filter(|change| !is_positive || (change.to / change.from - 1.0).abs() > SAME_MARGIN).collect()
 }
 
-/// The border with the largest change of all windows, if chance makes one as large in less than 5% of deals, and the p-value.
+/// The border with the largest change of all windows, and its p-value, if less than 5% of deals have one as large.
 fn split(runs: &[Vec<f64>]) -> Option<(usize, f64)> {
     let ends = runs.iter().scan(0, |end, run| {
         *end += run.len();
@@ -79,16 +80,16 @@ fn split(runs: &[Vec<f64>]) -> Option<(usize, f64)> {
     (p <= 1.0 - LEVEL).then_some((place + 1, p))
 }
 
-/// The border on whose sides, within a window, the means lie furthest apart for their number of figures; `None` where all
-/// are alike. The noise of all figures is the same for each deal, so that nothing need be divided by it. In the whole two
-/// opposite changes hide each other; hence the windows.
+/// The border within a window with the largest difference of means, relative to the number of figures on both sides;
+/// `None` if all figures are equal. The noise of all figures is the same for each deal, so no normalisation is needed.
+/// Windows are used because two opposite changes hide each other in the whole.
 fn largest(figures: &[f64], ends: &[usize]) -> Option<(usize, f64)> {
     let mut sums = vec![0.0];
     sums.extend(figures.iter().scan(0.0, |sum, figure| {
         *sum += figure;
         Some(*sum)
     }));
-    // Where a run begins, which is where the one before it ends.
+    // The first index of a run, which is the end of the run before it.
     let start = |run: usize| if run == 0 { 0 } else { ends[run - 1] };
     let mut most = None;
     for window in windows(ends.len()) {

@@ -1,15 +1,15 @@
-//! What the last run of an engine is judged against: of each figure the last one before it that a verdict may rest on.
+//! The baseline of an engine's last run: for each figure, the last earlier one that supports a verdict.
 //!
-//! A run in which the engine failed, or of which a figure is not whole, would else hide from a gate every step across it,
-//! which the lines of the history show.
+//! Otherwise a failed run, or one with an incomplete figure, would hide every step across it from a gate, although the
+//! lines of the history show the step.
 
 use std::collections::BTreeMap;
 
 use rumba_core::comparison::{Figure, Part, PhaseFigures, Row, Summary};
 
-/// The rows of an engine as the runs before its last leave them, the latest of these first.
+/// The baseline rows of an engine from the runs before its last one, the latest first.
 ///
-/// Numbers of clients that neither the latest nor the last has are left out: they are not run any more.
+/// Numbers of clients that neither the latest nor the last run has are left out, because they are no longer run.
 pub fn rows(latest_first: &[&Summary], last: &Summary, engine: &str) -> Vec<Row> {
     let neighbours = latest_first.first().copied().into_iter().chain([last]).flat_map(|summary| &summary.rows);
     let mut clients: Vec<u32> = neighbours.filter(|row| row.engine == engine).map(|row| row.clients).collect();
@@ -22,8 +22,8 @@ pub fn rows(latest_first: &[&Summary], last: &Summary, engine: &str) -> Vec<Row>
     clients.into_iter().filter_map(of_clients).collect()
 }
 
-/// What several runs leave of a row. Where none of them has a part that may be judged, it is as the latest that has
-/// figures has it, which says why not.
+/// The baseline row from several runs. If no run has a part that may be judged, it is the latest row with figures,
+/// which carries the reason.
 fn standing(latest_first: &[&Row]) -> Option<Row> {
     let has = |row: &Row, part: Part| row.part(part).is_some();
     let is_judged = |row: &Row, part: Part| has(row, part) && row.why_not_judged(part).is_none();
@@ -43,7 +43,7 @@ fn standing(latest_first: &[&Row]) -> Option<Row> {
     Some(standing)
 }
 
-/// The figures of a part as several runs leave them, the latest first.
+/// The figures of a part from several runs, the latest first.
 fn figures<'a>(mut latest_first: impl Iterator<Item = &'a PhaseFigures>) -> Option<PhaseFigures> {
     let mut standing = latest_first.next()?.clone();
     for earlier in latest_first {
@@ -56,7 +56,7 @@ fn figures<'a>(mut latest_first: impl Iterator<Item = &'a PhaseFigures>) -> Opti
     Some(standing)
 }
 
-/// Puts in the place of figures that are not whole those of an earlier run that are.
+/// Replaces incomplete figures by complete ones of an earlier run.
 fn fill(standing: &mut BTreeMap<String, Figure>, earlier: &BTreeMap<String, Figure>) {
     for (name, figure) in earlier.iter().filter(|(_, figure)| is_whole(figure)) {
         if standing.get(name).is_none_or(|own| !is_whole(own)) {
@@ -65,7 +65,7 @@ fn fill(standing: &mut BTreeMap<String, Figure>, earlier: &BTreeMap<String, Figu
     }
 }
 
-/// Whether a verdict may rest on it: what is left where some repeats lack it has been chosen by what happened to them.
+/// Whether a verdict may use it. If some repeats lack the number, the remaining ones are a biased selection.
 fn is_whole(figure: &Figure) -> bool {
     !figure.numbers().is_empty() && figure.lacking().is_none()
 }

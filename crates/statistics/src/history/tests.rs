@@ -1,4 +1,4 @@
-//! A history as its reader needs it: in the order of versions, each step with its verdict.
+//! Tests of a history: in the order of versions, each step with its verdict.
 #![allow(clippy::unwrap_used)]
 
 use rumba_core::build::Build;
@@ -139,7 +139,7 @@ fn run_of_both(rate: f64, started: &str) -> Run {
     both
 }
 
-/// In which `a` fails in every repeat.
+/// A run in which `a` fails in every repeat.
 fn failing(started: &str) -> Run {
     let mut failing = run_of_both(100.0, started);
     for trial in &mut failing.results.trials[..4] {
@@ -150,7 +150,7 @@ fn failing(started: &str) -> Run {
     failing
 }
 
-/// What a gate finds of the last step, engine by engine.
+/// The verdicts of a gate on the last step, engine by engine.
 fn gated(runs: &[Run]) -> Vec<(String, u32, Found)> {
     let mut found = Gate::parse("ops_per_s < 0.95").unwrap().judge(&last_step(runs, None).unwrap()).unwrap();
     found.sort_by(|one, other| one.engine.cmp(&other.engine));

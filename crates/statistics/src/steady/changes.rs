@@ -1,29 +1,28 @@
-//! Change points: where a course's level becomes another.
+//! Change points: changes of the level of a time series.
 
 use std::ops::Range;
 
 use super::effective::{MOST_DEPENDENT, autocorrelation, effective, redness};
 use super::trend::{FEWEST_INDEPENDENT, detrended};
 
-/// What the largest statistic of all windows stays below in 95% of courses
-/// without a change, by the simulation in the tests (84 to 91 in courses of
-/// minutes, less in shorter ones), and a little more: autocorrelation is an
-/// estimate. Of a single window it is 40.1 (Shao and Zhang, table 1).
+/// An upper bound of the largest statistic of all windows in 95% of time series without a change, by the simulation in
+/// the tests. The simulation gives 84 to 91 in time series of minutes, less in shorter ones. The bound is a little
+/// higher because the autocorrelation is an estimate. For a single window it is 40.1 (Shao and Zhang, table 1).
 const QUANTILE: f64 = 100.0;
-/// The waves that the statistic's measure of noise is mostly made of.
+/// The number of waves that dominate the statistic's measure of noise.
 const WAVES: usize = 16;
-/// The fewest intervals that a level is made of.
+/// The fewest intervals of a level.
 const SHORTEST: usize = 10;
 
 /// The first second of every new level, ascending.
 ///
-/// Binary segmentation: the course is split where a change is surest, and each
-/// part is looked at again. A change is looked for in the whole course and in
-/// windows of a half and a quarter of it that overlap by halves (Kovács et al.,
-/// Seeded binary segmentation, Biometrika 110, 2023), because two opposite
-/// changes hide each other in the whole; of the windows that have one the
-/// narrowest tells where it is. What a straight line describes better than a
-/// step is a trend, and a step smaller than `least` is none.
+/// Binary segmentation: the time series is split where a change is most certain, and each part is tested again. Changes
+/// are searched in the whole time series and in windows of a half and a quarter of it that overlap by halves. The
+/// windows are needed because two opposite changes hide each other in the whole. The narrowest window with a change
+/// gives its position. If a straight line fits better than a step, it is a trend; a step smaller than `least` is
+/// ignored.
+///
+/// Source: Kovács et al., Seeded binary segmentation, Biometrika 110, 2023.
 pub fn changes(at: &[f64], values: &[f64], least: f64) -> Vec<usize> {
     let phi = dependence(values);
     let mut found = Vec::new();
@@ -55,7 +54,7 @@ fn windows(from: usize, to: usize) -> Vec<Range<usize>> {
     windows
 }
 
-/// What is left of values when the mean of each level is taken off.
+/// The values less the mean of their level.
 pub fn levelled(values: &[f64], changes: &[usize]) -> Vec<f64> {
     let ends = changes.iter().copied().chain([values.len()]);
     let starts = [0].into_iter().chain(changes.iter().copied());
@@ -63,7 +62,7 @@ pub fn levelled(values: &[f64], changes: &[usize]) -> Vec<f64> {
     levels.flat_map(|level| level.iter().map(move |value| value - mean(level))).collect()
 }
 
-/// Where a window's level changes, if it surely does; `phi` is the course's own autocorrelation.
+/// The change of level in a window, if it is significant; `phi` is the autocorrelation of the whole time series.
 fn split(at: &[f64], values: &[f64], least: f64, phi: f64) -> Option<usize> {
     let (split, statistic) = largest(values)?;
     let (before, after) = values.split_at(split);
@@ -77,30 +76,27 @@ fn split(at: &[f64], values: &[f64], least: f64, phi: f64) -> Option<usize> {
     stands.then_some(split)
 }
 
-/// The split with the largest statistic of Shao and Zhang's self-normalised
-/// CUSUM (Testing for change points in time series, JASA 105, 2010). It measures
-/// the noise by the partial sums on both sides of the split, so that a change
-/// does not inflate it, and it is right under any autocorrelation in long
-/// courses; in short ones [`redness`] corrects it.
+/// The split with the largest statistic of Shao and Zhang's self-normalised CUSUM (Testing for change points in time
+/// series, JASA 105, 2010). It measures the noise by the partial sums on both sides of the split, so that a change does
+/// not inflate it. In long time series it is valid under any autocorrelation; in short ones [`redness`] corrects it.
 fn largest(values: &[f64]) -> Option<(usize, f64)> {
     let n = values.len();
     let level = mean(values);
     let forth = bridges(values.iter().map(|value| value - level));
     let back = bridges(values.iter().rev().map(|value| value - level));
     let statistic = |split: usize| {
-        // The sum of all is zero, so that the sum until here is the bridge itself.
+        // The total is zero, so that the sum up to here is the bridge itself.
         let (sum, before) = forth[split - 1];
         let (_, after) = back[n - split - 1];
         let noise = before + after;
-        // Of a course without any noise every step is sure, and none at all is none.
+        // Without any noise every step is significant, and a step of zero is not.
         if noise > 0.0 { n as f64 * sum * sum / noise } else { sum * sum * f64::MAX }
     };
     let splits = SHORTEST..(n + 1).saturating_sub(SHORTEST);
     splits.map(|split| (split, statistic(split))).max_by(|one, other| one.1.total_cmp(&other.1))
 }
 
-/// Of every first k values: their sum, and the sum of the squares of the bridge
-/// S(t) − t/k · S(k) over t = 1..k.
+/// For every first k values: their sum, and the sum of the squares of the bridge S(t) − t/k · S(k) over t = 1..k.
 fn bridges(values: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
     let (mut sum, mut square, mut weighted, mut weights) = (0.0, 0.0, 0.0, 0.0);
     let bridge = |(index, value): (usize, f64)| {
@@ -123,9 +119,8 @@ fn squares(values: &[f64]) -> f64 {
     values.iter().map(|value| value * value).sum()
 }
 
-/// The autocorrelation from one second to the next by the squared differences
-/// over two seconds and over one, whose ratio is 1 + φ in an AR(1) course. The
-/// largest tenth of both is left out, so that changes of level do not move it.
+/// The autocorrelation from one second to the next, from the squared differences over two seconds and over one, whose
+/// ratio is 1 + φ in an AR(1) series. The largest tenth of both is left out, so that changes of level do not affect it.
 fn dependence(values: &[f64]) -> f64 {
     let over = |seconds: usize| {
         let later = values.iter().skip(seconds);

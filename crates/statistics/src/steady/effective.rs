@@ -1,15 +1,12 @@
-//! Effective sample size: how many independent seconds a course of
-//! autocorrelated ones is worth.
+//! Effective sample size: the number of independent seconds that an autocorrelated time series is worth.
 
-/// The largest autocorrelation that is assumed: above it no run is long enough.
+/// The largest assumed autocorrelation; above it no run is long enough.
 pub const MOST_DEPENDENT: f64 = 0.99;
 
-/// The effective sample size of residuals, n / (1 + 2 Σ ρ): the autocorrelations
-/// are summed by Geyer's initial monotone positive sequence (Practical Markov
-/// chain Monte Carlo, Statistical Science 7, 1992, section 3.3). Sums of
-/// neighbouring lags are taken while they are above zero, and none may be
-/// larger than the one before. At most n: courses that swing from second to
-/// second are not credited for it.
+/// The effective sample size of residuals, n / (1 + 2 Σ ρ). The autocorrelations are summed by Geyer's initial monotone
+/// positive sequence (Practical Markov chain Monte Carlo, Statistical Science 7, 1992, section 3.3). Sums of
+/// neighbouring lags are taken while they are above zero, and none may be larger than the one before. The result is at
+/// most n, so that a time series that alternates from second to second gets no bonus.
 pub fn effective(residuals: &[f64]) -> f64 {
     let n = residuals.len();
     let mean = residuals.iter().sum::<f64>() / n as f64;
@@ -36,13 +33,11 @@ pub fn effective(residuals: &[f64]) -> f64 {
     (n as f64 / inefficiency).min(n as f64 * (1.0 - phi) / (1.0 + phi))
 }
 
-/// The autocorrelation from one second to the next, of residuals from a fit of
-/// two parameters.
+/// The autocorrelation from one second to the next, of residuals from a fit of two parameters.
 ///
-/// What a fit takes off makes residuals look less dependent than the noise was.
-/// Of an AR(1) course the estimate is low by about (2 + 4φ) / n (Kendall, Note
-/// on bias in the estimation of autocorrelation, Biometrika 41, 1954), which is
-/// added; of no autocorrelation that can be seen none is assumed.
+/// A fit makes residuals look less dependent than the noise was. For an AR(1) series the estimate is low by about (2 +
+/// 4φ) / n, which is added (Kendall, Note on bias in the estimation of autocorrelation, Biometrika 41, 1954). If no
+/// autocorrelation is visible, none is assumed.
 pub fn autocorrelation(residuals: &[f64]) -> f64 {
     let n = residuals.len() as f64;
     let square: f64 = residuals.iter().map(|value| value * value).sum();
@@ -52,9 +47,8 @@ pub fn autocorrelation(residuals: &[f64]) -> f64 {
     phi.clamp(0.0, MOST_DEPENDENT)
 }
 
-/// How much more a course of this autocorrelation moves in its slowest wave
-/// than in the `waves` that follow: the ratio of an AR(1) spectrum at half a
-/// period to its mean over those.
+/// How much more a time series with this autocorrelation moves in its slowest wave than in the `waves` that follow. It
+/// is the ratio of an AR(1) spectrum at half a period to its mean over those.
 pub fn redness(phi: f64, n: usize, waves: usize) -> f64 {
     let density = |number: usize| {
         let frequency = std::f64::consts::PI * number as f64 / n as f64;
@@ -70,7 +64,7 @@ mod tests {
 
     #[test]
     fn effective_seconds_match_autocorrelation_theory() {
-        // Of an AR(1) course n (1 − φ) / (1 + φ) seconds are independent.
+        // In an AR(1) series, n (1 − φ) / (1 + φ) seconds are independent.
         for (phi, expected) in [(0.0, 2000.0), (0.5, 667.0), (0.8, 222.0)] {
             let mut noise = Noise::new(1, phi);
             let mean = (0..50).map(|_| effective(&noise.draw(2000))).sum::<f64>() / 50.0;

@@ -1,12 +1,10 @@
-//! Whether a trial's loops were steady: their trend, their change points, and
-//! how many independent seconds that rests on.
+//! Tests whether a trial's loops were steady: their trend, their change points, and the number of independent seconds
+//! behind them.
 //!
-//! Loops are not repeats. They follow each other without a pause, what one
-//! leaves behind the next begins with, and so do their seconds: they say
-//! whether a run had settled, and nothing about how far another run would lie
-//! from it. Every test here keeps its level when seconds depend on each other.
-//! What repeats have in common is another finding, of whole trials: `shared`.
-//! What is told of a row beside that, and what is undecided: `rows`.
+//! Loops are not repeats. They follow each other without a pause, and each begins with the state that the last one
+//! left. The same is true of their seconds. They show whether a run had settled, but not how far another run would be
+//! from it. Every test here keeps its level when seconds depend on each other. Trends that repeats have in common are a
+//! separate finding over whole trials: `shared`. Further remarks on a row, and undecided ones, are in `rows`.
 
 mod changes;
 mod effective;
@@ -34,17 +32,17 @@ pub use series::Served;
 pub(crate) use shared::trends;
 use trend::{FEWEST_INDEPENDENT, Trend};
 
-/// A trend over the loops, or a step within them, below this share of the mean is no reason to warn, however sure.
+/// The smallest trend or step, as a share of the mean, that causes a warning, however significant.
 pub const LEAST: f64 = 0.10;
-/// With fewer intervals there is no trend, however many repeats have as few.
+/// The fewest intervals for a trend, regardless of the number of repeats.
 pub const FEWEST_INTERVALS: f64 = FEWEST_INDEPENDENT;
-/// Below this many KB per operation writes are too few to have a trend.
+/// Below this many KB per operation, writes are too few for a trend.
 const WRITES_KB: f64 = 0.05;
-/// The metrics that have courses, with their words.
+/// The metrics with a time series, with their words.
 pub const WATCHED: [(&str, &str); 2] = [("ops_per_s", "operations/s"), (WRITTEN, "KB written per operation")];
 const WRITTEN: &str = "wkb_per_op";
 
-/// How steady a trial's loops were; `None` when it has no second of a loop.
+/// Whether a trial's loops were steady; `None` if it has no second of a loop.
 pub fn steadiness(trial: &Trial) -> Option<Steadiness> {
     let series = series::series(&series::loops(&trial.intervals))?;
     Some(Steadiness {
@@ -56,7 +54,7 @@ pub fn steadiness(trial: &Trial) -> Option<Steadiness> {
     })
 }
 
-/// The courses of throughput and of bytes written over these seconds, by their metrics' stable names.
+/// The time series of throughput and of bytes written over these seconds, by their metrics' stable names.
 pub fn courses_of(served: &[Served]) -> BTreeMap<String, Course> {
     series::series(served).map(|series| courses(&series)).unwrap_or_default()
 }
@@ -64,7 +62,7 @@ pub fn courses_of(served: &[Served]) -> BTreeMap<String, Course> {
 fn courses(series: &Series) -> BTreeMap<String, Course> {
     let course = |values: Result<Vec<f64>, String>, of: fn(&[series::Second]) -> Option<f64>| match values {
         Ok(values) => {
-            // Where a level has nothing to be divided by, its values have a mean all the same.
+            // If a level has no denominator, its values still have a mean.
             let level = |steps: Range<usize>| of(&series.seconds[steps.clone()]).or_else(|| mean(&values[steps]));
             course(&series.times(), &values, series.step_s, level)
         }
@@ -76,14 +74,14 @@ fn courses(series: &Series) -> BTreeMap<String, Course> {
     ])
 }
 
-/// A course about which nothing can be said but its mean.
+/// A time series of which only the mean is known.
 fn unknown(mean: Metric, reason: &str) -> Course {
     let absent = || Metric::absent(reason);
     let (n_eff, trend, low, high, halves) = (absent(), absent(), absent(), absent(), absent());
     Course { mean, n_eff, trend, low, high, settled: Settled::Undecided, halves, changes: Vec::new() }
 }
 
-/// A course of these values at these times; `level_of` has the figure of a part of its steps.
+/// Analyses these values at these times; `level_of` returns the figure of a range of steps.
 fn course(at: &[f64], values: &[f64], step_s: f64, level_of: impl Fn(Range<usize>) -> Option<f64>) -> Course {
     let Some(level) = mean(values).filter(|level| *level > 0.0) else {
         return unknown(Metric::from(mean(values).unwrap_or(f64::NAN)), "nothing was served or written in the loops");
@@ -120,7 +118,8 @@ fn course(at: &[f64], values: &[f64], step_s: f64, level_of: impl Fn(Range<usize
     }
 }
 
-/// Twice the mean of the second half less that of the first: of a straight line the change from its start to its end.
+/// Twice the mean of the second half minus that of the first; for a straight line, the change from its start to its
+/// end.
 fn halves(at: &[f64], values: &[f64]) -> f64 {
     let middle = (at[0] + at[at.len() - 1]) / 2.0;
     let of = |is_in: fn(f64, f64) -> bool| {
@@ -140,8 +139,8 @@ fn settled(trend: f64, interval: Option<(f64, f64)>) -> Settled {
     }
 }
 
-/// The change points at these steps, with the levels on both sides. A level is the figure of its own steps: of a ratio
-/// that of their sums, which is not the mean of what each adds to the ratio of all.
+/// The change points at these steps, with the levels on both sides. A level is computed from the steps between two
+/// change points. For a ratio it is the ratio of their sums, which is not the mean of the steps' ratios.
 fn change_points(
     at: &[f64],
     found: &[usize],
@@ -158,7 +157,7 @@ fn change_points(
     found.iter().zip(levels.windows(2)).map(point).collect()
 }
 
-/// What a reader must know about loops that were not steady.
+/// Warnings about loops that were not steady.
 pub fn remarks(steadiness: &Steadiness) -> Vec<Remark> {
     let courses = WATCHED.iter().filter_map(|(metric, words)| Some((metric, words, steadiness.courses.get(*metric)?)));
     let warnings = courses.filter(|(metric, _, course)| is_told(metric, course)).flat_map(|(metric, words, course)| {
@@ -168,12 +167,12 @@ pub fn remarks(steadiness: &Steadiness) -> Vec<Remark> {
     warnings.map(|warning| Remark { about: steadiness.name.clone().into(), warning }).collect()
 }
 
-/// Whether there is a figure that a trend would undermine.
+/// Whether a trend would undermine a figure.
 fn is_told(metric: &str, course: &Course) -> bool {
     course.mean.value().is_some_and(|mean| metric != WRITTEN || mean > WRITES_KB)
 }
 
-/// The warning that a metric surely rose or fell over the loops.
+/// The warning that a metric rose or fell significantly over the loops.
 fn moved(metric: &str, message: String) -> Warning {
     if metric == WRITTEN {
         let remedy = "lengthen warmup and loops (warmup_most), and read wkb_per_op_with_drain";
@@ -192,7 +191,7 @@ fn trend_of(course: &Course, unit: &str) -> Option<String> {
     };
     let (mean, trend) = (course.mean.value()?, course.trend.value()?);
     let (low, high) = (course.low.value()?, course.high.value()?);
-    // A line through what grows ever faster begins below zero, where no figure is.
+    // A line through values that grow ever faster begins below zero, which no figure can be.
     let [first, last] = [-0.5, 0.5].map(|side| figure((mean * (1.0 + side * trend)).max(0.0)));
     let (least, most) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
     let worth = course.n_eff.value()?;

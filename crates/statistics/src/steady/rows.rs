@@ -1,6 +1,7 @@
-//! What is told of a row's loops beside the sure trends of single trials: those that its repeats share, and what is
-//! undecided. That no trend is sure makes no steady state. What repeats leave undecided together stands in the table of
-//! what they share; where there is no interval, its reason is in the summary, and nothing is told.
+//! Remarks on a row's loops in addition to the significant trends of single trials: trends that its repeats share, and
+//! undecided ones. The absence of a significant trend does not prove a steady state. Metrics that the repeats leave
+//! undecided together are in the table of shared trends. If there is no interval, the summary gives the reason and no
+//! remark is made.
 
 use rumba_core::comparison::{About, Remark, Row, Steadiness};
 use rumba_core::course::{Course, Settled, SharedTrend, Trends};
@@ -9,8 +10,8 @@ use rumba_core::warning::Warning;
 
 use super::{LEAST, WATCHED, is_told, moved, shared::FEWEST};
 
-/// The remarks on these rows. What repeats tell together decides where they are enough for an interval, and else each
-/// trial by itself.
+/// The remarks on these rows. The repeats decide together if they are enough for an interval; otherwise each trial
+/// decides alone.
 pub fn of_rows(rows: &[Row], steadiness: &[Steadiness], trends: &[Trends]) -> Vec<Remark> {
     let of_row = |row: &Row| {
         let run = row.run.as_ref().filter(|run| !run.partial)?;
@@ -28,13 +29,13 @@ pub fn of_rows(rows: &[Row], steadiness: &[Steadiness], trends: &[Trends]) -> Ve
     rows.iter().filter_map(of_row).flatten().collect()
 }
 
-/// What the repeats surely have in common, and none of them was sure of by itself.
+/// Significant trends that the repeats have in common and that no single trial showed alone.
 fn together<'a>(repeats: &'a [&Steadiness], trends: Option<&'a Trends>) -> impl Iterator<Item = Warning> + 'a {
     WATCHED.iter().filter_map(move |(metric, words)| {
         let shared = shared(trends, metric).filter(|shared| shared.settled != Settled::Steady)?;
         let of_each = repeats.iter().filter_map(|found| found.courses.get(*metric));
         let courses: Vec<&Course> = of_each.filter(|course| is_told(metric, course)).collect();
-        // A trial in which it was sure by itself tells of it.
+        // If it was significant in a single trial, that trial reports it.
         let is_news = !courses.is_empty() && courses.iter().all(|course| course.settled != shared.settled);
         let changed = changed(words, [&shared.trend, &shared.low, &shared.high])?;
         let told = format!("{changed} in {} repeats together: not a steady state", shared.trials.len());
@@ -42,7 +43,7 @@ fn together<'a>(repeats: &'a [&Steadiness], trends: Option<&'a Trends>) -> impl 
     })
 }
 
-/// What nobody can tell of a trial, in metrics of which the repeats, so many, together tell nothing.
+/// Undecided metrics of a trial, if the repeats together have no result for them.
 fn alone(found: &Steadiness, trends: Option<&Trends>, repeats: usize) -> Option<Warning> {
     let metrics = WATCHED.iter().filter(|(metric, _)| shared(trends, metric).is_none());
     let open = metrics.filter_map(|(metric, _)| undecided(metric, found.courses.get(*metric)?));
@@ -59,13 +60,13 @@ fn alone(found: &Steadiness, trends: Option<&Trends>, repeats: usize) -> Option<
     })
 }
 
-/// What the repeats share of a metric, where they are enough for an interval.
+/// The shared trend of a metric, if the repeats are enough for an interval.
 fn shared<'a>(trends: Option<&'a Trends>, metric: &str) -> Option<&'a SharedTrend> {
     trends?.metrics.get(metric).filter(|shared| shared.low.value().is_some())
 }
 
-/// What cannot be told of a course, in words: with its interval, which reaches too far. `None` where it is told, where
-/// there is no interval, and where there is no figure that a trend would undermine.
+/// An undecided trend in words, with its interval, which is too wide. `None` if it is decided, if there is no interval,
+/// or if no figure depends on it.
 pub fn undecided(metric: &str, course: &Course) -> Option<String> {
     let (_, words) = WATCHED.iter().find(|(known, _)| *known == metric)?;
     let is_open = course.settled == Settled::Undecided && is_told(metric, course);
@@ -88,18 +89,18 @@ mod tests {
     use crate::summarise;
     use crate::testing::{record, results};
 
-    /// Operations per second that sway over fifteen seconds: so many of these are worth next to no independent one.
+    /// Operations per second that oscillate over fifteen seconds, so that they are worth almost no independent second.
     fn swaying(second: usize) -> f64 {
         (1000.0 + 300.0 * (second as f64 * 0.42).sin()).floor()
     }
 
-    /// Every other second is half again as fast: a trend of 10% would not be seen in so few.
+    /// Every other second is half again as fast: a trend of 10% is not detectable in so few seconds.
     fn swinging() -> Vec<Interval> {
         let swing = |second: usize| if second.is_multiple_of(2) { 1000.0 } else { 1500.0 };
         seconds(14, swing, |second| 3.0 * swing(second))
     }
 
-    /// What is told of an engine whose repeats have these seconds.
+    /// The remarks on an engine whose repeats have these seconds.
     fn remarks(repeats: Vec<Vec<Interval>>) -> Vec<Remark> {
         let records = (1..=repeats.len()).map(|repeat| record("a", 8, repeat as u32));
         let mut results = results(records.collect());
@@ -126,14 +127,14 @@ mod tests {
                 assert!(warning.remedy.contains("three repeats and more"), "{}", warning.remedy);
             }
         }
-        // Two of three have one: there are no three that share it, and a fourth repeat need not be asked for.
+        // Only two of three repeats have a trend, so that no three share it, and a fourth repeat is not suggested.
         let told = remarks(vec![swinging(), seconds(6, |_| 1000.0, |_| 3000.0), swinging()]);
         let of: Vec<Option<u32>> = told.iter().map(|remark| remark.about.repeat).collect();
         assert_eq!(of, [Some(1), Some(3)]);
         assert_eq!(told[0].warning.remedy, "run longer loops; look at the timeline before the figures");
     }
 
-    /// Before, nine of ten trials had such a warning, and what was wrong with one stood behind it.
+    /// Nine of ten trials had such a warning, which hid more serious ones.
     #[test]
     fn loops_without_interval_or_in_the_repeats_table_get_no_remark() {
         for repeats in [1, 2, 4] {

@@ -1,15 +1,15 @@
-//! The seconds of a trial's loops on an even clock.
+//! Resamples the seconds of a trial's loops to an even clock.
 
 use rumba_core::metric::Metric;
 use rumba_core::record::{Interval, PhaseKind};
 
 use crate::statistics::median;
 
-/// The most steps that a course is looked at in: a longer one is averaged into
-/// as many, which keeps every trend and every change of level that lasts.
+/// The most steps of an analysed time series. A longer one is averaged to this number, which keeps every trend and
+/// every lasting change of level.
 const MOST: f64 = 512.0;
 
-/// What was served and written in a span of time, as an interval of a record has it.
+/// Operations served and bytes written in a span of time, as in an interval of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Served {
     /// Its start, in seconds on any clock.
@@ -34,7 +34,7 @@ impl From<&Interval> for Served {
 pub struct Second {
     /// Its middle, in seconds since the loops' start.
     pub at_s: f64,
-    /// How much of it was measured, in seconds.
+    /// The measured part of it, in seconds.
     pub seconds: f64,
     /// Operations that ended in it.
     pub ops: f64,
@@ -42,36 +42,36 @@ pub struct Second {
     pub written_bytes: f64,
 }
 
-/// A course of seconds, evenly clocked.
+/// An evenly spaced time series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Its start, on the clock of what it was made of.
+    /// Its start, on the clock of its source.
     pub start_s: f64,
     /// Length of a step in seconds.
     pub step_s: f64,
-    /// The steps in order. One of which less than half was measured is left out.
+    /// The steps in order. A step of which less than half was measured is left out.
     pub seconds: Vec<Second>,
-    /// Why bytes written are not known, where they are not.
+    /// The reason why bytes written are not known, if they are not.
     pub unwritten: Option<String>,
 }
 
-/// What a trial's loops served and wrote, second by second.
+/// Operations served and bytes written in a trial's loops, second by second.
 pub fn loops(intervals: &[Interval]) -> Vec<Served> {
     intervals.iter().filter(|interval| matches!(interval.phase, PhaseKind::Loop(_))).map(Served::from).collect()
 }
 
-/// The series of these spans; `None` of none.
+/// The series of these spans; `None` if there are none.
 ///
-/// An interval that the harness could not end in time, or that was lost,
-/// stretches or tears the record's seconds: what an interval counted is shared
-/// out over the steps that it covers, and a step that none covers is missing.
+/// An interval that the harness could not end in time, or that was lost, lengthens or interrupts the record's seconds.
+/// The counts of an interval are therefore distributed over the steps that it covers, and a step that none covers is
+/// missing.
 pub fn series(served: &[Served]) -> Option<Series> {
     let served: Vec<&Served> = served.iter().filter(|served| served.seconds > 0.0).collect();
     let (first, last) = (served.first()?, served.last()?);
     let (start_s, length_s) = (first.start_s, last.start_s + last.seconds - first.start_s);
     let lengths: Vec<f64> = served.iter().map(|served| served.seconds).collect();
     let step_s = median(&lengths)?.max(length_s / MOST);
-    // A last sliver joins no step of its own.
+    // A short remainder joins the last step instead of forming one.
     let mut seconds = vec![Second::default(); (length_s / step_s + 0.5).floor().max(1.0) as usize];
     for served in &served {
         share_out(served, served.start_s - start_s, step_s, &mut seconds);
@@ -91,7 +91,7 @@ pub fn ops_per_s(steps: &[Second]) -> Option<f64> {
     (seconds > 0.0).then(|| ops / seconds)
 }
 
-/// KB written per operation of these steps; `None` where none ended.
+/// KB written per operation of these steps; `None` if no operation ended.
 pub fn wkb_per_op(steps: &[Second]) -> Option<f64> {
     let bytes: f64 = steps.iter().map(|step| step.written_bytes).sum();
     let ops: f64 = steps.iter().map(|step| step.ops).sum();
@@ -125,11 +125,9 @@ impl Series {
 
     /// KB written per operation, step by step.
     ///
-    /// Bytes of a second over operations of that second have no mean where a
-    /// second may have no operations, and weigh its seconds wrongly where it
-    /// has few. So each step is what it adds to the ratio of the sums r: r plus
-    /// (bytes − r · operations) over the mean operations of a step. Their mean
-    /// is r, and their trend is r's.
+    /// The ratio of a second's bytes to its operations is undefined if a second has no operations, and gives too much
+    /// weight to seconds with few. Each step is therefore its contribution to the ratio of the sums r: r plus (bytes −
+    /// r · operations) over the mean operations of a step. Their mean is r, and their trend is r's.
     pub fn wkb_per_op(&self) -> Result<Vec<f64>, String> {
         if let Some(reason) = &self.unwritten {
             return Err(reason.clone());

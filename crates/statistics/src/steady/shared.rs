@@ -1,4 +1,4 @@
-//! The change over the loops that repeats share: a finding of whole trials, as verdicts are.
+//! The change over the loops that repeats share: a finding over whole trials, like a verdict.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::student::Student;
 /// The fewest repeats: with two the interval is six times as wide as with four.
 pub const FEWEST: usize = 3;
 
-/// Of each row that has repeats, what they share.
+/// The shared trends of each row that has repeats.
 pub fn trends(rows: &[Row], steadiness: &[Steadiness]) -> Vec<Trends> {
     let of_row = |row: &Row| {
         let run = row.run.as_ref().filter(|run| run.repeats.len() > 1 && !run.partial)?;
@@ -27,7 +27,8 @@ pub fn trends(rows: &[Row], steadiness: &[Steadiness]) -> Vec<Trends> {
     rows.iter().filter_map(of_row).collect()
 }
 
-/// What the repeats share; of trials in the order of their repeats, whose starts count as one change.
+/// The shared trend of the repeats, from trials in the order of their repeats; the starts of a repeat count as one
+/// change.
 fn of_metric(name: &str, trials: &[&Steadiness]) -> SharedTrend {
     let trend = |found: &&Steadiness| Some((found.name.trial, found.courses.get(name)?.halves.value()?));
     let of_repeats = trials.chunk_by(|one, other| one.name.repeat == other.name.repeat);
@@ -50,14 +51,14 @@ fn of_metric(name: &str, trials: &[&Steadiness]) -> SharedTrend {
     }
 }
 
-/// The 95% interval of the mean of changes, one of each repeat; `None` of too few.
+/// The 95% interval of the mean of changes, one for each repeat; `None` with too few.
 ///
-/// Repeats start from copies of one state, each in a process of its own, so that their changes are independent draws,
-/// however much the seconds within each depend on each other, and whatever shape they have in common: a compaction that
-/// comes in all of them at the same time is in all of their changes alike. So Student's t holds where the test of a
-/// single trial has to estimate its noise from a few slow waves. The change is that of the halves and not of a straight
-/// line: through two compactions, one before the middle and one at the end, the line rises though less was written in
-/// the second half than in the first.
+/// Repeats start from copies of one state, each in a separate process, so that their changes are independent draws.
+/// This holds however much the seconds within each depend on each other, and for any shape that they have in common.
+/// For example, a compaction that occurs in all of them at the same time is in all of their changes. Student's t is
+/// therefore valid here, while the test of a single trial must estimate its noise from a few slow waves. The change is
+/// that of the halves and not of a straight line. With two compactions, one before the middle and one at the end, the
+/// line rises although the second half wrote less than the first.
 pub fn interval(trends: &[f64]) -> Option<(f64, f64)> {
     let shared = mean(trends).filter(|_| trends.len() >= FEWEST)?;
     let freedom = trends.len() - 1;
@@ -81,7 +82,7 @@ mod tests {
     /// Seconds of a repeat's loops.
     const SECONDS: usize = 40;
 
-    /// What a host and an engine do to the seconds of a repeat beside their noise, by the share of the loops gone by.
+    /// The shape of a repeat's seconds without their noise, by the share of the loops gone by.
     type Shape = fn(f64) -> f64;
 
     /// The change of a repeat with this noise around its mean of 1.
@@ -93,7 +94,7 @@ mod tests {
         halves(&at, &values) / mean(&values).unwrap()
     }
 
-    /// How often the interval of so many repeats has something.
+    /// The share of intervals of this number of repeats for which `found` is true.
     fn share(repeats: usize, phi: f64, shape: impl Fn(f64) -> f64, found: impl Fn((f64, f64)) -> bool) -> f64 {
         let mut noise = Noise::new(repeats as u64, phi);
         let hits = (0..DRAWS).filter(|_| {
@@ -105,7 +106,7 @@ mod tests {
 
     #[test]
     fn repeats_without_a_trend_have_a_sure_one_in_5_percent_of_rows() {
-        // A level, and a stall that comes in every repeat in the middle of its loops.
+        // A level, with a stall in the middle of the loops of every repeat.
         let shapes: [(&str, Shape); 2] =
             [("a level", |_| 0.0), ("a stall", |at| if (0.4..0.6).contains(&at) { -0.8 } else { 0.0 })];
         for (name, shape) in shapes {
@@ -134,7 +135,7 @@ mod tests {
         assert!(steady > 0.9, "what is steady is called so: {steady}");
     }
 
-    /// A row of so many repeats of an engine, each with this trend.
+    /// A row with one repeat of an engine for each of these trends.
     fn row_of(trends: &[f64]) -> Vec<Trends> {
         let records = (1..=trends.len()).map(|repeat| record("a", 8, repeat as u32));
         let mut found = results(records.collect());
@@ -152,7 +153,7 @@ mod tests {
         let throughput = &steady[0].metrics["ops_per_s"];
         assert_eq!((throughput.settled, throughput.trials.as_slice()), (Settled::Steady, [1, 2, 3, 4].as_slice()));
         assert!((throughput.trend.value().unwrap() + 0.0025).abs() < 0.002, "{:?}", throughput.trend);
-        // Each of these is undecided by itself or says the contrary of another.
+        // Each of these is undecided alone or contradicts another.
         assert_eq!(row_of(&[0.3, -0.3, 0.2, -0.2])[0].metrics["ops_per_s"].settled, Settled::Undecided);
         assert_eq!(row_of(&[-0.21, -0.2, -0.25, -0.22])[0].metrics["ops_per_s"].settled, Settled::Falling);
     }

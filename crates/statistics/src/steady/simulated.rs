@@ -1,10 +1,10 @@
-//! Courses whose truth is known, to hold the tests to their level.
+//! Time series with known properties, to verify the error rates of the tests.
 
 use rand::RngExt as _;
 use rand::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Gaussian noise of variance 1, each second φ of the one before and the rest new.
+/// Gaussian noise of variance 1; each second is φ times the one before plus new noise.
 pub struct Noise {
     random: Xoshiro256PlusPlus,
     phi: f64,
@@ -25,7 +25,7 @@ impl Noise {
         (0..n).map(next).collect()
     }
 
-    /// Box and Muller.
+    /// The method of Box and Muller.
     fn normal(&mut self) -> f64 {
         let (radius, angle): (f64, f64) = (self.random.random(), self.random.random());
         (-2.0 * (1.0 - radius).ln()).sqrt() * (std::f64::consts::TAU * angle).cos()

@@ -18,12 +18,12 @@ fn times(n: usize) -> Vec<f64> {
     (0..n).map(|second| second as f64 + 0.5).collect()
 }
 
-/// A course whose levels are the means of its values.
+/// A time series whose levels are the means of its values.
 fn course(at: &[f64], values: &[f64], step_s: f64) -> Course {
     super::course(at, values, step_s, |steps| mean(&values[steps]))
 }
 
-/// The share of courses of noise alone in which a trend is sure, and in which there is a change point.
+/// The shares of time series of noise alone that have a significant trend, and a change point.
 fn false_alarms(n: usize, phi: f64) -> (f64, f64) {
     let mut noise = Noise::new(7, phi);
     let at = times(n);
@@ -151,7 +151,7 @@ fn summary_reports_unsteady_metrics_with_figures_and_seconds() {
     assert_eq!(&read, steadiness);
 }
 
-/// By what steps add to the ratio of all, the first level was 9.31 and the second 17.3.
+/// As the mean of the steps' contributions, the first level was 9.31 and the second 17.3.
 #[test]
 fn level_of_written_bytes_is_bytes_over_ops_at_any_throughput() {
     let levels = |ops: &dyn Fn(usize) -> f64, kb_per_op: &dyn Fn(usize) -> f64, n| {
@@ -162,7 +162,7 @@ fn level_of_written_bytes_is_bytes_over_ops_at_any_throughput() {
     };
     let slower = |second: usize| if second < 35 { 2000.0 } else { 1000.0 };
     assert_eq!(levels(&slower, &|second| if second < 35 { 10.0 } else { 20.0 }, 60), [[35.0, 10.0, 20.0]]);
-    // Ten times as fast with as much for each is no change of it.
+    // Ten times the throughput with the same bytes per operation is no change of the ratio.
     let faster = |second: usize| if second < 25 { 200.0 } else { 2000.0 };
     assert_eq!(levels(&faster, &|second| if second < 50 { 20.0 } else { 5.0 }, 80), [[50.0, 20.0, 5.0]]);
 }
@@ -170,7 +170,7 @@ fn level_of_written_bytes_is_bytes_over_ops_at_any_throughput() {
 #[test]
 fn a_trend_begins_and_ends_at_figures_that_there_can_be() {
     let mut found = results(vec![record("a", 8, 1)]);
-    // Every other second writes, more and more.
+    // Every other second writes, with increasing bytes.
     let written = |second: usize| (second % 2) as f64 * (second as f64).powi(2) * 2000.0;
     found.trials[0].intervals = seconds(60, |second| 2000.0 + wobble(second), written);
     let summary = summarise(&found);
@@ -182,7 +182,7 @@ fn a_trend_begins_and_ends_at_figures_that_there_can_be() {
 #[test]
 fn suspended_missing_or_idle_seconds_break_no_time_series() {
     let mut intervals = seconds(90, |second| 1000.0 + wobble(second), |second| 500.0 + wobble(second));
-    // The harness could not end second 20 for ten seconds; 40 to 44 are lost; 60 to 62 stood still.
+    // The harness could not end second 20 for ten seconds; 40 to 44 are lost; 60 to 62 were suspended.
     intervals[20] = interval(120.0, 10.0, 10_000, Metric::Value(5000.0 * 1024.0));
     intervals.drain(21..30);
     intervals.drain(31..36);

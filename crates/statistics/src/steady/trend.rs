@@ -6,34 +6,32 @@ use super::effective::redness;
 /// [`FEWEST`]. The 2% beyond 95% are room for the error of the estimated
 /// autocorrelation.
 const STUDENT: [f64; 9] = [3.298, 3.003, 2.829, 2.715, 2.634, 2.574, 2.527, 2.491, 2.461];
-/// The fewest degrees of freedom that the noise is estimated from.
+/// The fewest degrees of freedom for the estimate of the noise.
 const FEWEST: usize = 4;
-/// The fewest independent seconds in which noise and trend can be told apart.
+/// The fewest independent seconds that separate noise from trend.
 pub const FEWEST_INDEPENDENT: f64 = 12.0;
 
-/// A straight line through a course.
+/// A straight line through a time series.
 pub struct Trend {
-    /// The change from the first second to the last along the line, in the course's unit.
+    /// The change from the first second to the last along the line, in the unit of the values.
     pub change: f64,
     /// Half the width of the change's 95% interval; `None` when there are too few independent seconds.
     pub margin: Option<f64>,
 }
 
-/// The trend of values at these times, of which so many are independent, with
-/// this autocorrelation from one to the next.
+/// The trend of values at these times, with this number of independent ones and this autocorrelation from one to the
+/// next.
 ///
-/// The noise that a trend must stand out from is that of slow waves, and is
-/// measured there: the course is projected on the straight line and on the
-/// slowest cosines at right angles to it, whose mean square is the variance of
-/// the line's coefficient. Under any noise whose spectrum is flat over those
-/// frequencies the ratio is Student's with as many degrees of freedom as there
-/// are cosines (Müller, A theory of robust long-run variance estimation,
-/// Journal of Econometrics 141, 2007; Sun, A heteroskedasticity and
-/// autocorrelation robust F test using an orthonormal series variance
-/// estimator, Econometrics Journal 16, 2013). A third of the independent
-/// seconds are so many that the spectrum of what is autocorrelated is still
-/// about flat there, and [`redness`] corrects for what it is not. The
-/// simulation in the tests holds the whole to 5%.
+/// A trend must stand out from the noise of slow waves, which is measured directly. The time series is projected on the
+/// straight line and on the slowest cosines orthogonal to it. The mean square of the cosines is the variance of the
+/// line's coefficient. Under any noise whose spectrum is flat over those frequencies the ratio is Student's t, with as
+/// many degrees of freedom as there are cosines. The number of cosines is a third of the independent seconds, so that
+/// the spectrum of autocorrelated noise is still about flat there. [`redness`] corrects for the rest. The simulation in
+/// the tests holds the whole to 5%.
+///
+/// Source: Müller, A theory of robust long-run variance estimation, Journal of Econometrics 141, 2007; Sun, A
+/// heteroskedasticity and autocorrelation robust F test using an orthonormal series variance estimator, Econometrics
+/// Journal 16, 2013.
 pub fn trend(at: &[f64], values: &[f64], independent: f64, phi: f64) -> Trend {
     let line = Line::through(at, values);
     let waves = ((independent / 3.0) as usize).min(FEWEST + STUDENT.len() - 1);
@@ -45,7 +43,7 @@ pub fn trend(at: &[f64], values: &[f64], independent: f64, phi: f64) -> Trend {
     Trend { change: line.slope * line.span(), margin }
 }
 
-/// What is left of values when their straight line is taken off.
+/// The values less their straight line.
 pub fn detrended(at: &[f64], values: &[f64]) -> Vec<f64> {
     let line = Line::through(at, values);
     at.iter().zip(values).map(|(at, value)| value - line.mean - line.slope * (at - line.middle)).collect()
@@ -78,12 +76,11 @@ impl Line {
     }
 }
 
-/// The slowest cosines over these times, made orthonormal and at right angles to
-/// a constant and a line by Gram and Schmidt. The slowest of all, of half a
-/// period, is nearly the line itself and left out.
+/// The slowest cosines over these times, made orthonormal, and orthogonal to a constant and a line, by Gram and
+/// Schmidt. The slowest of all, of half a period, is nearly the line itself and left out.
 fn slow_waves(at: &[f64], count: usize) -> Vec<Vec<f64>> {
     let (first, last) = (at[0], at[at.len() - 1]);
-    // Every time is the middle of its second: the waves' ends are half a second outside.
+    // Each time is the middle of its second, so the waves extend half a second further.
     let second = (last - first) / (at.len() - 1) as f64;
     let phase = |at: f64| std::f64::consts::PI * (at - first + second / 2.0) / (last - first + second);
     let mut known = vec![unit(vec![1.0; at.len()], &[])];

@@ -386,7 +386,7 @@ fn a_trial_that_failed_in_its_load_has_a_row_without_figures() {
     assert!(summary.rows[0].load.is_none() && summary.rows[0].run.is_none());
 }
 
-/// Loads 1 and up of engine `a`, and so many starts of each; the value of each start is its rate.
+/// Loads 1 and up of engine `a`, with the starts of each; the value of each start is its rate.
 fn from_loads(engine: &str, of_loads: &[Vec<f64>], repeat_is_load: bool) -> Vec<Record> {
     let mut records = Vec::new();
     for (load, starts) in (1..).zip(of_loads) {
@@ -436,8 +436,8 @@ fn failed_start_is_named_and_other_starts_give_the_load_figure() {
     assert_eq!(run.notes, ["start 2 of repeat 2 is not in the figures: 1 of 2 loops ended"]);
 }
 
-/// What the verdict about throughput says of two engines whose loads are drawn from one distribution, and whose starts vary
-/// around their load by as much. `None` where it is no verdict of better or worse.
+/// The verdict on throughput for two engines whose loads are drawn from one distribution, and whose starts vary around
+/// their load by as much. `None` if the verdict is neither better nor worse.
 fn moved(noise: &mut steady::simulated::Noise, loads: usize, starts: usize, repeat_is_load: bool) -> Option<Scope> {
     let mut engine = |name: &str| {
         let of_loads = noise.draw(loads).into_iter().map(|load| {
@@ -460,8 +460,8 @@ fn moved(noise: &mut steady::simulated::Noise, loads: usize, starts: usize, repe
     matches!(tested.change, Change::Better | Change::Worse).then_some(tested.scope)
 }
 
-/// Four starts of one load were tested as four independent repeats: where loads vary as much as starts, a test that errs in
-/// 3% of cases erred in 22%, and its verdicts said "sure".
+/// Four starts of one load were tested as four independent repeats. If loads vary as much as starts, a test with an
+/// error rate of 3% had 22%, and its verdicts said "sure".
 #[test]
 fn loads_as_unit_err_in_5_percent_and_starts_state_their_scope() {
     const DRAWS: usize = 2000;

@@ -1,4 +1,4 @@
-//! Several requests at once: Linux's own asynchronous I/O, as sysbench uses it by way of libaio.
+//! Several requests at once: Linux's own asynchronous I/O, which sysbench uses through libaio.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -23,28 +23,28 @@ struct IoEvent {
     result2: i64,
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Copy)]
 struct IoRequest {
     operation: Operation,
     bytes: u64,
 }
 
-/// The requests of one thread: as many at once as were asked for.
+/// The requests of one thread, up to the requested number at once.
 pub(super) struct Queue {
     context: libc::c_ulong,
-    /// What the system is told of each request, by its number.
+    /// The system's control block of each request, by its number.
     blocks: Box<[libc::iocb]>,
     requests: Box<[IoRequest]>,
     ended: Box<[IoEvent]>,
-    /// Numbers that are no request's.
+    /// Unused numbers.
     free: Vec<usize>,
-    /// All requests read into it and write out of it, as sysbench's do. Given back after the requests have ended.
+    /// All requests read into it and write from it, as in sysbench. Freed after the requests have ended.
     buffer: Pages,
 }
 
 impl Queue {
-    /// For so many requests at once, of a buffer's length at most.
+    /// For at most this many requests at once, each of a buffer's length at most.
     pub(super) fn new(backlog: u32, buffer: Pages) -> Result<Self, Failure> {
         let mut context: libc::c_ulong = 0;
         // SAFETY: io_setup writes the context's number.
@@ -63,7 +63,7 @@ impl Queue {
         })
     }
 
-    /// Begins a read or a write; when there are as many requests as may be, waits until one has ended.
+    /// Begins a read or a write; at the maximum number of requests, it first waits until one has ended.
     pub(super) fn begin(
         &mut self,
         file: BorrowedFd<'_>,
@@ -102,10 +102,10 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits until so many have ended, and counts all that have.
+    /// Waits until at least this many have ended, and counts all that have.
     fn wait(&mut self, least: usize, counters: &Counters) -> Result<(), Failure> {
         let ended = loop {
-            // SAFETY: there is room for so many; no time limit.
+            // SAFETY: there is room for this many; no time limit.
             let ended = unsafe {
                 libc::syscall(
                     libc::SYS_io_getevents,

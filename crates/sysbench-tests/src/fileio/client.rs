@@ -19,7 +19,7 @@ use crate::task::Task;
 
 /// By which way bytes go.
 enum Way {
-    /// By a call at a time, or by copying; the buffer is this thread's.
+    /// One call at a time, or by copying; the buffer is this thread's.
     AtOnce(Pages),
     /// By several requests at once.
     Queue(Queue),
@@ -32,7 +32,7 @@ pub(crate) struct FileClient {
     random: Random,
     counters: Arc<Counters>,
     way: Way,
-    /// That were drawn, by which reads and writes keep to their ratio.
+    /// The drawn reads and writes, which keep to their ratio.
     reads: u64,
     writes: u64,
 }

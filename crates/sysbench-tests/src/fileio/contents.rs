@@ -1,4 +1,4 @@
-//! What is in blocks under `--validate`: random bytes, their checksum and where they are, as sysbench lays them out.
+//! The content of blocks under `--validate`: random bytes, their checksum and their offset, in sysbench's layout.
 
 use rumba_sysbench::log::Rank;
 use rumba_workload_sysbench::random::Random;
@@ -8,10 +8,10 @@ use crate::failure::Failure;
 const CHECKSUM_BYTES: usize = 4;
 const OFFSET_BYTES: usize = 8;
 
-/// What a block ends with.
+/// The bytes at the end of a block.
 pub(super) const MARK_BYTES: usize = CHECKSUM_BYTES + OFFSET_BYTES;
 
-/// Fills blocks that begin at an offset of a file; each has a mark of its own, also where several are written at once.
+/// Fills blocks that begin at an offset of a file; each has its own mark, also if several are written at once.
 pub(super) fn fill(blocks: &mut [u8], block_bytes: usize, offset: u64, random: &mut Random) {
     for (block, at) in blocks.chunks_exact_mut(block_bytes).zip((offset..).step_by(block_bytes)) {
         let (bytes, mark) = block.split_at_mut(block_bytes - MARK_BYTES);

@@ -18,7 +18,7 @@ use super::request::Requests;
 use crate::failure::Failure;
 use crate::pages::Pages;
 
-/// Of files that are made: their owner's alone.
+/// The mode of new files: only the owner has access.
 const MODE: u32 = 0o600;
 
 fn name(file: u32) -> String {
@@ -31,14 +31,14 @@ fn flags(of: FileFlags) -> i32 {
     named.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag)
 }
 
-/// A buffer that begins with a page, as direct I/O wants it.
+/// A page-aligned buffer, as direct I/O requires.
 pub(super) fn buffer(bytes: u64) -> Result<Pages, Failure> {
     Pages::new(usize::try_from(bytes).unwrap_or(usize::MAX), false)
         .map_err(|error| Failure::system("Failed to allocate a memory buffer", &error))
 }
 
-/// Makes the files that are missing, and makes longer those that are short. With `random`, blocks are such as
-/// `--validate` expects; else they are zeros. `tell` gets what is printed as it happens.
+/// Makes missing files, and extends short ones. With `random`, the blocks are those that `--validate` expects;
+/// otherwise they are zeros. `tell` receives messages as they occur.
 pub(crate) fn prepare(
     folder: &Path,
     asked: &FileSettings,
@@ -64,7 +64,7 @@ pub(crate) fn prepare(
         let there = file.seek(SeekFrom::End(0)).map_err(failed)?;
         tell(&built_in::file_found(&name, found(there, asked.file_bytes)));
         written_bytes += lengthen(&mut file, there, asked, block, random.as_mut()).map_err(failed)?;
-        // What the system has still to write would disturb the run.
+        // Data that the system has not written yet would disturb the run.
         file.sync_all().map_err(|error| Failure::system("Failed to fsync file!", &error))?;
     }
     tell(&built_in::files_written(written_bytes, started.elapsed()));
@@ -79,8 +79,8 @@ fn found(there: u64, file_bytes: u64) -> FileFound {
     }
 }
 
-/// Writes whole blocks from an offset on, until a file is long enough: the last may end beyond that. How many bytes
-/// were written.
+/// Writes whole blocks from an offset on, until a file is long enough; the last one may end beyond that. Returns the
+/// number of written bytes.
 fn lengthen(
     file: &mut File,
     from: u64,
@@ -99,7 +99,7 @@ fn lengthen(
     Ok(offset - from)
 }
 
-/// Removes the files. One that is not there, or cannot be removed, is passed over, as sysbench does.
+/// Removes the files. A file that is missing, or cannot be removed, is skipped, as in sysbench.
 pub(crate) fn cleanup(folder: &Path, asked: &FileSettings, tell: &mut dyn FnMut(&str)) {
     tell(built_in::REMOVING_FILES);
     for number in 0..asked.files {
@@ -107,7 +107,7 @@ pub(crate) fn cleanup(folder: &Path, asked: &FileSettings, tell: &mut dyn FnMut(
     }
 }
 
-/// The files of a run, and which requests come next: all threads'.
+/// The files of a run and its next requests, shared by all threads.
 pub(crate) struct OpenFiles {
     pub(super) asked: FileSettings,
     pub(super) test: FileTest,
@@ -120,7 +120,7 @@ pub(crate) struct OpenFiles {
 }
 
 impl OpenFiles {
-    /// Opens the files that were prepared, or makes them anew for a test that is about that.
+    /// Opens the prepared files, or makes them again for a test of their creation.
     pub(crate) fn open(
         folder: &Path,
         asked: &FileSettings,

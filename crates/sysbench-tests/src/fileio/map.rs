@@ -12,18 +12,18 @@ pub(super) struct Map {
     bytes: usize,
 }
 
-// SAFETY: threads copy to and from it as other processes may, too; nobody relies on what is in it, but for `--validate`,
-// which keeps threads from one another's blocks.
+// SAFETY: threads copy to and from it as other processes may, too. Only `--validate` relies on its content, and keeps
+// threads from one another's blocks.
 unsafe impl Send for Map {}
 // SAFETY: the same.
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Maps so many bytes, which the file has.
+    /// Maps this many bytes, which the file has.
     pub(super) fn new(file: &File, bytes: u64) -> io::Result<Self> {
         let bytes = usize::try_from(bytes).map_err(io::Error::other)?;
         let flags = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: new memory, wherever the system finds room for it.
+        // SAFETY: new memory, at an address that the system chooses.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, flags, MapFlags::SHARED, file, 0) }?;
         let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         Ok(Self { start, bytes })
@@ -32,7 +32,7 @@ impl Map {
     /// Copies out of it.
     pub(super) fn read(&self, to: &mut [u8], offset: u64) {
         let from = self.at(offset, to.len());
-        // SAFETY: both are as long, and a buffer is no file.
+        // SAFETY: both are equally long, and a buffer is not a file.
         unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) };
     }
 
@@ -43,7 +43,7 @@ impl Map {
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
     }
 
-    /// Writes what was changed to the device.
+    /// Writes changed pages to the device.
     pub(super) fn sync(&self) -> io::Result<()> {
         // SAFETY: the whole of the mapping.
         Ok(unsafe { msync(self.start.as_ptr().cast(), self.bytes, MsyncFlags::SYNC | MsyncFlags::INVALIDATE) }?)
@@ -59,7 +59,7 @@ impl Map {
 
 impl Drop for Map {
     fn drop(&mut self) {
-        // SAFETY: nothing borrows it any more. That it cannot be given back is nothing to be done about.
+        // SAFETY: nothing borrows it any more. An error of the unmapping is ignored, because there is no remedy.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

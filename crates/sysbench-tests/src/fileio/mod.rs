@@ -1,4 +1,4 @@
-//! `fileio`: files that are made beforehand, and read and written by a block at a time.
+//! `fileio`: files that `prepare` creates, and that events read and write one block at a time.
 
 mod aio;
 mod client;
@@ -15,7 +15,7 @@ use rumba_sysbench::{OptionSet, Refusal};
 pub(crate) use client::FileClient;
 pub(crate) use files::{OpenFiles, cleanup, prepare};
 
-/// Reads the options, and refuses also what sysbench divides by zero for, waits for without end or reports as damage.
+/// Reads the options. It also refuses values for which sysbench divides by zero, waits endlessly or reports damage.
 pub(crate) fn read(options: &OptionSet, settings: &Settings, is_run: bool) -> Result<FileSettings, Refusal> {
     let asked = FileSettings::read(options, is_run)?;
     if asked.file_bytes == 0 {

@@ -1,9 +1,9 @@
-//! Which request comes next: what all threads go by.
+//! The next request, for all threads.
 
 use rumba_sysbench::settings::{FileSettings, FileTest};
 use rumba_workload_sysbench::random::Random;
 
-/// What is done to a file.
+/// The operation on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Read,
@@ -11,7 +11,7 @@ pub(crate) enum Operation {
     Sync,
 }
 
-/// What one event does.
+/// The operation of one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) operation: Operation,
@@ -21,30 +21,30 @@ pub(crate) struct Request {
     pub(crate) bytes: u64,
 }
 
-/// What the requests of all threads so far have come to.
+/// The progress of all threads' requests.
 pub(super) struct Requests {
     asked: FileSettings,
-    /// In the order of files: what comes next.
+    /// The next position, for sequential tests.
     file: u32,
     offset: u64,
-    /// The file that a sync between requests is next for.
+    /// The file of the next sync between requests.
     to_sync: u32,
-    /// Something was written since all files were synced.
+    /// Whether there was a write since all files were synced.
     is_dirty: bool,
     /// Reads and writes.
     performed: u64,
-    /// The blocks that threads are at, where no two may be at the same: file and offset, by thread.
+    /// The current block of each thread (file and offset), if no two may use the same.
     taken: Vec<Option<(u32, u64)>>,
 }
 
 impl Requests {
-    /// From the start; `apart` keeps each of so many threads from a block that another one is at.
+    /// From the start; `apart` keeps each of this many threads from a block that another one uses.
     pub(super) fn new(asked: &FileSettings, apart: Option<u32>) -> Self {
         let taken = vec![None; apart.unwrap_or(0) as usize];
         Self { asked: *asked, file: 0, offset: 0, to_sync: 0, is_dirty: false, performed: 0, taken }
     }
 
-    /// The next read or write in the order of files; behind the last file comes the first.
+    /// The next read or write in sequence; the first file follows the last.
     pub(super) fn in_order(&mut self, operation: Operation) -> Request {
         if operation == Operation::Write
             && let Some(sync) = self.sync_between()
@@ -80,7 +80,7 @@ impl Requests {
         Request { operation, file, offset, bytes: self.asked.block_bytes.min(self.asked.file_bytes - offset) }
     }
 
-    /// Blocks are counted over all files together, so that in files of broken blocks one can begin anywhere.
+    /// Blocks are counted over all files together, so that in files of incomplete blocks one can begin anywhere.
     fn draw(&self, random: &mut Random) -> (u32, u64) {
         let FileSettings { files, file_bytes, block_bytes, .. } = self.asked;
         let position = (random.share() * (file_bytes * u64::from(files)) as f64) as u64;
@@ -92,7 +92,8 @@ impl Requests {
         self.taken.iter().enumerate().any(|(other, taken)| other != thread as usize && *taken == Some(block))
     }
 
-    /// After so many requests every file is synced, one by one; no other request comes between, as none is counted.
+    /// After this many requests every file is synced, one by one. No other request comes between, because syncs are not
+    /// counted.
     fn sync_between(&mut self) -> Option<Request> {
         let frequency = self.asked.sync.frequency?;
         if !self.is_dirty || !self.performed.is_multiple_of(u64::from(frequency)) {
@@ -110,7 +111,7 @@ impl Requests {
     }
 }
 
-/// What a test does next at a thread that has read and written so often.
+/// The next operation of a test, for a thread with this many reads and writes.
 pub(super) fn operation(test: FileTest, asked_ratio: f64, reads: u64, writes: u64) -> Operation {
     match test {
         FileTest::SequentialRead | FileTest::RandomRead => Operation::Read,

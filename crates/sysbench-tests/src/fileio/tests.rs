@@ -1,4 +1,4 @@
-//! Runs over files of a folder that is removed.
+//! Runs over files in a temporary folder.
 
 use std::os::fd::AsRawFd;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn with(more: &[(&'static str, &'static str)]) -> Vec<(&'static str, &'static st
     [&SMALL, more].concat()
 }
 
-/// The test, and what its `prepare` told.
+/// The test, and the output of its `prepare`.
 fn prepared(folder: &TempDir, given: &[(&str, &str)]) -> (BuiltInTest, String) {
     let test = test("fileio", given).within(folder.path());
     let mut told = String::new();
@@ -27,7 +27,7 @@ fn prepared(folder: &TempDir, given: &[(&str, &str)]) -> (BuiltInTest, String) {
     (test, told)
 }
 
-/// Counted by one thread within so many events: reads, writes, syncs, bytes read, bytes written.
+/// The counts of one thread within this many events: reads, writes, syncs, bytes read, bytes written.
 fn counts(test: &BuiltInTest, limit: u64) -> [u64; 5] {
     let counters = run(&test.start().unwrap(), 1, limit).unwrap();
     let all = counters[0].read();
@@ -46,7 +46,7 @@ fn refused(given: &[(&str, &str)]) -> String {
     BuiltInTest::of("fileio", Purpose::Run, &options, &settings).unwrap_err().to_string()
 }
 
-/// Of test_fileio.t.
+/// From test_fileio.t.
 #[test]
 fn prepare_makes_files_and_cleanup_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -84,7 +84,7 @@ fn every_test_counts_what_it_does() {
         assert_eq!(of("seqrewr", 20), [0, 20, 4, 0, 20 * block], "{io}");
         assert_eq!(of("rndwr", 20), [0, 20, 4, 0, 20 * block], "{io}");
         assert_eq!(of("rndrw", 20), [12, 8, 4, 12 * block, 8 * block], "{io}");
-        // Behind a hundred requests the files are synced, too.
+        // After a hundred requests the files are synced, too.
         assert_eq!(of("rndwr", 105), [0, 101, 8, 0, 101 * block], "{io}");
     }
     assert_eq!(sizes(folder.path()), [65_536; 4]);
@@ -133,11 +133,11 @@ fn a_sequential_write_makes_files_anew() {
 fn requests_that_adjoin_are_made_one() {
     let folder = tempfile::tempdir().unwrap();
     let (test, _) = prepared(&folder, &with(&[("file-test-mode", "seqrd"), ("file-merged-requests", "3")]));
-    // Of each file 48 KiB and 16 KiB.
+    // 48 KiB and 16 KiB of each file.
     assert_eq!(counts(&test, 8), [8, 0, 0, 262_144, 0]);
 }
 
-/// Of test_fileio.t: GH-198.
+/// From test_fileio.t: GH-198.
 #[test]
 fn files_of_broken_blocks_are_read() {
     for mode in ["seqrd", "rndrd"] {
@@ -151,7 +151,7 @@ fn files_of_broken_blocks_are_read() {
 
 #[test]
 fn flags_are_those_of_the_files() {
-    // Not in the folder for what is temporary: that may be memory, which knows no direct I/O.
+    // Not in the temporary directory: it may be in memory, where direct I/O is not possible.
     let folder = tempfile::tempdir_in(".").unwrap();
     for (flags, all) in [
         ("sync", libc::O_SYNC),
@@ -228,7 +228,7 @@ fn files_of_nothing_are_refused() {
     assert_eq!(words, "FATAL: Invalid value for file-total-size: 100: 128 files would be empty");
 }
 
-/// Of test_fileio.t: GH-196.
+/// From test_fileio.t: GH-196.
 #[test]
 fn files_that_are_missing_or_short_are_told_in_sysbenchs_words() {
     let folder = tempfile::tempdir().unwrap();

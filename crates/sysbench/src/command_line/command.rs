@@ -1,19 +1,19 @@
-//! What a test is told to do.
+//! The commands of a test.
 
 use crate::refusal::Refusal;
 
 /// A command, as it was understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Make what the test needs.
+    /// Create the files or tables that the test needs.
     Prepare,
     /// Run it and report.
     Run,
-    /// Remove what `prepare` made.
+    /// Remove everything that `prepare` created.
     Cleanup,
     /// Print the test's own help: that of the script, or the list of its options.
     Help,
-    /// A command that the script defines, `prepare`, `prewarm` and `warmup` of the bundled ones among them.
+    /// A command that the script defines, including `prepare`, `prewarm` and `warmup` of the bundled ones.
     Own(OwnCommand),
 }
 
@@ -26,24 +26,24 @@ pub struct OwnCommand {
     pub is_parallel: bool,
 }
 
-/// What a test or script offers.
+/// The commands that a test or script offers.
 #[derive(Clone, Debug, Default)]
 pub struct Available {
-    /// Its own commands. They come first, so that a script may have a `prepare` or `run` of its own among them.
+    /// Its own commands. They take precedence, so that a script may define its own `prepare` or `run` among them.
     pub own: Vec<OwnCommand>,
     /// A function `prepare`.
     pub prepare: bool,
     /// A function `cleanup`.
     pub cleanup: bool,
-    /// A function `help`, or options, be they none.
+    /// Whether there is a `help` function, or an options table, even an empty one.
     pub help: bool,
 }
 
 impl Command {
-    /// What a word means to a test. Every test has `run`.
+    /// The command that a word names for a test. Every test has `run`.
     ///
     /// # Errors
-    /// No test has this command, or this one has it not.
+    /// No test has this command, or this test does not have it.
     pub fn choose(test: &str, word: &str, available: &Available) -> Result<Self, Refusal> {
         if let Some(own) = available.own.iter().find(|own| own.name == word) {
             return Ok(Command::Own(own.clone()));

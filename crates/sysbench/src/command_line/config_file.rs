@@ -1,8 +1,8 @@
-//! Files of options: lines of `name=value`.
+//! Option files: lines of `name=value`.
 //!
-//! A value is one word or several with commas or blanks between; with blanks of its own it is in quotation marks. A
-//! value that begins with `#` is a comment, and so is the rest of its line; a line without `=` is nothing. Names are
-//! those of options without their dashes; sysbench takes blanks around them for a part of the name.
+//! A value is one word, or several separated by commas or blanks; a word that contains blanks is quoted. A value that
+//! begins with `#` is a comment, along with the rest of its line. A line without `=` is ignored. Names are those of
+//! options without their dashes; sysbench treats blanks around them as a part of the name.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::options::{ConfigEntry, OptionSet};
 pub struct ConfigFile {
     /// In their order.
     pub entries: Vec<ConfigEntry>,
-    /// The line, counted from 1, in which a quotation mark is the only one: nothing from it on was read.
+    /// The line, counted from 1, with an unclosed quotation mark: from it on, the file was not read.
     pub unterminated_line: Option<usize>,
 }
 
@@ -36,14 +36,14 @@ pub fn parse_config(text: &str) -> ConfigFile {
     file
 }
 
-/// The values of a line; none if a quotation mark is left open.
+/// The values of a line; `None` if a quotation mark is not closed.
 fn words(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next().filter(|&first| first != '#') {
         let (word, behind) = if matches!(first, '\'' | '"') {
             let (word, behind) = rest[1..].split_once(first)?;
-            // What stands between the closing mark and the next comma is nothing.
+            // Text between the closing mark and the next comma is ignored.
             (word, behind.split_once(',').map_or("", |(_, behind)| behind))
         } else {
             let ends = |c: char| c == ',' || c.is_ascii_whitespace();
@@ -55,7 +55,7 @@ fn words(text: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Reads a file and takes what it has.
+/// Reads a file and applies its options.
 pub(super) fn take(path: &str, set: &mut OptionSet, read: &mut dyn FnMut(&str) -> io::Result<String>) -> Vec<Notice> {
     let text = match read(path) {
         Ok(text) => text,
@@ -66,7 +66,7 @@ pub(super) fn take(path: &str, set: &mut OptionSet, read: &mut dyn FnMut(&str) -
     file.unterminated_line.map(|line| Notice::UnterminatedQuote { line }).into_iter().collect()
 }
 
-/// As C's `strerror` has it: Rust adds the number.
+/// The message as in C's `strerror`, without the number that Rust adds.
 fn words_of(error: &io::Error) -> String {
     let text = error.to_string();
     match (error.raw_os_error(), text.rfind(" (os error ")) {

@@ -1,8 +1,8 @@
 //! The command line: `sysbench [options]... [testname] [command]`.
 //!
-//! It is read in two steps. What sysbench itself knows is taken at once ([`CommandLine::apply`]), since a script needs
-//! it to be loaded. What is left is asked of the test or script once it has declared its options
-//! ([`Unresolved::resolve`]), and only then refused.
+//! It is read in two steps. Options known to sysbench itself are applied at once ([`CommandLine::apply`]), because a
+//! script needs them to be loaded. The others are resolved once the test or script has declared its options
+//! ([`Unresolved::resolve`]), and refused only then.
 
 mod command;
 mod config_file;
@@ -20,9 +20,9 @@ use crate::refusal::Refusal;
 pub struct Given {
     /// All of it, dashes included.
     pub argument: String,
-    /// What is before the first `=`.
+    /// The part before the first `=`.
     pub name: String,
-    /// What is behind it; none if there is none.
+    /// The part after it; `None` without a `=`.
     pub value: Option<String>,
 }
 
@@ -37,21 +37,21 @@ impl Given {
     }
 }
 
-/// Something to say that stops nobody.
+/// A notice that does not stop the run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Notice {
-    /// 1.0 takes `--test=NAME` for the test; so do we, since scripts written for 0.5 are still about.
+    /// 1.0 accepts `--test=NAME` for the test. rumba does so too, because scripts written for 0.5 are still in use.
     #[error("WARNING: the --test option is deprecated: give the name of the test without an option.")]
     TestOption,
-    /// A file of options could not be read. sysbench goes on without it.
+    /// An option file could not be read. sysbench continues without it.
     #[error("{path}: {error}")]
     UnreadableConfig {
         /// The file.
         path: String,
-        /// The system's words.
+        /// The system's message.
         error: String,
     },
-    /// A quotation mark in a file of options is the only one of its line. What comes below is not read.
+    /// A quotation mark in an option file has no closing mark on its line. The rest of the file is not read.
     #[error("unexpected EOL on line {line}")]
     UnterminatedQuote {
         /// Counted from 1.
@@ -59,25 +59,25 @@ pub enum Notice {
     },
 }
 
-/// A command line, taken apart; nothing in it is known yet.
+/// A command line, split into its parts; no option is resolved yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandLine {
-    /// All words, the program's name first: what scripts see as `sysbench.cmdline.argv`.
+    /// All words, the program's name first, as scripts see them in `sysbench.cmdline.argv`.
     pub argv: Vec<String>,
-    /// The first word that is no option.
+    /// The first word that is not an option.
     pub test: Option<String>,
     /// The second.
     pub command: Option<String>,
     /// In their order.
     pub options: Vec<Given>,
-    /// What is to be printed on standard error.
+    /// The notices for standard error.
     pub notices: Vec<Notice>,
 }
 
-/// Takes a command line apart, the program's name first. What begins with two dashes is an option, wherever it stands.
+/// Splits a command line, the program's name first. A word that begins with two dashes is an option, at any position.
 ///
 /// # Errors
-/// A third word that is no option.
+/// A third word that is not an option.
 pub fn parse(argv: impl IntoIterator<Item = String>) -> Result<CommandLine, Refusal> {
     let argv: Vec<String> = argv.into_iter().collect();
     let mut line = CommandLine::default();
@@ -91,7 +91,7 @@ pub fn parse(argv: impl IntoIterator<Item = String>) -> Result<CommandLine, Refu
     }
     line.argv = argv;
     let mut words = words.into_iter();
-    // With two words, `test` is an option of the script's own.
+    // With two words, `test` is one of the script's own options.
     line.test = if words.len() < 2 { line.take_test_option() } else { None };
     line.test = line.test.or_else(|| words.next());
     line.command = words.next();
@@ -106,20 +106,20 @@ impl CommandLine {
         self.options.remove(at).value
     }
 
-    /// Whether the script is to be read from standard input: it runs once, as it is, and has no commands; options that
-    /// nobody knows are let be.
+    /// Whether the script is read from standard input. It then runs once, as it is, and has no commands; unknown
+    /// options are allowed.
     pub fn reads_stdin(&self) -> bool {
         matches!(self.test.as_deref(), None | Some("-"))
     }
 
-    /// Takes the options that are declared, in their order, so that the last one of a name counts; `read` reads a file
-    /// of options where its name stands.
+    /// Applies the declared options in order, so that the last one with a name counts. `read` reads an option file at
+    /// its position.
     pub fn apply(&self, set: &mut OptionSet, read: &mut dyn FnMut(&str) -> io::Result<String>) -> Applied {
         let mut applied = Applied { unresolved: Unresolved::default(), notices: self.notices.clone() };
         for given in &self.options {
             match take(given, set, read) {
                 Ok(notices) => applied.notices.extend(notices),
-                // A flag that is neither on nor off waits too, so that help and version are printed before it is
+                // A flag that is neither on nor off is deferred too, so that help and version are printed before it is
                 // refused.
                 Err(_) => applied.unresolved.options.push(given.clone()),
             }
@@ -128,16 +128,16 @@ impl CommandLine {
     }
 }
 
-/// What became of a command line's options.
+/// The result of applying a command line's options.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
-    /// What is left.
+    /// The remaining options.
     pub unresolved: Unresolved,
-    /// What is to be printed on standard error.
+    /// The notices for standard error.
     pub notices: Vec<Notice>,
 }
 
-/// What to do with options that nobody has declared.
+/// The treatment of undeclared options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
     /// Refuse them, as 1.1 does.
@@ -146,7 +146,7 @@ pub enum Unknown {
     Keep,
 }
 
-/// Options that nobody has declared yet.
+/// Options that are not declared yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unresolved {
     /// In their order.
@@ -154,12 +154,12 @@ pub struct Unresolved {
 }
 
 impl Unresolved {
-    /// Takes them, now that the test or script has declared its own; `takes` is asked about each value of these, which a
-    /// script may refuse. The notices are for standard error.
+    /// Applies them, now that the test or script has declared its own. `takes` is called for each value of these, which
+    /// a script may refuse. The notices are for standard error.
     ///
     /// # Errors
-    /// The first that is still unknown, if unknown ones are refused, a flag that is neither on nor off, or a value that
-    /// the script does not take.
+    /// The first option that is still unknown, if unknown ones are refused. Also a flag that is neither on nor off, or
+    /// a value that the script does not accept.
     pub fn resolve(
         self,
         set: &mut OptionSet,
@@ -186,7 +186,7 @@ impl Unresolved {
     }
 }
 
-/// What was given for the script's own options before it declared them: in files of options, above all.
+/// The values given for the script's own options before it declared them, mainly in option files.
 fn given_before(set: &OptionSet) -> Vec<Given> {
     let is_given = |(key, info): &(String, &crate::OptionInfo)| {
         info.group == Group::Script && set.source(key) != Some(Source::Default)
@@ -199,7 +199,7 @@ fn given_before(set: &OptionSet) -> Vec<Given> {
     set.iter().filter(is_given).map(given).collect()
 }
 
-/// To sysbench a value that the script does not take is as an option that it does not have.
+/// For sysbench, a value that the script does not accept is like an unknown option.
 fn ask(given: &Given, takes: &mut dyn FnMut(&Given) -> Result<bool, Refusal>) -> Result<(), Refusal> {
     let refusal = || Refusal::InvalidOption { argument: given.argument.clone(), nearest: None };
     takes(given)?.then_some(()).ok_or_else(refusal)

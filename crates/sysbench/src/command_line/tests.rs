@@ -14,7 +14,7 @@ fn resolve(words: &str, unknown: Unknown) -> Result<OptionSet, Refusal> {
     resolve_asking(words, unknown, &mut |_| Ok(true))
 }
 
-/// The same, with a script that is asked about values.
+/// The same, with a script that checks values.
 fn resolve_asking(
     words: &str,
     unknown: Unknown,
@@ -59,17 +59,17 @@ fn a_script_without_a_name_is_on_standard_input() {
     for (words, reads) in [("", true), ("--events=1", true), ("-", true), ("- prepare", true), ("run", false)] {
         assert_eq!(parse_words(words).unwrap().reads_stdin(), reads, "{words:?}");
     }
-    // One dash is no option: sysbench looks for a test of this name.
+    // A single dash does not make an option: sysbench looks for a test of this name.
     assert_eq!(parse_words("-x run").unwrap().test.as_deref(), Some("-x"));
 }
 
-/// Of cmdline.t.
+/// From cmdline.t.
 #[test]
 fn a_third_word_is_refused() {
     assert_eq!(parse_words("foo bar baz").unwrap_err().to_string(), "Unrecognized command line argument: baz");
 }
 
-/// Of cmdline.t.
+/// From cmdline.t.
 #[test]
 fn options_that_nobody_has_are_refused_by_name() {
     assert_eq!(refusal("--non-existing-option=3 cmdline.lua prepare"), "invalid option: --non-existing-option=3");
@@ -81,7 +81,7 @@ fn options_that_nobody_has_are_refused_by_name() {
     assert_eq!(refusal("cmdline.lua --bool-op prepare"), "invalid option: --bool-op\ndid you mean --bool_opt?");
 }
 
-/// Of cmdline.t.
+/// From cmdline.t.
 #[test]
 fn flags_of_scripts_are_on_or_off() {
     for (words, is_on) in [

@@ -32,7 +32,7 @@ pub static MUTEX: &[OptionInfo] = &[
 /// Options of `fileio`.
 pub static FILEIO: &[OptionInfo] = &[
     of("fileio", "file-num", Int, Some("128"), "how many files"),
-    // An Int by its kind; sysbench reads it as a Size all the same.
+    // Declared as an Int, although sysbench reads it as a Size.
     of("fileio", "file-block-size", Int, Some("16384"), "bytes that an event reads or writes"),
     of("fileio", "file-total-size", Size, Some("2G"), "bytes of all files together"),
     of("fileio", "file-test-mode", Text, None, "what events do: {seqwr, seqrewr, seqrd, rndrd, rndwr, rndrw}"),

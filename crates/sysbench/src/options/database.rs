@@ -1,4 +1,4 @@
-//! Options of databases and of the ways to them.
+//! Options of databases and their drivers.
 
 use super::Kind::{Flag, Int, List, Path, Size, Text};
 use super::{Group, Kind, OptionInfo, Origin, from, option};
@@ -30,7 +30,7 @@ pub static MYSQL: &[OptionInfo] = &[
     mysql("mysql-user", Text, Some("sbtest"), "user"),
     mysql("mysql-password", Text, Some(""), "password"),
     mysql("mysql-db", Text, Some("sbtest"), "database"),
-    // A flag, off, in 1.0.20 and where the client library knows no modes: read by SslMode, which takes both.
+    // In 1.0.20, and with client libraries without modes, this is a flag that is off. SslMode reads both forms.
     from(
         Origin::DefaultBefore11("off"),
         mysql(
@@ -72,7 +72,7 @@ pub static PGSQL: &[OptionInfo] = &[
     ),
 ];
 
-/// Options of SQLite, which sysbench has no driver for.
+/// Options of SQLite, for which sysbench has no driver.
 pub static SQLITE: &[OptionInfo] = &[
     sqlite("sqlite-db", Path, Some("sbtest.sqlite"), "file of the database; it is made if there is none"),
     sqlite(
@@ -87,7 +87,7 @@ pub static SQLITE: &[OptionInfo] = &[
     sqlite(
         "sqlite-ignore-errors",
         List,
-        // SQLITE_BUSY and SQLITE_LOCKED: what a deadlock and a lock's time-out are to MySQL.
+        // SQLITE_BUSY and SQLITE_LOCKED, the counterparts of MySQL's deadlock and lock wait timeout.
         Some("5,6"),
         "errors after which an event is begun anew, or \"all\"",
     ),

@@ -82,7 +82,7 @@ pub static RANDOM: &[OptionInfo] = &[
 pub static LOG_TEXT: &[OptionInfo] =
     &[option(LogText, "verbosity", Int, Some("3"), "what is said: {0 - fatal errors alone, 3 - reports, 5 - all}")];
 
-/// What is said of latencies.
+/// Options for reporting latencies.
 pub static LOG_OPERATIONS: &[OptionInfo] = &[
     // sysbench takes one whole number.
     option(
@@ -95,7 +95,7 @@ pub static LOG_OPERATIONS: &[OptionInfo] = &[
     option(LogOperations, "histogram", Flag, Some("off"), "print the distribution of latencies too"),
 ];
 
-/// What sysbench does not have.
+/// Options that sysbench does not have.
 pub static RUMBA: &[OptionInfo] = &[
     own("report-json", Path, None, "write what is reported to this file too, as one JSON document"),
     own(
@@ -118,13 +118,13 @@ pub static RUMBA: &[OptionInfo] = &[
     ),
 ];
 
-/// What 1.0.20 has and 1.1 has not.
+/// Options that 1.0.20 has and 1.1 does not.
 pub static BEFORE_1_1: &[OptionInfo] = &[
     old("tx-rate", Some("0"), "as --rate"),
     old("max-requests", Some("0"), "as --events"),
     old("max-time", Some("0"), "as --time"),
     old("num-threads", Some("1"), "as --threads"),
-    // 1.1 has no such options, but still divides by the iterations: its gaussian numbers are not numbers.
+    // 1.1 has no such options, but still divides by the iterations, so its gaussian numbers are NaN.
     old("rand-spec-iter", Some("12"), "how many uniform numbers make one of the gaussian and special distributions"),
     old("rand-spec-pct", Some("1"), "percent of the range that special values come from"),
     old("rand-spec-res", Some("75"), "percent of special values"),

@@ -1,4 +1,4 @@
-//! The options: what is known of each, and the values that were given.
+//! The options: their definitions, and the given values.
 
 mod built_in;
 mod database;
@@ -17,7 +17,7 @@ pub use value::OptionValue;
 /// How the value of an option is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// `on`, `true`, `1`, or nothing at all; `off`, `false`, `0`.
+    /// `on`, `true`, `1`, or no value; `off`, `false`, `0`.
     Flag,
     /// A decimal number of 32 bits.
     Int,
@@ -25,20 +25,20 @@ pub enum Kind {
     Size,
     /// A floating-point number.
     Double,
-    /// Any text; empty is none.
+    /// Any text; empty means none.
     Text,
     /// Texts with commas between.
     List,
-    /// The name of a file of options, which is read where it stands on the command line.
+    /// The name of an option file, which is read at its position on the command line.
     File,
-    /// Numbers with commas between; where one is asked for, the first is meant. rumba's own.
+    /// Numbers separated by commas; a single number means the first. rumba's own.
     Numbers,
-    /// The name of a file. rumba's own: sysbench reads every file as one of options.
+    /// The name of a file. rumba's own, because sysbench reads every file as an option file.
     Path,
 }
 
 impl Kind {
-    /// What follows an option's name in a help text.
+    /// The part after an option's name in a help text.
     pub fn form(self) -> &'static str {
         match self {
             Kind::Flag => "[=on|off]",
@@ -52,28 +52,28 @@ impl Kind {
     }
 }
 
-/// Where in the help an option is, and whose it is.
+/// The help section of an option, which also shows its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// Of every test.
+    /// For every test.
     General,
-    /// Of the random numbers.
+    /// For random numbers.
     Random,
-    /// What is said.
+    /// For logging.
     LogText,
-    /// What is said of latencies.
+    /// For reporting latencies.
     LogOperations,
-    /// Of every database.
+    /// For every database.
     Database,
-    /// Of one database driver, by its name.
+    /// For one database driver, by its name.
     Driver(&'static str),
-    /// Of a built-in test, by its name.
+    /// For a built-in test, by its name.
     BuiltIn(&'static str),
-    /// What sysbench does not have.
+    /// Options that sysbench does not have.
     Rumba,
-    /// What sysbench had before 1.1.
+    /// Options from sysbench before 1.1.
     Before11,
-    /// What a script declares.
+    /// Options that a script declares.
     Script,
 }
 
@@ -94,7 +94,7 @@ pub enum Origin {
     Script,
 }
 
-/// What is known of an option.
+/// The definition of an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionInfo {
     /// Without the two dashes; `-` and `_` are the same.
@@ -103,9 +103,9 @@ pub struct OptionInfo {
     pub help: Cow<'static, str>,
     /// How its value is read.
     pub kind: Kind,
-    /// As it would be given. None is not the same as an empty one: the help shows `[]` for that.
+    /// The text of the default. `None` differs from an empty text, which the help shows as `[]`.
     pub default: Option<Cow<'static, str>>,
-    /// Where in the help it is.
+    /// The help section.
     pub group: Group,
     /// Which sysbench knows it.
     pub origin: Origin,
@@ -130,12 +130,12 @@ impl OptionInfo {
     }
 }
 
-/// A name as it is compared, and as sysbench writes it in errors.
+/// A name in the form used for comparison, and for sysbench's errors.
 pub(crate) fn key(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// A row of a table, of both sysbenches until something else is said.
+/// A row of a table, for both versions of sysbench unless changed.
 const fn option(
     group: Group,
     name: &'static str,
@@ -161,7 +161,7 @@ const fn from(origin: Origin, mut row: OptionInfo) -> OptionInfo {
 pub struct BuiltIn {
     /// As it is named on the command line.
     pub name: &'static str,
-    /// What it is.
+    /// A descriptive name.
     pub title: &'static str,
     /// Whether it has `prepare` and `cleanup`.
     pub has_files: bool,
@@ -188,15 +188,15 @@ impl BuiltIn {
 /// A way to a database.
 #[derive(Clone, Copy, Debug)]
 pub struct Driver {
-    /// As `--db-driver` has it.
+    /// The name for `--db-driver`.
     pub name: &'static str,
-    /// What it is.
+    /// A descriptive name.
     pub title: &'static str,
     /// Its options.
     pub options: &'static [OptionInfo],
 }
 
-/// The ways to databases, in the order of the help.
+/// The drivers, in the order of the help.
 pub static DRIVERS: [Driver; 3] = [
     Driver { name: "mysql", title: "MySQL driver", options: MYSQL },
     Driver { name: "pgsql", title: "PostgreSQL driver", options: PGSQL },

@@ -1,4 +1,4 @@
-//! Options that are declared, and the values that they have.
+//! Declared options and their values.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::value::{OptionValue, double, flag, int, numbers, size_bytes};
 use super::{BEFORE_1_1, DATABASE, DRIVERS, GENERAL, Kind, LOG_OPERATIONS, LOG_TEXT, OptionInfo, RANDOM, RUMBA, key};
 use crate::refusal::Refusal;
 
-/// Where a value is from.
+/// The source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// It is the default.
@@ -22,7 +22,7 @@ pub enum Source {
 /// Why a value is not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetError {
-    /// Nobody has declared it.
+    /// The option is not declared.
     #[error("no option has this name")]
     Unknown,
     /// A flag is on or off.
@@ -35,13 +35,13 @@ pub enum SetError {
 pub struct ConfigEntry {
     /// As it is written there.
     pub name: String,
-    /// What is between commas and blanks.
+    /// The values, separated by commas and blanks.
     pub values: Vec<String>,
     /// Counted from 1.
     pub line: usize,
 }
 
-/// A line of a file of options that nobody has declared.
+/// A line of an option file for an undeclared option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unclaimed {
     /// The file.
@@ -57,8 +57,7 @@ struct Entry {
     source: Source,
 }
 
-/// Options in the order in which they were declared, each with its value. Wherever a name is asked for, `-` and `_` are
-/// the same.
+/// Options in the order of their declaration, each with its value. In all names, `-` and `_` are the same.
 #[derive(Clone, Debug, Default)]
 pub struct OptionSet {
     entries: Vec<Entry>,
@@ -67,12 +66,13 @@ pub struct OptionSet {
 }
 
 impl OptionSet {
-    /// Nothing declared.
+    /// Without any declared option.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What is known before any test or script is: general options, those of databases and their drivers.
+    /// The options known before any test or script is loaded: general options, and those of databases and their
+    /// drivers.
     pub fn general() -> Self {
         let mut set = Self::new();
         let common = [LOG_TEXT, LOG_OPERATIONS, DATABASE, RANDOM, GENERAL, RUMBA, BEFORE_1_1];
@@ -82,8 +82,8 @@ impl OptionSet {
         set
     }
 
-    /// Makes an option known, with its default. What was given for its name before, on the command line or in a file,
-    /// stays: sysbench forgets it when a script declares an option that a file has, or that it has itself.
+    /// Declares an option with its default. A value given for its name before, on the command line or in a file, stays.
+    /// sysbench forgets it if a script declares an option that a file or sysbench itself has.
     ///
     /// # Errors
     /// The default of a flag is neither on nor off.
@@ -101,20 +101,20 @@ impl OptionSet {
         let waiting = std::mem::take(&mut self.unclaimed);
         let (claimed, left): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|line| key(&line.entry.name) == wanted);
         self.unclaimed = left;
-        // The last line of a name counts, as it does of a name that was known before the file was read.
+        // If a name occurs several times, the last line counts, as for names known before the file was read.
         for Unclaimed { entry, .. } in claimed {
             self.entries[at].take_words(entry.values, Source::ConfigFile);
         }
         Ok(())
     }
 
-    /// A row that is known to be sound, with its default.
+    /// Adds a row that is known to be valid, with its default.
     fn put(&mut self, info: OptionInfo) -> usize {
         let next = self.entries.len();
         let at = *self.places.entry(info.key()).or_insert(next);
         let default = info.default.clone();
         let mut entry = Entry { info, values: Vec::new(), source: Source::Default };
-        // To sysbench a flag without a default is on, as one that is given without a value.
+        // For sysbench, a flag without a default is on, like one given without a value.
         entry.take(default.as_deref(), Source::Default);
         if at == next {
             self.entries.push(entry);
@@ -124,17 +124,18 @@ impl OptionSet {
         at
     }
 
-    /// Gives a value, as `--name=value` does; without one, as `--name` does: a flag is on, all else has no value.
+    /// Sets a value, as `--name=value` does. Without a value, as `--name`, a flag is on, and other options have no
+    /// value.
     ///
     /// # Errors
-    /// The name is unknown, or the value is not one of a flag. Numbers are looked at when they are read, as sysbench
-    /// does.
+    /// The name is unknown, or the value is not valid for a flag. As in sysbench, numbers are checked when they are
+    /// read.
     pub fn set(&mut self, name: &str, value: Option<&str>, source: Source) -> Result<(), SetError> {
         let entry = self.find_mut(name).ok_or(SetError::Unknown)?;
         if entry.take(value, source) { Ok(()) } else { Err(SetError::NotAFlag) }
     }
 
-    /// Gives a value, as a script does by `sysbench.opt.name = value`.
+    /// Sets a value, as a script does by `sysbench.opt.name = value`.
     ///
     /// # Errors
     /// The name is unknown.
@@ -152,7 +153,7 @@ impl OptionSet {
         Ok(())
     }
 
-    /// Takes what a file of options has. What nobody has declared yet waits for it.
+    /// Applies the options of an option file. Undeclared ones wait for their declaration.
     pub fn take_config(&mut self, path: &str, entries: Vec<ConfigEntry>) {
         for entry in entries {
             match self.find_mut(&entry.name) {
@@ -162,12 +163,12 @@ impl OptionSet {
         }
     }
 
-    /// What files of options have, and nobody has declared.
+    /// The undeclared options in option files.
     pub fn unclaimed(&self) -> &[Unclaimed] {
         &self.unclaimed
     }
 
-    /// The same as warnings in 1.0's words, each with where it stands and the name that may have been meant.
+    /// The same as warnings in 1.0's words, each with its position and the name that may have been meant.
     pub fn unclaimed_words(&self) -> Vec<String> {
         let words = |Unclaimed { path, entry: ConfigEntry { name, line, .. } }: &Unclaimed| {
             let meant = self.nearest(name).map_or_else(String::new, |near| format!("; did you mean {near}?"));
@@ -177,12 +178,12 @@ impl OptionSet {
         self.unclaimed.iter().map(words).collect()
     }
 
-    /// What is known of an option.
+    /// The definition of an option.
     pub fn info(&self, name: &str) -> Option<&OptionInfo> {
         self.find(name).map(|entry| &entry.info)
     }
 
-    /// Where the value of an option is from; none if nobody has declared it.
+    /// The source of an option's value; `None` if it is not declared.
     pub fn source(&self, name: &str) -> Option<Source> {
         self.find(name).map(|entry| entry.source)
     }
@@ -192,7 +193,7 @@ impl OptionSet {
         self.entries.iter().map(|entry| (entry.info.key(), &entry.info))
     }
 
-    /// Whether a flag is on; off if nobody has declared it.
+    /// Whether a flag is on; off if it is not declared.
     pub fn flag(&self, name: &str) -> bool {
         self.find(name).is_some_and(|entry| !entry.values.is_empty())
     }
@@ -205,12 +206,12 @@ impl OptionSet {
         self.read(name, 0, int)
     }
 
-    /// Bytes; 0 without a value, and for what is not a size.
+    /// A size in bytes; 0 without a value, and for a text that is not a size.
     pub fn size_bytes(&self, name: &str) -> u64 {
         self.text(name).map_or(0, size_bytes)
     }
 
-    /// A floating-point number; 0 without a value, and for what is not a number.
+    /// A floating-point number; 0 without a value, and for a text that is not a number.
     pub fn double(&self, name: &str) -> f64 {
         self.list(name).last().map_or(0.0, |text| double(text))
     }
@@ -220,7 +221,7 @@ impl OptionSet {
         self.list(name).first().map(String::as_str)
     }
 
-    /// What was given, put together again; none for what is given without a value.
+    /// The given value as text; `None` if it was given without a value.
     pub(crate) fn given(&self, name: &str) -> Option<String> {
         self.find(name)?.text()
     }
@@ -239,16 +240,16 @@ impl OptionSet {
         Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    /// The value as scripts get it.
+    /// The value for scripts.
     ///
     /// # Errors
-    /// It is not a number and should be.
+    /// It should be a number and is not.
     pub fn value(&self, name: &str) -> Result<OptionValue, Refusal> {
         let Some(entry) = self.find(name) else { return Ok(OptionValue::Nothing) };
         Ok(match entry.info.kind {
             Kind::Flag => OptionValue::Flag(self.flag(name)),
             Kind::Int => OptionValue::Number(f64::from(self.int(name)?)),
-            // As in C, above 2^53 it is the nearest that Lua has.
+            // As in C, above 2^53 it is the nearest number that Lua can represent.
             Kind::Size => OptionValue::Number(self.size_bytes(name) as f64),
             Kind::Double => OptionValue::Number(self.double(name)),
             Kind::Numbers => OptionValue::Number(self.numbers(name)?.first().copied().unwrap_or(0.0)),
@@ -258,10 +259,10 @@ impl OptionSet {
         })
     }
 
-    /// The declared name nearest to one that nobody has declared, if it is near enough to be what was meant.
+    /// The declared name nearest to an undeclared one, if it is near enough to be the intended one.
     pub fn nearest(&self, name: &str) -> Option<&str> {
         let wanted = key(name);
-        // One letter in four wrong, or left out, or two in the wrong order: beyond that it is a guess.
+        // One letter in four may be wrong or missing, or two swapped; more would be a guess.
         let most = wanted.len().div_ceil(4).min(3);
         let distance = |entry: &&Entry| strsim::damerau_levenshtein(&wanted, &entry.info.key());
         let nearest = self.entries.iter().min_by_key(distance)?;
@@ -282,7 +283,7 @@ impl OptionSet {
 }
 
 impl Entry {
-    /// What was given, put together again; none for what is given without a value.
+    /// The given value as text; `None` if it was given without a value.
     fn text(&self) -> Option<String> {
         match self.info.kind {
             Kind::Flag if self.values.is_empty() => Some("off".to_owned()),
@@ -308,7 +309,7 @@ impl Entry {
         true
     }
 
-    /// What stands in a file of options. There a flag is read by its word too: to sysbench, one that is off is on.
+    /// A value from an option file. A flag's word is parsed there too, whereas sysbench treats a flag set to off as on.
     fn take_words(&mut self, words: Vec<String>, source: Source) {
         self.source = source;
         self.values = match self.info.kind {

@@ -1,7 +1,7 @@
 use super::*;
 
 /// Name, form and default of every option of upstream's `--help`, main branch: opt_help.t, help_drv_mysql.t and
-/// help_drv_pgsql.t. `-` is no default, `[]` an empty one.
+/// help_drv_pgsql.t. `-` means no default, `[]` an empty one.
 const OF_1_1: &str = "
 threads=N 1
 events=N 0
@@ -66,7 +66,7 @@ rand-spec-res=N 75
 mysql-ssl[=on|off] off
 ";
 
-/// What 1.0.20 has not.
+/// Options that 1.0.20 does not have.
 const NOT_IN_1_0: [&str; 9] = [
     "warmup-time",
     "thread-init-timeout",
@@ -223,7 +223,7 @@ fn values_are_read_by_their_kind() {
     assert_eq!((set.flag("nothing"), set.int("nothing"), set.text("nothing")), (false, Ok(0), None));
 }
 
-/// What cmdline.t prints of `sysbench.opt`.
+/// The output of cmdline.t for `sysbench.opt`.
 #[test]
 fn scripts_see_values_of_their_own_types() {
     let mut set = OptionSet::general();
@@ -314,7 +314,7 @@ fn what_a_file_has_waits_for_its_declaration() {
     assert_eq!(set.unclaimed_words(), [format!("{words}; did you mean tables?")]);
 }
 
-/// The first line of a name was taken, and those below it were nobody's.
+/// Guards against a mistake: the first line of a name was used, and later lines were reported as undeclared.
 #[test]
 fn of_lines_of_one_name_the_last_counts() {
     let entry = |value: &str, line| ConfigEntry { name: "tables".to_owned(), values: vec![value.to_owned()], line };
@@ -331,7 +331,7 @@ fn near_names_are_offered_and_far_ones_are_not() {
     assert_eq!(set.nearest("thread"), Some("threads"));
     assert_eq!(set.nearest("mysql_hots"), Some("mysql-host"));
     assert_eq!(set.nearest("report-intervall"), Some("report-interval"));
-    // Of cmdline.t: their errors are one line.
+    // From cmdline.t: their errors are one line.
     for far in ["non-existing-option", "invalid-option", "foo", "x"] {
         assert_eq!(set.nearest(far), None, "{far}");
     }

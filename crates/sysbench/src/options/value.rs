@@ -1,21 +1,21 @@
-//! Values of options, read from their text as sysbench reads them.
+//! Values of options, parsed like sysbench parses them.
 
 /// A value as scripts get it in `sysbench.opt`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OptionValue {
-    /// Of a flag.
+    /// The value of a flag.
     Flag(bool),
-    /// Of whatever is a number: scripts know one kind of number.
+    /// The value of any number: scripts have one type of number.
     Number(f64),
     /// Empty where none is given.
     Text(String),
-    /// Of a list.
+    /// The values of a list.
     List(Vec<String>),
-    /// What scripts do not see: nil.
+    /// A value that scripts do not see: nil.
     Nothing,
 }
 
-/// A flag; none if it is not one. `None` is what is given as `--name` alone.
+/// A flag; `None` if the text is not one. The argument `None` means `--name` without a value.
 pub(super) fn flag(text: Option<&str>) -> Option<bool> {
     match text {
         None | Some("on" | "true" | "1") => Some(true),
@@ -24,7 +24,7 @@ pub(super) fn flag(text: Option<&str>) -> Option<bool> {
     }
 }
 
-/// A whole number, all of the text; blanks before it and a sign are as C's `strtol` takes them.
+/// An integer that fills the whole text; C's `strtol` rules apply to leading blanks and the sign.
 pub(super) fn int(text: &str) -> Option<i32> {
     if text.is_empty() {
         return Some(0);
@@ -35,8 +35,8 @@ pub(super) fn int(text: &str) -> Option<i32> {
     if is_number { number.parse().ok() } else { None }
 }
 
-/// Bytes. What is no number is 0, and so is one with a letter that is none of K, M, G, T; what follows the letter is
-/// not looked at.
+/// A size in bytes. A text that is not a number is 0, and so is one with a letter other than K, M, G or T. Text after
+/// the letter is ignored.
 pub(super) fn size_bytes(text: &str) -> u64 {
     let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
@@ -56,16 +56,16 @@ pub(super) fn size_bytes(text: &str) -> u64 {
     number.wrapping_mul(1024_u64.pow(power))
 }
 
-/// As much of a text as is a number, as C's `strtod` takes it but for hexadecimal digits; 0 if nothing is.
+/// The longest numeric prefix of a text, by the rules of C's `strtod` without hexadecimal digits; 0 if there is none.
 pub(super) fn double(text: &str) -> f64 {
     let text = after_blanks(text);
-    // No prefix that is a number ends before the last character that may be in one.
+    // No numeric prefix ends after the last character that may be in a number.
     let may_end =
         text.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.')).unwrap_or(text.len());
     (1..=may_end).rev().find_map(|end| text[..end].parse().ok()).unwrap_or(0.0)
 }
 
-/// Numbers with commas between; none if one of them is not a plain decimal number.
+/// Numbers separated by commas; `None` if one of them is not a plain decimal number.
 pub(super) fn numbers(text: &str) -> Option<Vec<f64>> {
     let parts = text.split(',').map(after_blanks);
     parts.filter(|part| !part.is_empty()).map(decimal).collect()
@@ -93,7 +93,7 @@ mod tests {
         for no in ["off", "false", "0"] {
             assert_eq!(flag(Some(no)), Some(false));
         }
-        // Of cmdline.t; and upper case, which sysbench does not know.
+        // From cmdline.t; and upper case, which sysbench does not accept.
         for neither in ["5", "foo", "", "ON"] {
             assert_eq!(flag(Some(neither)), None);
         }

@@ -1,4 +1,4 @@
-//! What the built-in tests print besides.
+//! The additional output of the built-in tests.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ impl FileFlags {
     }
 }
 
-/// Before `fileio` runs. A random test tells its limit of events, 0 without one.
+/// The text before `fileio` runs. A random test prints its limit of events, 0 without one.
 pub fn file_mode(mode: &FileSettings, settings: &Settings) -> String {
     let mut text = mode.flags.line();
     text += &format!("{} files, {}B each\n", mode.files, size(mode.file_bytes));
@@ -145,7 +145,7 @@ pub fn file_prepare(mode: &FileSettings) -> String {
     )
 }
 
-/// What `prepare` finds where a file is to be.
+/// The state of a file that `prepare` finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFound {
     /// None, or an empty one.
@@ -165,7 +165,7 @@ pub fn file_found(name: &str, found: FileFound) -> String {
     }
 }
 
-/// Why `fileio` does not run on a file: without a prefix, and without an end of the line.
+/// The reason why `fileio` does not run on a file, without a prefix and without a line end.
 pub fn file_too_short(name: &str, bytes: u64, least_bytes: u64) -> String {
     format!("Size of file '{name}' is {}B, but at least {}B is expected.", size(bytes), size(least_bytes))
 }
@@ -202,7 +202,7 @@ pub fn file_intermediate(snapshot: &Snapshot) -> String {
     )
 }
 
-/// The closing report of `fileio`: in 1.1 without how even threads were.
+/// The closing report of `fileio`; in 1.1 without the fairness of threads.
 pub fn file_cumulative(snapshot: &Snapshot, closing: Closing) -> String {
     match closing.layout {
         Layout::V1_1 => file_throughput(snapshot) + &file_latency(snapshot),
@@ -229,7 +229,7 @@ fn file_throughput(snapshot: &Snapshot) -> String {
     )
 }
 
-/// As that of other tests, in narrower columns.
+/// Like that of other tests, in narrower columns.
 fn file_latency(snapshot: &Snapshot) -> String {
     let of = &snapshot.latency;
     let row = |name: &str, ns: u64| format!("         {name}:                            {:10.2}\n", ms(ns));

@@ -6,15 +6,15 @@ use super::{Latency, Layout, Snapshot, StatementTimes, Subject, ThreadTimes, pro
 /// How a closing report is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closing {
-    /// Its words.
+    /// The wording.
     pub layout: Layout,
-    /// Whether queries are told.
+    /// Whether queries are reported.
     pub subject: Subject,
-    /// What each thread did, too.
+    /// Whether each thread is reported, too.
     pub debug: bool,
 }
 
-/// All that happened, from [`Closing::subject`]'s queries to how even threads were.
+/// The whole report, from [`Closing::subject`]'s queries to the fairness of threads.
 pub fn cumulative(snapshot: &Snapshot, closing: Closing) -> String {
     let sql = match closing.subject {
         Subject::Sql => queries(snapshot) + &snapshot.statements.as_ref().map_or_else(String::new, statements),
@@ -23,7 +23,7 @@ pub fn cumulative(snapshot: &Snapshot, closing: Closing) -> String {
     sql + &general(snapshot, closing)
 }
 
-/// What every test reports.
+/// The part that every test reports.
 pub(super) fn general(snapshot: &Snapshot, closing: Closing) -> String {
     let each = if closing.debug { each_thread(&snapshot.threads) } else { String::new() };
     [
@@ -103,7 +103,7 @@ fn latency(snapshot: &Snapshot) -> String {
     let row = |name: &str, ns: u64| format!("         {name}: {:39.2}\n", ms(ns));
     let percentile = |percent: f64, latency_ms: f64| {
         let label = format!("        {:>3}th percentile:", rank(percent));
-        // 27 digits behind the label of a whole number: the point stays where it is in the other rows.
+        // 27 digits after the label of an integer, so that the decimal point stays in its column.
         format!("{label} {latency_ms:width$.2}\n", width = 52_usize.saturating_sub(label.len()))
     };
     let percentiles = match snapshot.percentiles.as_slice() {

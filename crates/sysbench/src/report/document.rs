@@ -1,4 +1,4 @@
-//! The document of `--report-json`: what is reported in text, and what sysbench has no room for. Names say their units.
+//! The document of `--report-json`: the content of the text reports, and additional figures. Names include their units.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::histogram::Bucket;
 use crate::options::{Kind, OptionSet, OptionValue};
 use crate::version::SYSBENCH;
 
-/// Raised when a name changes its meaning or goes; new names may come without.
+/// Incremented when a name changes its meaning or is removed; new names do not change it.
 const FORMAT: u32 = 1;
 
 /// A run, to be written as JSON.
@@ -19,27 +19,27 @@ const FORMAT: u32 = 1;
 pub struct Document {
     /// The form of this document.
     pub format: u32,
-    /// The version of sysbench whose options and figures these are.
+    /// The version of sysbench that the options and figures follow.
     pub sysbench_version: String,
     /// The version of rumba.
     pub rumba_version: String,
     /// As it was named.
     pub test: String,
-    /// All options but passwords: flags, numbers, texts, and lists of them.
+    /// All options except passwords: flags, numbers, texts, and lists of them.
     pub options: BTreeMap<String, Value>,
     /// From one `--report-interval` to the next.
     pub intervals: Vec<Moment>,
     /// From one of `--report-checkpoints` to the next.
     pub checkpoints: Vec<Total>,
-    /// All, or what followed the last checkpoint; none if the run failed before anything was measured.
+    /// The whole run, or the part after the last checkpoint; `None` if the run failed before it measured anything.
     pub total: Option<Total>,
-    /// What went wrong, in the words that were printed. A run that was measured to its end may have some, too: of what
-    /// its script does then.
+    /// The errors, in the printed words. A run that was measured to its end may have some, too, from the end of its
+    /// script.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
 }
 
-/// What happened in a while.
+/// The figures of a period.
 #[derive(Clone, Debug, Serialize)]
 pub struct Moment {
     /// Since the start, without the warm-up.
@@ -54,25 +54,25 @@ pub struct Moment {
     pub events_per_s: f64,
     /// By kind.
     pub queries: Queries,
-    /// After which an event was begun anew.
+    /// The errors after which an event was restarted.
     pub ignored_errors: Errors,
-    /// Connections made anew.
+    /// Reconnects.
     pub reconnects: u64,
-    /// Of files.
+    /// Bytes read from files.
     pub bytes_read: u64,
-    /// Of files.
+    /// Bytes written to files.
     pub bytes_written: u64,
-    /// Of events.
+    /// The latencies of events.
     pub latency_ms: Latencies,
-    /// With `--rate`: events that had arrived and waited.
+    /// With `--rate`: events that had arrived and were waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_length: Option<u64>,
-    /// With `--rate`: events that were going on.
+    /// With `--rate`: events in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u64>,
 }
 
-/// What happened in all, and how evenly.
+/// The totals, and the fairness between threads.
 #[derive(Clone, Debug, Serialize)]
 pub struct Total {
     /// As in an interval.
@@ -80,9 +80,9 @@ pub struct Total {
     pub moment: Moment,
     /// Between threads.
     pub fairness: Fairness,
-    /// Events that were going on when the run was ended by force.
+    /// Events in progress when the run was ended by force.
     pub unfinished_events: u32,
-    /// How latencies are distributed: what was met, lowest first.
+    /// The distribution of latencies: the ranges that occurred, lowest first.
     pub histogram: Vec<HistogramRow>,
 }
 
@@ -113,15 +113,15 @@ pub struct Errors {
 /// How long events took, in milliseconds. Percentiles are `p95`, `p99.9` and so on.
 #[derive(Clone, Debug, Serialize)]
 pub struct Latencies {
-    /// What is known in closing reports alone.
+    /// Figures that only closing reports have.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub of_all: Option<LatenciesOfAll>,
-    /// Those that were asked for.
+    /// The requested percentiles.
     #[serde(flatten)]
     pub percentiles: BTreeMap<String, f64>,
 }
 
-/// How long events took, all of them together.
+/// The latencies of all events together.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct LatenciesOfAll {
     /// The shortest.
@@ -134,7 +134,7 @@ pub struct LatenciesOfAll {
     pub sum: f64,
 }
 
-/// How even threads were: mean and standard deviation over them.
+/// The fairness of threads: mean and standard deviation over them.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Fairness {
     /// How many.
@@ -149,17 +149,17 @@ pub struct Fairness {
     pub time_stddev_s: f64,
 }
 
-/// A range of latencies that was met.
+/// A range of latencies that occurred.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct HistogramRow {
-    /// The latency that stands for it.
+    /// The latency that represents it.
     pub latency_ms: f64,
-    /// How often.
+    /// The count.
     pub count: u64,
 }
 
 impl Document {
-    /// Of a run that is about to begin.
+    /// For a run that is about to begin.
     pub fn new(test: &str, options: &OptionSet) -> Self {
         Self {
             format: FORMAT,
@@ -174,36 +174,36 @@ impl Document {
         }
     }
 
-    /// Adds what an intermediate report tells.
+    /// Adds an intermediate report.
     pub fn add_interval(&mut self, snapshot: &Snapshot) {
         self.intervals.push(Moment::of(snapshot, None));
     }
 
-    /// Adds what a checkpoint tells.
+    /// Adds a checkpoint.
     pub fn add_checkpoint(&mut self, snapshot: &Snapshot) {
         self.checkpoints.push(Total::of(snapshot));
     }
 
-    /// Adds what the closing report tells.
+    /// Adds the closing report.
     pub fn finish(&mut self, snapshot: &Snapshot) {
         self.total = Some(Total::of(snapshot));
     }
 
-    /// Adds what went wrong.
+    /// Adds an error.
     pub fn add_failure(&mut self, words: &str) {
         self.failures.push(words.to_owned());
     }
 
-    /// The text to be written, with an end of line.
+    /// The text of the document, with a line end.
     ///
     /// # Errors
-    /// JSON has no form for what is in it; of this document no part is such.
+    /// A value has no JSON form, which no part of this document lacks.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 }
 
-/// Options as scripts see them, but for all the percentiles. Passwords stay where they are.
+/// The options as scripts see them, with all percentiles. Passwords are left out.
 fn shown(options: &OptionSet) -> BTreeMap<String, Value> {
     let is_shown = |key: &String| !key.contains("password");
     let value = |key: String| {
@@ -276,7 +276,7 @@ impl Total {
 
 impl Latencies {
     fn of(percentiles: &[Percentile], latency: Option<&Latency>) -> Self {
-        // One division each: 1.5 ms is 1.5 here, and by way of seconds it need not be.
+        // A single division, so that 1.5 ms is exactly 1.5; a detour through seconds may differ.
         let ms = |ns: u64| ns as f64 / 1e6;
         let of_all = latency.map(|of| LatenciesOfAll {
             min: ms(of.min_ns),

@@ -1,9 +1,9 @@
-//! What a script's hooks can print instead: `sysbench.report_default`, `report_csv` and `report_json`.
+//! The alternative reports of a script's hooks: `sysbench.report_default`, `report_csv` and `report_json`.
 
 use super::Snapshot;
 use super::intermediate::{latencies, queries};
 
-/// A line in sysbench's usual form: that of [`super::intermediate`], but for a colon behind `err/s`, and always with
+/// A line in sysbench's usual form: that of [`super::intermediate`], but with a colon after `err/s`, and always with
 /// queries.
 pub fn default_line(snapshot: &Snapshot) -> String {
     format!(
@@ -18,8 +18,8 @@ pub fn default_line(snapshot: &Snapshot) -> String {
     )
 }
 
-/// A line of seconds, threads, events, queries, reads, writes, others, latency in ms, errors, reconnects: all but the
-/// first two and the latency in a second. The latency is the first percentile.
+/// A line of seconds, threads, events, queries, reads, writes, others, latency in ms, errors, reconnects. All except
+/// the first two and the latency are rates per second. The latency is the first percentile.
 pub fn csv_line(snapshot: &Snapshot) -> String {
     let counts = &snapshot.counts;
     let per_s = [counts.events, counts.queries(), counts.reads, counts.writes, counts.others];
@@ -35,10 +35,10 @@ pub fn csv_line(snapshot: &Snapshot) -> String {
     )
 }
 
-/// What ends the array of [`json_row`]s, once a state of Lua that has printed any is closed.
+/// The end of the array of [`json_row`]s, printed when a Lua state that has printed any is closed.
 pub const JSON_END: &str = "\n]\n";
 
-/// An object of a JSON array, and what comes before it: the array's beginning, or a comma.
+/// An object of a JSON array, preceded by the array's beginning or a comma.
 pub fn json_row(snapshot: &Snapshot, is_first: bool) -> String {
     let counts = &snapshot.counts;
     let before = if is_first { "[" } else { "," };

@@ -3,7 +3,7 @@
 use super::number::rank;
 use super::{Percentile, Queue, Snapshot, Subject};
 
-/// What happened since the last such line; with `--rate`, a second line of what waits.
+/// The figures since the last such line; with `--rate`, a second line with the queue.
 pub fn intermediate(snapshot: &Snapshot, subject: Subject) -> String {
     let Snapshot { elapsed_s, threads_running, .. } = snapshot;
     let latencies = latencies(snapshot);
@@ -33,7 +33,7 @@ pub(super) fn queries(snapshot: &Snapshot) -> String {
     )
 }
 
-/// Each percentile that was asked for; without any, sysbench calls the shortest latency it knows the 0th.
+/// Each requested percentile; without any, sysbench prints the shortest latency as the 0th.
 pub(super) fn latencies(snapshot: &Snapshot) -> String {
     let show = |of: &Percentile| format!("lat (ms,{}%): {:.2}", rank(of.percent), of.latency_ms);
     match snapshot.percentiles.as_slice() {
@@ -42,7 +42,7 @@ pub(super) fn latencies(snapshot: &Snapshot) -> String {
     }
 }
 
-/// sysbench has a comma here, with SQL alone.
+/// sysbench has a comma here, but only with SQL.
 fn waiting(queue: Queue, elapsed_s: f64, subject: Subject) -> String {
     let Queue { length, concurrency } = queue;
     let comma = if subject == Subject::Sql { "," } else { "" };

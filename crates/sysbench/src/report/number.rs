@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-/// Of so many in so many seconds, how many in one. Within no time it is 0: sysbench prints `-nan`, which is no JSON.
+/// The rate per second of a count over this time. For no time it is 0: sysbench prints `-nan`, which is not valid JSON.
 pub(super) fn per_second(count: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
 }
 
-/// Nanoseconds as milliseconds, by way of seconds: so the last digit is sysbench's too.
+/// Nanoseconds as milliseconds, computed through seconds, so that the last digit equals sysbench's.
 pub(super) fn ms(ns: u64) -> f64 {
     seconds(ns) * 1000.0
 }
@@ -17,7 +17,7 @@ pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// The rank of a percentile: without a point if it is whole.
+/// The rank of a percentile, without a decimal point if it is an integer.
 pub(super) fn rank(percent: f64) -> String {
     percent.to_string()
 }
@@ -45,7 +45,7 @@ pub(super) fn size(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    /// Of test_fileio.t.
+    /// From test_fileio.t.
     #[test]
     fn sizes_have_a_prefix() {
         for (bytes, expected) in [

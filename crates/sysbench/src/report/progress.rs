@@ -1,4 +1,4 @@
-//! What is printed before events run, and between them.
+//! The output before events run, and between them.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub const THREADS_STARTED: &str = "Threads started!\n\n";
 /// When a script is typed at a terminal.
 pub const READING_STDIN: &str = "Reading the script from the standard input:\n\n";
 
-/// How the test will run. What a built-in test has to add follows it.
+/// The options of the run. A built-in test's own text follows.
 pub fn running_with(settings: &Settings) -> String {
     let mut text = "Running the test with following options:\n".to_owned();
     text += &format!("Number of threads: {}\n", settings.threads);
@@ -52,12 +52,13 @@ pub fn warming_up(warmup: Duration) -> String {
     format!("Warming up for {} seconds...\n\n", warmup.as_secs())
 }
 
-/// Before the report of a checkpoint, so many seconds after the start. Here the warm-up counts, as in sysbench.
+/// The line before a checkpoint's report, at this many seconds after the start. As in sysbench, the time includes the
+/// warmup.
 pub fn checkpoint(since_start_s: f64) -> String {
     format!("[ {since_start_s:.0}s ] Checkpoint report:\n")
 }
 
-/// Before the closing report, if it was asked for.
+/// The text before the closing report, if requested.
 pub fn histogram(snapshot: &Snapshot) -> String {
     format!("Latency histogram (values are in milliseconds)\n{} \n", histogram::text(&snapshot.histogram))
 }

@@ -1,11 +1,11 @@
-//! A run at one moment: all that any report tells.
+//! A run at one moment: the figures of all reports.
 
 use std::collections::BTreeMap;
 
 use super::number;
 use crate::histogram::Bucket;
 
-/// What has happened since the last report of the same kind.
+/// The figures since the last report of the same kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
     /// Threads that have not ended.
@@ -14,27 +14,27 @@ pub struct Snapshot {
     pub interval_s: f64,
     /// Since the start, without the warm-up.
     pub elapsed_s: f64,
-    /// What happened.
+    /// The counts.
     pub counts: Counts,
-    /// Of events; closing reports alone tell it.
+    /// The latencies of events; only closing reports print them.
     pub latency: Latency,
-    /// In the order in which they were asked for; empty if none were.
+    /// In the requested order; empty if none were requested.
     pub percentiles: Vec<Percentile>,
     /// With `--rate`.
     pub queue: Option<Queue>,
-    /// What each thread did; closing reports alone tell how even it is.
+    /// The figures of each thread; only closing reports print their fairness.
     pub threads: Vec<ThreadTimes>,
-    /// Events that were going on when the run was ended by force.
+    /// Events in progress when the run was ended by force.
     pub unfinished_events: u32,
-    /// How often each error was ignored, by the code that the database gives it.
+    /// How often each error was ignored, by the database's error code.
     pub errors_by_code: BTreeMap<String, u64>,
-    /// How latencies are distributed, if that was asked for.
+    /// The distribution of latencies, if requested.
     pub histogram: Vec<Bucket>,
-    /// With `--db-debug` and all the verbosity there is.
+    /// With `--db-debug` and the highest verbosity.
     pub statements: Option<StatementTimes>,
 }
 
-/// What happened, by kind.
+/// The counts by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Events that ended.
@@ -43,32 +43,32 @@ pub struct Counts {
     pub reads: u64,
     /// Queries that changed rows.
     pub writes: u64,
-    /// Queries that did neither; of `fileio`, syncs.
+    /// Queries that did neither; for `fileio`, syncs.
     pub others: u64,
-    /// Errors after which an event was begun anew.
+    /// Errors after which an event was restarted.
     pub ignored_errors: u64,
-    /// Connections made anew.
+    /// Reconnects.
     pub reconnects: u64,
-    /// Of files.
+    /// Bytes read from files.
     pub bytes_read: u64,
-    /// Of files.
+    /// Bytes written to files.
     pub bytes_written: u64,
 }
 
 /// How long events took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
-    /// Of the shortest; 0 without any.
+    /// The shortest; 0 without any.
     pub min_ns: u64,
     /// Their mean; 0 without any.
     pub avg_ns: u64,
-    /// Of the longest.
+    /// The longest.
     pub max_ns: u64,
-    /// Of all together.
+    /// The sum.
     pub sum_ns: u64,
 }
 
-/// So many percent of the events took at most so long.
+/// A latency that this percentage of the events does not exceed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Percentile {
     /// From 0 to 100.
@@ -82,11 +82,11 @@ pub struct Percentile {
 pub struct Queue {
     /// That have arrived and wait.
     pub length: u64,
-    /// That are going on.
+    /// Events in progress.
     pub concurrency: u64,
 }
 
-/// What one thread did.
+/// The figures of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadTimes {
     /// That ended.
@@ -95,7 +95,7 @@ pub struct ThreadTimes {
     pub min_ns: u64,
     /// The longest.
     pub max_ns: u64,
-    /// Of all events together.
+    /// The sum over all events.
     pub sum_ns: u64,
 }
 
@@ -109,14 +109,14 @@ pub struct StatementTimes {
 }
 
 impl Counts {
-    /// Of every kind.
+    /// The queries of all kinds.
     pub fn queries(&self) -> u64 {
         self.reads + self.writes + self.others
     }
 }
 
 impl Latency {
-    /// Of the events of all threads.
+    /// Computes the latencies over the events of all threads.
     pub fn of(threads: &[ThreadTimes]) -> Self {
         let busy = || threads.iter().filter(|thread| thread.events > 0);
         let events: u64 = busy().map(|thread| thread.events).sum();
@@ -130,7 +130,7 @@ impl Latency {
     }
 }
 
-/// Mean and standard deviation over threads, of events and of the time that they took.
+/// Mean and standard deviation over threads, of events and of their times.
 pub(super) struct Evenness {
     pub(super) events_avg: f64,
     pub(super) events_stddev: f64,

@@ -1,4 +1,4 @@
-//! Lines as sysbench prints them, with figures that a run could have.
+//! Lines as sysbench prints them, with realistic figures.
 
 use std::time::Duration;
 
@@ -47,13 +47,13 @@ pub(super) fn run() -> Snapshot {
     }
 }
 
-/// The same with what sysbench can tell: one percentile, no codes of errors, no rate.
+/// The same with only the figures that sysbench reports: one percentile, no error codes, no rate.
 fn plain() -> Snapshot {
     let percentiles = vec![Percentile { percent: 95.0, latency_ms: 1235.617 }];
     Snapshot { percentiles, queue: None, errors_by_code: [].into(), ..run() }
 }
 
-/// Of drv_mysql.t, cmdline.t and test_cpu.t; columns from there and from 1.0.20's output.
+/// From drv_mysql.t, cmdline.t and test_cpu.t; the columns are from there and from 1.0.20's output.
 #[test]
 fn the_closing_report_is_sysbenchs_to_the_blank() {
     let expected = "SQL statistics:
@@ -89,7 +89,7 @@ Threads fairness:
     assert_eq!(cumulative(&plain(), OTHER), format!("\nThroughput{without_sql}"));
 }
 
-/// What 1.0.20 printed, but for the figures.
+/// The output of 1.0.20, except for the figures.
 #[test]
 fn the_closing_report_in_the_words_of_1_0() {
     let expected = "
@@ -156,7 +156,7 @@ DEBUG: Results fetching statistics:
     assert!(text.contains(of_statements), "{text}");
 }
 
-/// Of opt_report_interval.t.
+/// From opt_report_interval.t.
 #[test]
 fn intermediate_lines() {
     let of = |snapshot: &Snapshot, subject| intermediate(&Snapshot { elapsed_s: 2.0003, ..snapshot.clone() }, subject);
@@ -178,7 +178,7 @@ fn intermediate_lines() {
     assert!(of(&run(), Subject::Sql).ends_with("\n[ 2s ] queue length: 7, concurrency: 2\n"));
 }
 
-/// Of api_reports.t.
+/// From api_reports.t.
 #[test]
 fn lines_of_hooks() {
     let snapshot = Snapshot { threads_running: 1, ..plain() };
@@ -220,7 +220,7 @@ fn settings(words: &[(&str, &str)]) -> Settings {
     Settings::read(&mut options).unwrap().0
 }
 
-/// Of cmdline.t and opt_warmup_time.t.
+/// From cmdline.t and opt_warmup_time.t.
 #[test]
 fn before_a_run() {
     let expected = "Running the test with following options:
@@ -258,11 +258,11 @@ Forcing shutdown in 16 seconds
 ";
     assert_eq!(running_with(&settings(&all)), expected);
     assert_eq!(warming_up(Duration::from_secs(1)), "Warming up for 1 seconds...\n\n");
-    // Of opt_report_checkpoints.t.
+    // From opt_report_checkpoints.t.
     assert_eq!(checkpoint(1.0002), "[ 1s ] Checkpoint report:\n");
 }
 
-/// Of opt_histogram.t.
+/// From opt_histogram.t.
 #[test]
 fn the_histogram_stands_between_its_title_and_a_blank() {
     let expected = "Latency histogram (values are in milliseconds)
@@ -273,7 +273,7 @@ fn the_histogram_stands_between_its_title_and_a_blank() {
     assert_eq!(histogram(&run()), format!("{expected} \n"));
 }
 
-/// Of test_cpu.t.
+/// From test_cpu.t.
 #[test]
 fn cpu() {
     assert_eq!(cpu_mode(1000), "Prime numbers limit: 1000\n\n");
@@ -281,7 +281,7 @@ fn cpu() {
     assert!(text.starts_with("CPU speed:\n    events per second:     2.50\n\nThroughput:\n"), "{text}");
 }
 
-/// Of test_memory.t.
+/// From test_memory.t.
 #[test]
 fn memory() {
     let mode = MemorySettings {
@@ -328,7 +328,7 @@ const FILES: FileSettings = FileSettings {
     read_write_ratio: 1.5,
 };
 
-/// Of test_fileio.t.
+/// From test_fileio.t.
 #[test]
 fn files_before_a_run() {
     let expected = "Extra file open flags: (none)
@@ -362,7 +362,7 @@ Doing sequential write (creation) test
     assert_eq!(flags.line(), "Extra file open flags: sync dsync \n");
 }
 
-/// Of test_fileio.t.
+/// From test_fileio.t.
 #[test]
 fn files_are_made() {
     let expected = "4 files, 8192Kb each, 32Mb total
@@ -379,7 +379,7 @@ Extra file open flags: (none)
     assert_eq!(files_written(0, Duration::ZERO), "No bytes written.\n");
 }
 
-/// Of test_fileio.t.
+/// From test_fileio.t.
 #[test]
 fn files_after_a_run() {
     let expected = "

@@ -1,11 +1,11 @@
-//! What the options of the built-in tests ask for, checked in sysbench's order and refused in its words.
+//! The settings of the built-in tests, checked in sysbench's order and refused in its words.
 
 use super::whole;
 use crate::help;
 use crate::options::{FILEIO, OptionSet};
 use crate::refusal::Refusal;
 
-/// What `cpu` does.
+/// The settings of `cpu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuSettings {
     /// Primes are looked for below this.
@@ -25,7 +25,7 @@ impl CpuSettings {
     }
 }
 
-/// What is done to a block of memory.
+/// The operation on a block of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryOperation {
     /// It is read.
@@ -36,7 +36,7 @@ pub enum MemoryOperation {
     None,
 }
 
-/// Whose a block of memory is.
+/// The owner of a block of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryScope {
     /// All threads'.
@@ -45,19 +45,19 @@ pub enum MemoryScope {
     Local,
 }
 
-/// What `memory` does.
+/// The settings of `memory`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemorySettings {
-    /// Of one event: a power of two, of at least a word.
+    /// The block of one event: a power of two, and at least a word.
     pub block_bytes: u64,
-    /// Of all; 0 without a limit. Divided by blocks and threads it is the events of a thread: `--events` is no limit
-    /// here.
+    /// The total of all events; 0 without a limit. Divided by blocks and threads it gives the events of a thread,
+    /// because `--events` is no limit here.
     pub total_bytes: u64,
-    /// Whose the blocks are.
+    /// The owner of the blocks.
     pub scope: MemoryScope,
-    /// Take them from the pool of huge pages.
+    /// Whether to take them from the pool of huge pages.
     pub huge_pages: bool,
-    /// What is done to them.
+    /// The operation on them.
     pub operation: MemoryOperation,
     /// In a random order.
     pub is_random: bool,
@@ -67,7 +67,7 @@ impl MemorySettings {
     /// Reads the options.
     ///
     /// # Errors
-    /// A block is no power of two or less than eight bytes; a word is not one of an option's.
+    /// A block size that is not a power of two or less than eight bytes; an unknown word for an option.
     pub fn read(options: &OptionSet) -> Result<Self, Refusal> {
         let text = |name| options.text(name).unwrap_or_default();
         let refusal = |name| Refusal::fatal(format!("Invalid value for {name}: {}", text(name)));
@@ -97,12 +97,12 @@ impl MemorySettings {
     }
 }
 
-/// What `threads` does.
+/// The settings of `threads`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadsSettings {
     /// How often an event locks, yields and unlocks.
     pub yields: u32,
-    /// Mutexes that events take in turn.
+    /// The number of mutexes, which events take in turn.
     pub locks: u32,
 }
 
@@ -110,13 +110,13 @@ impl ThreadsSettings {
     /// Reads the options.
     ///
     /// # Errors
-    /// There are no mutexes: sysbench divides by their number.
+    /// There are no mutexes: sysbench would divide by their number.
     pub fn read(options: &OptionSet) -> Result<Self, Refusal> {
         Ok(Self { yields: whole(options, "thread-yields")?, locks: some(options, "thread-locks")? })
     }
 }
 
-/// What `mutex` does.
+/// The settings of `mutex`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MutexSettings {
     /// How many there are.
@@ -131,7 +131,7 @@ impl MutexSettings {
     /// Reads the options.
     ///
     /// # Errors
-    /// There are no mutexes, or no locks to take: sysbench goes on without an end.
+    /// There are no mutexes, or no locks to take: sysbench would run endlessly.
     pub fn read(options: &OptionSet) -> Result<Self, Refusal> {
         Ok(Self {
             mutexes: some(options, "mutex-num")?,
@@ -149,10 +149,10 @@ fn some(options: &OptionSet, name: &str) -> Result<u32, Refusal> {
     }
 }
 
-/// What `fileio` does to files.
+/// The operation of `fileio` on files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileTest {
-    /// `seqwr`: they are made anew.
+    /// `seqwr`: the files are created again.
     SequentialWrite,
     /// `seqrewr`.
     SequentialRewrite,
@@ -167,7 +167,7 @@ pub enum FileTest {
 }
 
 impl FileTest {
-    /// Whether the place of each request is drawn.
+    /// Whether the position of each request is random.
     pub fn is_random(self) -> bool {
         matches!(self, FileTest::RandomRead | FileTest::RandomWrite | FileTest::RandomReadWrite)
     }
@@ -178,7 +178,7 @@ impl FileTest {
 pub enum FileIo {
     /// A call at a time.
     Sync,
-    /// So many requests of a thread at once.
+    /// This many requests of a thread at once.
     Async {
         /// `--file-async-backlog`.
         backlog: u32,
@@ -201,7 +201,7 @@ pub struct FileFlags {
 /// When files are synced, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSync {
-    /// After so many requests; none without.
+    /// After this many requests; `None` disables it.
     pub frequency: Option<u32>,
     /// After every write; then neither after requests nor at the end.
     pub after_writes: bool,
@@ -211,34 +211,34 @@ pub struct FileSync {
     pub data_only: bool,
 }
 
-/// What `fileio` does.
+/// The settings of `fileio`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FileSettings {
-    /// How many.
+    /// The number of files.
     pub files: u32,
-    /// Of each.
+    /// The size of each file.
     pub file_bytes: u64,
-    /// What is done; none but for `run`.
+    /// The operation; only `run` has one.
     pub test: Option<FileTest>,
-    /// How.
+    /// The way of reading and writing.
     pub io: FileIo,
-    /// How many requests are made one where they adjoin; none if they are not.
+    /// The maximum number of adjacent requests to merge; `None` disables merging.
     pub merged_requests: Option<u32>,
-    /// Of one event.
+    /// The bytes of one event.
     pub block_bytes: u64,
-    /// How they are opened.
+    /// The flags for opening files.
     pub flags: FileFlags,
     /// When they are synced.
     pub sync: FileSync,
-    /// Reads for each write where both are done.
+    /// Reads per write, if the test does both.
     pub read_write_ratio: f64,
 }
 
 impl FileSettings {
-    /// Reads the options. `run` needs to know what is to be done to the files, `prepare` and `cleanup` do not.
+    /// Reads the options. Only `run` needs the operation; `prepare` and `cleanup` do not.
     ///
     /// # Errors
-    /// A number is out of bounds, or a word is not one of an option's.
+    /// A number is out of bounds, or a word is unknown for its option.
     pub fn read(options: &OptionSet, is_run: bool) -> Result<Self, Refusal> {
         let files = positive(options, "file-num")?;
         let total_bytes = options.size_bytes("file-total-size");
@@ -262,7 +262,7 @@ impl FileSettings {
         Ok(Self { files, file_bytes, test, io, merged_requests, block_bytes, flags, sync, read_write_ratio })
     }
 
-    /// Of one request: several blocks if they are made one.
+    /// The bytes of one request, which merges several blocks if requested.
     pub fn request_bytes(&self) -> u64 {
         self.block_bytes * u64::from(self.merged_requests.unwrap_or(1))
     }
@@ -271,7 +271,7 @@ impl FileSettings {
 fn file_test(options: &OptionSet) -> Result<FileTest, Refusal> {
     let Some(word) = options.text("file-test-mode") else {
         let usage = help::test("fileio", FILEIO);
-        // The line ends twice, and the list of options has its empty line.
+        // The message ends with two line ends, and the list of options with an empty line, so the end is trimmed.
         return Err(Refusal::fatal(format!("Missing required argument: --file-test-mode\n\n{}", usage.trim_end())));
     };
     Ok(match word {
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!((settings.sync, settings.request_bytes()), (sync, 16_384));
     }
 
-    /// Of test_memory.t and test_fileio.t, and the source.
+    /// From test_memory.t and test_fileio.t, and from the source.
     #[test]
     fn values_that_cannot_be_are_refused_in_sysbenchs_words() {
         let memory = |name, value| MemorySettings::read(&options("memory", &[(name, value)])).unwrap_err().to_string();

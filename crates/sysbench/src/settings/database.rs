@@ -1,4 +1,4 @@
-//! What the options of databases ask for.
+//! The settings of databases.
 
 use crate::options::{DRIVERS, OptionSet, Source};
 use crate::refusal::Refusal;
@@ -6,9 +6,9 @@ use crate::refusal::Refusal;
 /// Whether statements are prepared on the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementMode {
-    /// Where the server can.
+    /// If the server supports them.
     Auto,
-    /// Never: texts are put together and sent.
+    /// Never: statements are built and sent as text.
     Disable,
 }
 
@@ -24,11 +24,11 @@ pub struct DatabaseSettings {
 }
 
 impl DatabaseSettings {
-    /// Reads the options; sysbench does so when a script first asks for its driver, and not for a test without one.
-    /// `name` is the driver that a script asks for by name.
+    /// Reads the options; sysbench does so when a script first requests its driver, and not for a test without one.
+    /// `name` is the driver that a script requests by name.
     ///
     /// # Errors
-    /// The mode is none, or the driver is.
+    /// An unknown mode or driver.
     pub fn read(options: &OptionSet, name: Option<&str>) -> Result<Self, Refusal> {
         let statements = match options.text("db-ps-mode").unwrap_or_default() {
             "auto" => StatementMode::Auto,
@@ -49,7 +49,7 @@ impl DatabaseSettings {
     }
 }
 
-/// What is asked for and not done is refused: a run that passes it over would not be the one that was asked for.
+/// Refuses options that are not supported, because a run that ignored them would not be the requested one.
 fn refuse_what_is_not_done(options: &OptionSet) -> Result<(), Refusal> {
     let given = |name: &str| options.text(name).is_some_and(|text| !text.is_empty());
     let refusals = [
@@ -76,18 +76,18 @@ fn refuse_what_is_not_done(options: &OptionSet) -> Result<(), Refusal> {
     first.map_or(Ok(()), |(_, words)| Err(Refusal::fatal(words)))
 }
 
-/// How a connection to PostgreSQL is encrypted, in the words of its `sslmode`.
+/// The encryption of a connection to PostgreSQL, in the words of its `sslmode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PgSslMode {
-    /// Not at all.
+    /// Never.
     Disable,
-    /// If the server lets nobody in without.
+    /// If the server refuses unencrypted connections.
     Allow,
-    /// If the server can.
+    /// If the server supports it.
     Prefer,
-    /// Or not at all.
+    /// Always, or the connection fails.
     Require,
-    /// With a certificate that an authority has signed.
+    /// Always, with a certificate that an authority has signed.
     VerifyCa,
     /// With one that is for this host.
     VerifyFull,
@@ -97,7 +97,7 @@ impl PgSslMode {
     /// Reads `--pgsql-sslmode`.
     ///
     /// # Errors
-    /// It is none.
+    /// An unknown mode.
     pub fn read(options: &OptionSet) -> Result<Self, Refusal> {
         match options.text("pgsql-sslmode").unwrap_or_default() {
             "disable" => Ok(PgSslMode::Disable),
@@ -114,14 +114,14 @@ impl PgSslMode {
     }
 }
 
-/// How a connection to MySQL is encrypted, in the words of its `--ssl-mode`.
+/// The encryption of a connection to MySQL, in the words of its `--ssl-mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SslMode {
-    /// Not at all.
+    /// Never.
     Disabled,
-    /// If the server can.
+    /// If the server supports it.
     Preferred,
-    /// Or not at all.
+    /// Always, or the connection fails.
     Required,
     /// With a certificate that an authority has signed.
     VerifyCa,

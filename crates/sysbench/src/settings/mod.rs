@@ -1,4 +1,4 @@
-//! What the general options ask for, checked in sysbench's order and refused in its words.
+//! The general settings, checked in sysbench's order and refused in its words.
 
 mod built_in;
 mod database;
@@ -22,7 +22,7 @@ use crate::options::{OptionSet, OptionValue, Source};
 use crate::refusal::Refusal;
 use crate::report::Layout;
 
-/// More cannot be asked for.
+/// The maximum number of checkpoints.
 const MOST_CHECKPOINTS: usize = 256;
 
 /// The general options, those of random numbers and those of reports.
@@ -30,52 +30,53 @@ const MOST_CHECKPOINTS: usize = 256;
 pub struct Settings {
     /// At least one.
     pub threads: u32,
-    /// None is no limit.
+    /// `None` means no limit.
     pub events: Option<u64>,
-    /// From when the warm-up ends; none is no limit.
+    /// The time after the end of the warmup; `None` means no limit.
     pub time: Option<Duration>,
-    /// Before anything is counted.
+    /// The time before anything is counted.
     pub warmup: Duration,
-    /// How long after the time limit a run is ended by force; none waits for it, and so does a run without a limit.
+    /// The time after the limit at which a run is ended by force; `None` waits for its end, and so does a run without a
+    /// limit.
     pub forced_shutdown: Option<Duration>,
     /// Stack of each thread.
     pub thread_stack_bytes: u64,
     /// In which all threads have to be ready.
     pub thread_init_timeout: Duration,
-    /// Events that arrive in a second; none is as many as can be done.
+    /// Arrivals per second; `None` runs events as fast as possible.
     pub rate_per_s: Option<u32>,
     /// Between intermediate reports.
     pub report_interval: Option<Duration>,
     /// After the start, in ascending order.
     pub checkpoints: Vec<Duration>,
-    /// Tell more; verbosity is [`Rank::Debug`] then.
+    /// Whether to log more; verbosity is [`Rank::Debug`] then.
     pub debug: bool,
     /// Check results.
     pub validate: bool,
-    /// Of random numbers.
+    /// The settings of random numbers.
     pub random: RandomSettings,
-    /// What is said.
+    /// The verbosity of the log.
     pub verbosity: Rank,
-    /// In the order in which they are reported; empty if none is to be.
+    /// In the order of their reports; empty if none are requested.
     pub percentiles: Vec<f64>,
     /// Print the distribution.
     pub histogram: bool,
-    /// Where the histogram ends.
+    /// The upper end of the histogram.
     pub latency_max_ms: f64,
     /// A command to LuaJIT.
     pub luajit_command: Option<String>,
-    /// The words of the closing report.
+    /// The wording of the closing report.
     pub layout: Layout,
-    /// Where the JSON document goes.
+    /// The path of the JSON document.
     pub report_json: Option<PathBuf>,
-    /// What runs the clients of a server.
+    /// The driver of a server's clients.
     pub client_driver: ClientDriver,
 }
 
-/// What runs clients that wait for a server.
+/// The driver of clients that wait for a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientDriver {
-    /// Whichever suits their number.
+    /// The one that suits their number.
     Auto,
     /// A thread for each.
     Threads,
@@ -84,12 +85,12 @@ pub enum ClientDriver {
 }
 
 impl Settings {
-    /// Reads and checks the options; as in sysbench that is done before a script declares its own, which may be called as
-    /// some of these are. 1.0's names for `--threads`, `--time`, `--events` and `--rate` are copied there first, so that
-    /// scripts find them. The texts are warnings.
+    /// Reads and checks the options. As in sysbench, this is done before a script declares its own, which may have the
+    /// same names. It first copies 1.0's names for `--threads`, `--time`, `--events` and `--rate`, so that scripts find
+    /// them. The texts are warnings.
     ///
     /// # Errors
-    /// The first value that cannot be, in the order in which sysbench looks at them.
+    /// The first invalid value, in the order in which sysbench checks them.
     pub fn read(options: &mut OptionSet) -> Result<(Self, Vec<String>), Refusal> {
         let mut warnings = Vec::new();
         let threads = threads(options, &mut warnings)?;
@@ -147,21 +148,21 @@ impl Settings {
         Ok((settings, warnings))
     }
 
-    /// A histogram of latencies that reaches as far as was asked for.
+    /// A histogram of latencies up to the requested maximum.
     pub fn latencies(&self) -> Histogram {
         Histogram::of_latencies(self.latency_max_ms)
     }
 }
 
-/// A name of 1.0's, and what it is called now.
+/// A name of 1.0's, and its present name.
 struct Alias {
     old: &'static str,
     new: &'static str,
-    /// With which it asks for nothing.
+    /// The value that has no effect.
     without: i32,
 }
 
-/// What is given by the old name counts, whatever is given by the new one: so it is in 1.0.
+/// A value given by the old name takes precedence over one given by the new name, as in 1.0.
 fn take_alias(options: &mut OptionSet, alias: Alias, warnings: &mut Vec<String>) -> Result<(), Refusal> {
     let Alias { old, new, without } = alias;
     if options.int(old)? <= without {
@@ -187,7 +188,7 @@ fn warmup(options: &OptionSet) -> Result<Duration, Refusal> {
     u64::try_from(warmup_s).map(Duration::from_secs).map_err(refusal)
 }
 
-/// A number from 0. sysbench takes one below for a very large one, and runs.
+/// An integer from 0 up. sysbench takes a negative one for a very large one, and runs.
 fn whole(options: &OptionSet, name: &str) -> Result<u32, Refusal> {
     let number = options.int(name)?;
     u32::try_from(number).map_err(|_| Refusal::fatal(format!("Invalid value for --{name}: {number}.")))
@@ -197,7 +198,7 @@ fn seconds(options: &OptionSet, name: &str) -> Result<Duration, Refusal> {
     Ok(Duration::from_secs(u64::from(whole(options, name)?)))
 }
 
-/// How long after the limit: seconds, `N%` of the limit with its warm-up, 5% of it for the option alone.
+/// The time after the limit: seconds, `N%` of the limit with its warmup, or 5% of it for the option alone.
 fn forced_shutdown(options: &OptionSet, limit: Duration) -> Result<Option<Duration>, Refusal> {
     let limit_s = limit.as_secs();
     let Some(text) = options.text("forced-shutdown") else {
@@ -238,7 +239,7 @@ fn checkpoints(options: &OptionSet) -> Result<Vec<Duration>, Refusal> {
 }
 
 fn verbosity(options: &OptionSet) -> Result<Rank, Refusal> {
-    // It is one byte to sysbench, which names that one.
+    // sysbench stores it in one byte, and names that value in its error.
     let byte = options.int("verbosity")? as u8;
     Rank::of(byte).ok_or(Refusal::Verbosity(byte))
 }

@@ -3,14 +3,14 @@
 use crate::options::OptionSet;
 use crate::refusal::Refusal;
 
-/// How the numbers of `sysbench.rand.default` are distributed.
+/// The distribution of the numbers of `sysbench.rand.default`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution {
-    /// All alike.
+    /// All values are equally likely.
     Uniform,
     /// The mean of several uniform ones.
     Gaussian,
-    /// Mostly a few. 1.0's default, gone in 1.1.
+    /// Mostly a few values. This is 1.0's default, which 1.1 has removed.
     Special,
     /// By the Pareto principle.
     Pareto,
@@ -21,15 +21,15 @@ pub enum Distribution {
 /// Options of the random numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomSettings {
-    /// Where a script does not say.
+    /// The default if a script does not choose.
     pub distribution: Distribution,
-    /// None takes the time of day.
+    /// `None` takes the time of day.
     pub seed: Option<i32>,
     /// Uniform numbers that make a gaussian one.
     pub special_iterations: u32,
-    /// Of the range.
+    /// The percentage of the range.
     pub special_percent: u32,
-    /// Of the numbers.
+    /// The percentage of the numbers.
     pub special_results_percent: u32,
     /// h.
     pub pareto_h: f64,

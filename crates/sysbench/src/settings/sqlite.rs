@@ -1,12 +1,12 @@
-//! What the options of SQLite ask for. SQLite takes a word that it does not know for one that it does, so each is
-//! looked at here: it would be another durability, or another cache, than the one that was asked for.
+//! The settings of SQLite. SQLite takes an unknown word for a known one, which would set a different durability or
+//! cache than requested. Each value is therefore checked here.
 
 use crate::options::OptionSet;
 use crate::refusal::Refusal;
 
-/// Of `--sqlite-journal-mode`.
+/// The values of `--sqlite-journal-mode`.
 const JOURNAL_MODES: [&str; 6] = ["wal", "delete", "truncate", "persist", "memory", "off"];
-/// Of `--sqlite-synchronous`.
+/// The values of `--sqlite-synchronous`.
 const SYNCHRONOUS: [&str; 4] = ["off", "normal", "full", "extra"];
 /// SQLite has a number of 32 bits for it.
 const MOST_CACHE_KIB: u64 = i32::MAX as u64;
@@ -25,10 +25,10 @@ pub struct SqliteSettings {
 }
 
 impl SqliteSettings {
-    /// Reads the options; one that is given without a value has its default.
+    /// Reads the options; an option given without a value has its default.
     ///
     /// # Errors
-    /// A value that is none of its option's, with those that are.
+    /// An invalid value, with the valid ones.
     pub fn read(options: &OptionSet) -> Result<Self, Refusal> {
         check_ignored_errors(options)?;
         Ok(Self {
@@ -58,7 +58,7 @@ fn cache_kib(options: &OptionSet) -> Result<u64, Refusal> {
     size.ok_or_else(|| invalid(NAME, given, "a size from 1K to 2047G, such as 64M"))
 }
 
-/// A size in KiB, if all of a text is one. sysbench's own reading takes for 0 what is none.
+/// A size in KiB, if the whole text is a size. sysbench's own parser takes an invalid text for 0.
 fn size_kib(text: &str) -> Option<u64> {
     let unit = text.trim_start_matches(|character: char| character.is_ascii_digit());
     let number: u64 = text[..text.len() - unit.len()].parse().ok()?;
@@ -78,7 +78,7 @@ fn busy_timeout_ms(options: &OptionSet) -> Result<u32, Refusal> {
     u32::try_from(ms).map_err(|_| invalid(NAME, &ms.to_string(), "a number of milliseconds from 0"))
 }
 
-/// An error's longer number is looked for by its lowest byte, so that a longer one in the list would never be met.
+/// An extended error number is matched by its lowest byte, so an extended number in the list would never match.
 fn check_ignored_errors(options: &OptionSet) -> Result<(), Refusal> {
     const NAME: &str = "sqlite-ignore-errors";
     let is_known = |word: &str| word == "all" || word.trim().parse::<u8>().is_ok_and(|code| code > 0);
@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// `ful` was NORMAL to SQLite, `foo` a cache of 1 KiB.
+    /// Guards against silent misreading: SQLite took `ful` for NORMAL, and `foo` for a cache of 1 KiB.
     #[test]
     fn what_no_option_has_is_refused_with_what_it_has() {
         for (name, value, allowed) in [

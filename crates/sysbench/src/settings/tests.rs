@@ -82,7 +82,7 @@ fn what_is_asked_for() {
     assert_eq!(asked.luajit_command.as_deref(), Some("off"));
 }
 
-/// As 1.0.20 prints them; the first and warmup-time as in opt_warmup_time.t, with an empty line below.
+/// The output of 1.0.20; the first and warmup-time are from opt_warmup_time.t, with an empty line after.
 #[test]
 fn values_that_cannot_be_are_refused_in_sysbenchs_words() {
     for (arguments, words) in [
@@ -139,13 +139,13 @@ fn names_of_1_0_count_and_are_warned_of() {
             "--tx-rate is deprecated, use --rate instead",
         ]
     );
-    // What asks for nothing is no reason to warn.
+    // Values without effect cause no warning.
     let (settings, warnings) = read("--num-threads=1 --threads=2 --max-time=0 --max-requests=0").unwrap();
     assert_eq!((settings.threads, settings.time), (2, Some(s(10))));
     assert_eq!(warnings, Vec::<String>::new());
 }
 
-/// A script that is still to be loaded may know them.
+/// A script that is not loaded yet may know them.
 #[test]
 fn unknown_config_file_lines_get_their_own_warning() {
     let mut options = OptionSet::general();
@@ -174,7 +174,7 @@ fn what_is_ended_by_force() {
     // The limit has the warm-up in it.
     assert_eq!(forced("--time=100 --warmup-time=100 --forced-shutdown=10%"), Some(s(20)));
     assert_eq!(forced("--time=100 --forced-shutdown=OFF"), None);
-    // Without a limit there is nothing to be late for, and sysbench does not look at the value.
+    // Without a time limit there is no forced shutdown, and sysbench does not check the value.
     assert_eq!(forced("--time=0 --events=1 --forced-shutdown=x"), None);
 }
 

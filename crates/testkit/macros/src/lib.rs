@@ -1,11 +1,13 @@
 //! `#[test]` of `rumba_testkit`, which registers a function with the runner.
-//! Tokens are passed on as they came, so that no parser of Rust is compiled for it.
+//! Tokens are passed on unchanged, so that no Rust parser needs to be compiled for it.
 
 use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 
-/// A test. Attributes below it: `#[needs(Root, MariaDb)]` names what it cannot
-/// run without, as variants of `rumba_testkit::Need`; `#[each(list)]` makes it a test
-/// for each `rumba_testkit::Each` that the function gives; `#[ignore = "why"]` is as usual.
+/// A test. Attributes below it:
+///
+/// - `#[needs(Root, MariaDb)]` names its requirements, as variants of `rumba_testkit::Need`.
+/// - `#[each(list)]` makes it a test for each `rumba_testkit::Each` that the function returns.
+/// - `#[ignore = "why"]` works as usual.
 #[proc_macro_attribute]
 pub fn test(arguments: TokenStream, item: TokenStream) -> TokenStream {
     if !arguments.is_empty() {
@@ -22,7 +24,7 @@ struct Test {
     item: TokenStream,
     name: String,
     needs: Vec<String>,
-    /// The function that gives those of which each has a test of its own.
+    /// The function that returns the list, if there is a test for each of its entries.
     each: Option<String>,
     ignored: Option<String>,
 }
@@ -98,7 +100,7 @@ impl Test {
              }}"
         )
         .parse();
-        // As clippy.toml has it for the tests that clippy knows as such.
+        // As in clippy.toml for the tests that clippy recognises.
         let allowed = "#[allow(clippy::unwrap_used, clippy::expect_used)]".parse().unwrap_or_default();
         let mut all = TokenStream::from_iter([allowed, item]);
         match registered {

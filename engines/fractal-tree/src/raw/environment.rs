@@ -12,18 +12,18 @@ use super::ffi::{self, Db, DbEnv, DbTxn};
 use super::library::Library;
 use super::{files, probe, upsert};
 
-/// What a commit waits for.
+/// How far a commit waits for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// Nothing: there is no log.
+    /// The commit does not wait, because there is no log.
     Nothing,
-    /// That the log is written to its file.
+    /// The log is written to its file.
     Written,
-    /// That the log is on the device.
+    /// The log is on the device.
     Synced,
 }
 
-/// What an environment is opened with; `None` leaves the library's own.
+/// Options for opening an environment; `None` keeps the library's default.
 #[derive(Clone, Debug)]
 pub struct EnvironmentOptions {
     pub cache: u64,
@@ -39,7 +39,7 @@ pub struct EnvironmentOptions {
     pub direct_io: bool,
 }
 
-/// What a new tree is made with; `None` leaves the library's own.
+/// Options for a new tree; `None` keeps the library's default.
 #[derive(Clone, Debug, Default)]
 pub struct TreeOptions {
     pub pagesize: Option<u32>,
@@ -64,27 +64,27 @@ unsafe impl Send for Environment {}
 // SAFETY: as above.
 unsafe impl Sync for Environment {}
 
-/// The last words of the library on an error.
+/// The library's last error message.
 static WORDS: Mutex<String> = Mutex::new(String::new());
 
 unsafe extern "C" fn told(_env: *const DbEnv, _prefix: *const c_char, words: *const c_char) {
     if !words.is_null() {
-        // SAFETY: the library's text, which lives through this call.
+        // SAFETY: the library's text lives through this call.
         let words = unsafe { CStr::from_ptr(words) }.to_string_lossy().trim().to_owned();
         *WORDS.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
 }
 
 fn c_string(bytes: &[u8]) -> CString {
-    // No path and no name of a table has a NUL in it; what is behind one is left out.
+    // No path or table name contains a NUL; text after a NUL is dropped.
     CString::new(bytes.split(|&byte| byte == 0).next().unwrap_or_default()).unwrap_or_default()
 }
 
 impl Environment {
-    /// Opens one in a directory, and the databases of these names in it, which are made if it is new.
+    /// Opens an environment in a directory, with databases of these names, and creates them if it is new.
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn open(
         library: &Arc<Library>,
         dir: &Path,
@@ -94,7 +94,7 @@ impl Environment {
         is_new: bool,
     ) -> Result<Self, EngineError> {
         let mut raw = null_mut();
-        // SAFETY: it takes a place for the environment and no flags.
+        // SAFETY: the function takes a pointer for the new environment and no flags.
         let code = unsafe { (library.env_create)(&mut raw, 0) };
         let mut env = Self { raw, dbs: Vec::new(), commit: options.commit, library: library.clone(), is_open: false };
         env.check("db_env_create", code)?;
@@ -105,17 +105,17 @@ impl Environment {
         Ok(env)
     }
 
-    /// What must be said before it is opened.
+    /// Sets the options that must be set before opening.
     fn configure(&mut self, options: &EnvironmentOptions) -> Result<(), EngineError> {
         let raw = self.raw;
-        // SAFETY: the environment was just made, its layout is known, and it is not open.
+        // SAFETY: the environment was just created, its layout is known, and it is not open.
         unsafe {
             let env = &*raw;
             (self.library.set_direct_io)(options.direct_io);
             (env.set_errcall)(raw, told);
             (env.set_update)(raw, upsert::update);
-            // The library refuses to run where the kernel may give it huge pages, for the sake of an allocator that is
-            // not in this process.
+            // The library refuses to run where transparent huge pages are enabled. That check exists for an allocator
+            // that this process does not use.
             (env.set_check_thp)(raw, false);
             let (gigabytes, bytes) = ((options.cache >> 30) as u32, (options.cache & ((1 << 30) - 1)) as u32);
             self.check("DB_ENV->set_cachesize", (env.set_cachesize)(raw, gigabytes, bytes, 1))?;
@@ -131,7 +131,7 @@ impl Environment {
         Ok(())
     }
 
-    /// Opens it, which recovers what a killed process has left, and sets its background work going.
+    /// Opens the environment, recovers after a kill, and starts the background threads.
     fn start(&mut self, dir: &Path, options: &EnvironmentOptions) -> Result<(), EngineError> {
         let common = ffi::DB_CREATE | ffi::DB_PRIVATE | ffi::DB_THREAD;
         let parts = ffi::DB_INIT_MPOOL | ffi::DB_INIT_TXN | ffi::DB_INIT_LOCK;
@@ -155,10 +155,10 @@ impl Environment {
         let mut txn = null_mut();
         // SAFETY: the environment is open.
         self.check("DB_ENV->txn_begin", unsafe { ((*self.raw).txn_begin)(self.raw, null_mut(), &mut txn, 0) })?;
-        // SAFETY: the transaction was just made.
+        // SAFETY: the transaction was just created.
         unsafe { probe::transaction(txn, self.raw) }.map_err(unknown)?;
         let opened = names.iter().try_for_each(|name| self.open_database(txn, trees, name, is_new));
-        // SAFETY: the transaction is open, and nobody uses it afterwards.
+        // SAFETY: the transaction is open and is not used afterwards.
         let ended = unsafe { if opened.is_ok() { ((*txn).commit)(txn, 0) } else { ((*txn).abort)(txn) } };
         opened.and(self.check("DB_TXN->commit", ended))
     }
@@ -173,11 +173,11 @@ impl Environment {
         let (mut db, name) = (null_mut(), c_string(name.as_bytes()));
         // SAFETY: the environment is open.
         self.check("db_create", unsafe { (self.library.db_create)(&mut db, self.raw, 0) })?;
-        // SAFETY: the database was just made.
+        // SAFETY: the database was just created.
         unsafe { probe::database(db, self.raw) }.map_err(unknown)?;
-        // From here on it is closed with the environment.
+        // From here on, closing the environment also closes this database.
         self.dbs.push(db);
-        // SAFETY: the database is made and not open, its layout is known, the name lives through the call.
+        // SAFETY: the database is created and not open, its layout is known, the name lives through the call.
         unsafe {
             if is_new {
                 self.make(&*db, db, trees)?;
@@ -188,12 +188,12 @@ impl Environment {
         }
     }
 
-    /// Says what a new tree is to be.
+    /// Sets the options of a new tree.
     ///
     /// # Safety
-    /// The database is made and not open.
+    /// The database is created and not open.
     unsafe fn make(&self, db: &Db, raw: *mut Db, trees: &TreeOptions) -> Result<(), EngineError> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if let Some(bytes) = trees.pagesize {
                 self.check("DB->set_pagesize", (db.set_pagesize)(raw, bytes))?;
@@ -209,10 +209,10 @@ impl Environment {
         Ok(())
     }
 
-    /// Writes a checkpoint; waits for one that is running.
+    /// Writes a checkpoint, after waiting for a running one.
     ///
     /// # Errors
-    /// The library's words; that the device is full.
+    /// The library's error message; device full.
     pub fn checkpoint(&self) -> Result<(), EngineError> {
         self.refuse_if_full()?;
         // SAFETY: the environment is open.
@@ -221,10 +221,10 @@ impl Environment {
         self.refuse_if_full()
     }
 
-    /// Brings every message down to its leaf, through all of every tree.
+    /// Flushes every message to its leaf, in all trees.
     ///
     /// # Errors
-    /// The library's words; that the device is full.
+    /// The library's error message; device full.
     pub fn optimize(&self) -> Result<(), EngineError> {
         unsafe extern "C" fn goes_on(_extra: *mut std::ffi::c_void, _progress: f32) -> c_int {
             0
@@ -232,25 +232,25 @@ impl Environment {
         for &db in &self.dbs {
             self.refuse_if_full()?;
             let mut rounds = 0;
-            // SAFETY: the database is open; without bounds all of it is meant.
+            // SAFETY: the database is open; null bounds mean the whole tree.
             let code = unsafe { ((*db).hot_optimize)(db, null_mut(), null_mut(), goes_on, null_mut(), &mut rounds) };
             self.check("DB->hot_optimize", code)?;
         }
         self.refuse_if_full()
     }
 
-    /// What the library says of itself, a line for each number.
+    /// Returns the engine status, one number a line.
     pub fn status(&self) -> String {
-        // It is 40 KB.
+        // The text takes about 40 KB.
         let mut text = vec![0u8; 256 << 10];
-        // SAFETY: the environment is open, and the buffer as long as is said.
+        // SAFETY: the environment is open, and the buffer has the given length.
         let code =
             unsafe { ((*self.raw).get_engine_status_text)(self.raw, text.as_mut_ptr().cast(), text.len() as c_int) };
         let text = CStr::from_bytes_until_nul(&text).ok().filter(|_| code == 0);
         text.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// The settings in force of the environment and of its trees, which are all made alike, by the library's names.
+    /// The effective settings of the environment and of its trees, which are all created alike, by the library's names.
     pub fn in_force(&self) -> Vec<(&'static str, u64)> {
         let (mut gigabytes, mut bytes, mut caches) = (0u32, 0u32, 0);
         let mut numbers = [0u32; 7];
@@ -291,19 +291,19 @@ impl Environment {
         ]
     }
 
-    /// That nothing goes on where the device was found full.
+    /// Refuses further work once the device was found full.
     #[inline]
     pub(super) fn refuse_if_full(&self) -> Result<(), EngineError> {
         if files::are_full() { Err(full()) } else { Ok(()) }
     }
 
-    /// A code as a result.
+    /// Turns a return code into a result.
     #[inline]
     pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<(), EngineError> {
         if code == 0 { Ok(()) } else { Err(self.failure(call, code)) }
     }
 
-    /// The error that a code stands for.
+    /// Returns the error for a return code.
     #[cold]
     pub(super) fn failure(&self, call: &'static str, code: c_int) -> EngineError {
         match code {
@@ -326,10 +326,10 @@ impl Environment {
         }
     }
 
-    /// Closes it, which writes a checkpoint.
+    /// Closes the environment, which writes a checkpoint.
     ///
     /// # Errors
-    /// The library's words; sessions that are still open; that the device is full, when nothing is written any more.
+    /// The library's error message; sessions that are still open; device full, in which case nothing more is written.
     pub fn close(self: Arc<Self>) -> Result<(), EngineError> {
         let mut env = Arc::try_unwrap(self).map_err(|_| {
             EngineError::failed("DB_ENV->close", "sessions are still open; drop them before the instance")
@@ -341,15 +341,15 @@ impl Environment {
         if !std::mem::replace(&mut self.is_open, false) {
             return Ok(());
         }
-        // Its threads may be at work on files that are not written any more, and end with the process.
+        // The library's threads may still use files that are no longer written. They end with the process.
         self.refuse_if_full()?;
         let mut closed = Ok(());
         for db in self.dbs.drain(..) {
-            // SAFETY: nobody else has the database: no session is left.
+            // SAFETY: no session is left, so the database is not in use.
             let code = unsafe { ((*db).close)(db, 0) };
             closed = closed.and(if code == 0 { Ok(()) } else { Err(("DB->close", code)) });
         }
-        // SAFETY: nobody else has the environment, and its databases are closed.
+        // SAFETY: the environment is not in use, and its databases are closed.
         let code = unsafe { ((*self.raw).close)(self.raw, 0) };
         closed.map_err(|(call, code)| self.failure(call, code)).and(self.check("DB_ENV->close", code))
     }
@@ -357,7 +357,7 @@ impl Environment {
 
 impl Drop for Environment {
     fn drop(&mut self) {
-        // An error has no one to go to; `close` is there for those who want it.
+        // `drop` cannot return an error; `close` does.
         let _ = self.end();
     }
 }

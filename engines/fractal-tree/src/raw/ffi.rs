@@ -1,23 +1,23 @@
-//! The part of PerconaFT's C interface that is used here, declared by hand.
+//! Hand-written declarations for the part of PerconaFT's C interface that rumba uses.
 //!
-//! Environments, databases, transactions and cursors are structs of function pointers that the library allocates, in the
-//! order that its `db.h` of version 4.6.119 has. What is not used stands as an opaque pointer in its place. The library
-//! does not tell another order by its version: [`super::probe`] finds it.
+//! Environments, databases, transactions and cursors are structs of function pointers that the library allocates. The
+//! order of members is that of `db.h` in version 4.6.119. Unused members are declared as opaque pointers. Other member
+//! orders report the same version, so [`super::probe`] checks the layout.
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// A member that is never touched.
+/// An unused member.
 type Unused = *const c_void;
 
-/// A row lock was not granted within the time to wait for one.
+/// The wait for a row lock timed out.
 pub const DB_LOCK_NOTGRANTED: c_int = -30994;
-/// To wait for the row lock would be to wait for oneself.
+/// Waiting for the row lock would be a deadlock.
 pub const DB_LOCK_DEADLOCK: c_int = -30995;
-/// No such key, or no further one.
+/// The key does not exist, or the scan is at its end.
 pub const DB_NOTFOUND: c_int = -30989;
-/// A visitor wants the next row as well.
+/// A visitor's return value that requests the next row.
 pub const TOKUDB_CURSOR_CONTINUE: c_int = -100_014;
-/// There is no memory for further row locks.
+/// Out of memory for row locks.
 pub const TOKUDB_OUT_OF_LOCKS: c_int = -100_000;
 
 pub const DB_CREATE: u32 = 1;
@@ -28,23 +28,23 @@ pub const DB_INIT_LOG: u32 = 1 << 18;
 pub const DB_INIT_MPOOL: u32 = 1 << 19;
 pub const DB_INIT_TXN: u32 = 1 << 21;
 pub const DB_PRIVATE: u32 = 1 << 23;
-/// The type of every database.
+/// The type of all databases.
 pub const DB_BTREE: c_int = 1;
 
-/// Of a transaction: its commit waits for no write of the log.
+/// Transaction flag: the commit does not wait for a log write.
 pub const DB_TXN_NOSYNC: u32 = 512;
 pub const DB_TXN_READ_ONLY: u32 = 4;
-/// Of a transaction: its reads see what was committed when it began, and take no locks.
+/// Transaction flag: reads see the data committed at the transaction's begin, and take no locks.
 pub const DB_TXN_SNAPSHOT: u32 = 1 << 28;
-/// Of a read: it sees the latest and locks it; with [`DB_RMW`], as a write does.
+/// Read flag: reads the latest value and locks it; with [`DB_RMW`], for writing.
 pub const DB_SERIALIZABLE: u32 = 2;
 pub const DB_RMW: u32 = 1 << 30;
-/// Of a write: nobody else can write this key, so it is not locked.
+/// Write flag: the caller excludes other writers, so the library takes no row lock.
 pub const DB_PRELOCKED_WRITE: u32 = 0x0040_0000;
-/// Of a deletion: the key may be absent, and is not looked for.
+/// Delete flag: the key may be absent and is not checked.
 pub const DB_DELETE_ANY: u32 = 1 << 16;
 
-/// Bytes that belong to whoever made it.
+/// A byte string, owned by its creator.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Dbt {
@@ -55,32 +55,32 @@ pub struct Dbt {
 }
 
 impl Dbt {
-    /// Borrows `bytes`, which the caller keeps alive while the library looks at them. Longer than 4 GiB they are cut: no
-    /// key or value of a workload is.
+    /// Borrows `bytes`, which the caller keeps alive while the library uses them. Longer than 4 GiB they are truncated;
+    /// no workload has such a key or value.
     pub fn of(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr().cast_mut().cast(), size: bytes.len() as u32, ulen: 0, flags: 0 }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     ///
     /// # Safety
-    /// They are still there, and stay as they are while the slice is used.
+    /// The bytes must be alive and unchanged while the slice is used.
     pub unsafe fn bytes<'a>(&self) -> &'a [u8] {
         if self.size == 0 {
             return &[];
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { std::slice::from_raw_parts(self.data.cast(), self.size as usize) }
     }
 }
 
-/// What is called with a row that was found; its extra is the caller's.
+/// Callback for each row found; its last argument is the caller's.
 pub type Visit = unsafe extern "C" fn(*const Dbt, *const Dbt, *mut c_void) -> c_int;
-/// What an update function calls with the new value, and with what came along for it.
+/// Callback through which an update function sets the new value; its last argument is passed through.
 pub type SetValue = unsafe extern "C" fn(*const Dbt, *mut c_void);
-/// The update function: key, old value or null, the message, what takes the new value and what is for that.
+/// The update function: key, old value or null, message, setter, and the setter's argument.
 pub type Update = unsafe extern "C" fn(*mut Db, *const Dbt, *const Dbt, *const Dbt, SetValue, *mut c_void) -> c_int;
-/// What is told of errors: environment, prefix, words.
+/// Error callback: environment, prefix, message.
 pub type ErrorCallback = unsafe extern "C" fn(*const DbEnv, *const c_char, *const c_char);
 
 type EnvPeriod = unsafe extern "C" fn(*mut DbEnv, u32) -> c_int;
@@ -115,7 +115,7 @@ pub struct DbEnv {
     del_multiple: Unused,
     set_generate_row_callback_for_del: Unused,
     update_multiple: Unused,
-    /// The library leaves it null.
+    /// Null in the library.
     pub get_redzone: Unused,
     pub set_redzone: unsafe extern "C" fn(*mut DbEnv, c_int) -> c_int,
     pub set_lk_max_memory: unsafe extern "C" fn(*mut DbEnv, u64) -> c_int,
@@ -148,7 +148,7 @@ pub struct DbEnv {
     dirtool_detach: Unused,
     dirtool_move: Unused,
     kill_waiter: Unused,
-    /// Null, for the program's use.
+    /// Null; for the program's use.
     pub app_private: Unused,
     /// Null.
     pub api1_internal: Unused,
@@ -157,7 +157,7 @@ pub struct DbEnv {
     dbrename: Unused,
     err: Unused,
     pub get_cachesize: unsafe extern "C" fn(*mut DbEnv, *mut u32, *mut u32, *mut c_int) -> c_int,
-    /// The library leaves it null.
+    /// Null in the library.
     pub get_flags: Unused,
     pub get_lg_max: unsafe extern "C" fn(*mut DbEnv, *mut u32) -> c_int,
     log_archive: Unused,
@@ -183,7 +183,7 @@ pub struct DbEnv {
 
 type DbSet = unsafe extern "C" fn(*mut Db, u32) -> c_int;
 type DbGet = unsafe extern "C" fn(*mut Db, *mut u32) -> c_int;
-/// What is told how far an optimisation has come.
+/// Progress callback of an optimization.
 pub type Progress = unsafe extern "C" fn(*mut c_void, f32) -> c_int;
 
 /// `DB`.
@@ -260,7 +260,7 @@ pub struct DbTxn {
     is_prepared: Unused,
     get_child: Unused,
     get_start_time: Unused,
-    /// The environment.
+    /// The transaction's environment.
     pub mgrp: *mut DbEnv,
     parent: Unused,
     api_internal: Unused,
@@ -286,10 +286,10 @@ pub struct Dbc {
     c_set_bounds: Unused,
     c_set_check_interrupt_callback: Unused,
     c_remove_restriction: Unused,
-    /// Which transaction's eyes it sees with from now on.
+    /// Sets the transaction whose snapshot the cursor reads.
     pub c_set_txn: unsafe extern "C" fn(*mut Dbc, *mut DbTxn),
     _internal: [u8; 512],
-    /// The database.
+    /// The cursor's database.
     pub dbp: *mut Db,
     pub c_close: unsafe extern "C" fn(*mut Dbc) -> c_int,
     c_get: Unused,

@@ -1,19 +1,19 @@
-//! What the library calls in place of the system's fsync, write and pwrite: it offers a hook for each.
+//! Replacements for fsync, write and pwrite, which the library calls through hooks.
 //!
-//! Two things want them. A commit under `no-sync` is to be in the log's file, not only in the library's memory, and not
-//! on the device: the library itself knows only commits that are synced and commits that wait in memory. And where the
-//! device is full, the library waits for ever, a second at a time, with whoever asked.
+//! They serve two purposes. A `no-sync` commit must reach the log file without a sync to the device, but the library
+//! only knows synced commits and commits in memory. And when the device is full, the library retries every second,
+//! forever, and blocks the caller.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether a write has found the device full. What comes after is not written any more: the files stay as a kill at this
-/// moment would have left them. A process has one trial, so one device.
+/// Whether a write found the device full. Later writes are skipped, so the files stay as a kill at this moment would
+/// leave them. One flag is enough because a process runs one trial on one device.
 static FULL: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// Whether this thread is in a commit that is to be written and not synced.
+    /// Whether this thread is in a commit that must write but not sync.
     static WRITES_ONLY: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -23,7 +23,7 @@ pub fn are_full() -> bool {
     FULL.load(Ordering::Relaxed)
 }
 
-/// Does something in which this thread syncs nothing.
+/// Runs `does` while this thread's syncs are skipped.
 #[inline]
 pub fn without_sync<T>(does: impl FnOnce() -> T) -> T {
     WRITES_ONLY.set(true);
@@ -32,7 +32,7 @@ pub fn without_sync<T>(does: impl FnOnce() -> T) -> T {
     done
 }
 
-/// In place of fsync.
+/// Replaces fsync.
 pub unsafe extern "C" fn sync(file: c_int) -> c_int {
     if are_full() || WRITES_ONLY.get() {
         return 0;
@@ -41,26 +41,26 @@ pub unsafe extern "C" fn sync(file: c_int) -> c_int {
     unsafe { libc::fsync(file) }
 }
 
-/// In place of write: of the log.
+/// Replaces write, for the log.
 pub unsafe extern "C" fn write(file: c_int, bytes: *const c_void, length: usize) -> isize {
     if are_full() {
         return length as isize;
     }
-    // SAFETY: descriptor and bytes are the library's.
+    // SAFETY: descriptor and bytes belong to the library.
     written(unsafe { libc::write(file, bytes, length) }, length)
 }
 
-/// In place of pwrite: of the trees.
+/// Replaces pwrite, for the trees.
 pub unsafe extern "C" fn write_at(file: c_int, bytes: *const c_void, length: usize, offset: i64) -> isize {
     if are_full() {
         return length as isize;
     }
-    // SAFETY: descriptor and bytes are the library's.
+    // SAFETY: descriptor and bytes belong to the library.
     written(unsafe { libc::pwrite(file, bytes, length, offset) }, length)
 }
 
-/// What the library is told of a write. That all is well, where the device is full: whoever waits goes on, and every
-/// call of a session says from then on that it is full.
+/// Returns the result of a write to the library. It reports success when the device is full, so that waiting threads
+/// continue. Every later session call then reports the full device.
 fn written(written: isize, length: usize) -> isize {
     let is_full = written < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOSPC);
     if !is_full {

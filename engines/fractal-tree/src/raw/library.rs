@@ -12,7 +12,7 @@ use rumba_core::error::with_sources;
 use super::{ffi, files, probe};
 use crate::LIBRARY;
 
-/// What is tried where nothing is named.
+/// The library's name if none is configured.
 const USUAL_NAME: &str = "libtokufractaltree.so";
 
 /// The version whose layout `ffi` declares.
@@ -21,36 +21,36 @@ const KNOWN: (c_int, c_int, c_int) = (4, 6, 119);
 /// Why the library cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LoadError {
-    /// It is not here, or the loader does not take it.
+    /// The file is missing, or the loader refuses it.
     #[error("the library {path} cannot be loaded ({cause})", path = .path.display())]
     Unloadable {
-        /// What was looked for.
+        /// The requested file.
         path: PathBuf,
-        /// The loader's words.
+        /// The loader's error message.
         cause: String,
     },
-    /// It lacks a function.
+    /// The library lacks a function.
     #[error("{path} has no function {symbol}: it is not PerconaFT", path = .path.display())]
     Symbol {
         /// The file.
         path: PathBuf,
-        /// The function.
+        /// The missing function.
         symbol: &'static str,
     },
-    /// It is of a version that is not known.
+    /// The library has an unknown version.
     #[error("{path} is version {found}; only 4.6.119 is known here", path = .path.display())]
     Version {
         /// The file.
         path: PathBuf,
-        /// What it says of itself.
+        /// The version that the library reports.
         found: String,
     },
-    /// Its structures are not those that are declared here.
+    /// The library's structs differ from the declarations.
     #[error("{path} has structures that are not known here: {what}", path = .path.display())]
     Layout {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// The difference.
         what: &'static str,
     },
 }
@@ -63,26 +63,26 @@ pub struct Library {
     strerror: ffi::Strerror,
     path: PathBuf,
     version: String,
-    /// Never unloaded: its threads run this code.
+    /// Never unloaded, because the library's threads run its code.
     handle: ManuallyDrop<libloading::Library>,
 }
 
-/// What was loaded, by the name that it was asked for by. The probe is made once.
+/// Libraries loaded so far, by requested path. Each is probed once.
 type Loaded = Vec<(PathBuf, Result<Arc<Library>, LoadError>)>;
 
 static LOADED: Mutex<Loaded> = Mutex::new(Vec::new());
 
 impl Library {
-    /// The file that is meant: what an experiment names, what the variable names, or the usual name.
+    /// The file to load: from the experiment, from the variable, or the default name.
     pub fn named(path: Option<&Path>) -> PathBuf {
         let of_variable = || std::env::var_os(LIBRARY.variable).filter(|name| !name.is_empty()).map(PathBuf::from);
         path.map(Path::to_owned).or_else(of_variable).unwrap_or_else(|| USUAL_NAME.into())
     }
 
-    /// Loads it, or gives what was loaded before.
+    /// Loads the library, or returns the one loaded before.
     ///
     /// # Errors
-    /// It cannot be loaded, is not PerconaFT, or another one than is known here.
+    /// The library cannot be loaded, is not PerconaFT, or has an unknown version or layout.
     pub fn load(path: Option<&Path>) -> Result<Arc<Self>, LoadError> {
         let path = Self::named(path);
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +90,7 @@ impl Library {
             return known.clone();
         }
         let library = Self::open(&path);
-        // What is missing may be put there while the program runs.
+        // A missing file is not cached, because the user may install it while the program runs.
         if !matches!(library, Err(LoadError::Unloadable { .. })) {
             loaded.push((path, library.clone()));
         }
@@ -98,10 +98,10 @@ impl Library {
     }
 
     fn open(path: &Path) -> Result<Arc<Self>, LoadError> {
-        // SAFETY: PerconaFT's initialisers set up its counters and locks; another file is the user's own choice.
+        // SAFETY: PerconaFT's initializers set up its counters and locks; any other file is the user's own choice.
         let handle = unsafe { libloading::Library::new(path) }
             .map_err(|cause| LoadError::Unloadable { path: path.to_owned(), cause: with_sources(&cause) })?;
-        // The version comes first: the other functions mean nothing without it.
+        // Check the version first, because other versions may have other functions.
         let version: ffi::Version = symbol(&handle, path, "db_version")?;
         let path = path_of(version as *const libc::c_void).unwrap_or_else(|| path.to_owned());
         let found = version_of(version);
@@ -125,7 +125,7 @@ impl Library {
         Ok(Arc::new(library))
     }
 
-    /// Has the library sync and write by [`files`].
+    /// Makes the library sync and write through [`files`].
     fn hook(&self) -> Result<(), LoadError> {
         let set_fsync: ffi::SetFsync = symbol(&self.handle, &self.path, "db_env_set_func_fsync")?;
         let set_write: ffi::SetFullWrite = symbol(&self.handle, &self.path, "db_env_set_func_full_write")?;
@@ -139,7 +139,7 @@ impl Library {
         Ok(())
     }
 
-    /// Its version, by which it does not tell its layout: `4.6.119`.
+    /// The library's version, `4.6.119`. It does not identify the layout.
     pub fn version(&self) -> &str {
         &self.version
     }
@@ -149,14 +149,14 @@ impl Library {
         &self.path
     }
 
-    /// The library's words for a code.
+    /// Returns the library's message for a code.
     pub(super) fn words(&self, code: c_int) -> String {
-        // SAFETY: returns a string that is static, or in a buffer that stays in place.
+        // SAFETY: the function returns a string that is static or in a permanent buffer.
         unsafe { CStr::from_ptr((self.strerror)(code)) }.to_string_lossy().into_owned()
     }
 }
 
-/// What to do where it is missing.
+/// How to install the library.
 pub fn install() -> String {
     let Brought { variable, page } = LIBRARY;
     format!("build github.com/percona/PerconaFT ({page}), then export {variable}=/path/to/{USUAL_NAME}")
@@ -164,20 +164,20 @@ pub fn install() -> String {
 
 fn version_of(version: ffi::Version) -> (c_int, c_int, c_int) {
     let (mut major, mut minor, mut patch) = (0, 0, 0);
-    // SAFETY: it takes three places for integers, as Berkeley DB's function of this name does.
+    // SAFETY: the function takes three pointers to integers, as Berkeley DB's function of this name does.
     unsafe { version(&mut major, &mut minor, &mut patch) };
     (major, minor, patch)
 }
 
 fn symbol<T: Copy>(handle: &libloading::Library, path: &Path, name: &'static str) -> Result<T, LoadError> {
-    // SAFETY: every caller asks for the type that db.h declares for this name. The copy outlives `handle`, because that
-    // is never unloaded once all is well.
+    // SAFETY: every caller requests the type that db.h declares for this name. The copy outlives `handle`, because that
+    // is never unloaded after a successful load.
     unsafe { handle.get::<T>(name) }
         .map(|symbol| *symbol)
         .map_err(|_| LoadError::Symbol { path: path.to_owned(), symbol: name })
 }
 
-/// The file that holds an address, links resolved.
+/// Returns the file that holds an address, with links resolved.
 fn path_of(address: *const libc::c_void) -> Option<PathBuf> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: dladdr only compares the address with the loaded objects and fills in the zeroed `info`, whose strings

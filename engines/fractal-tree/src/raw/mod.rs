@@ -1,4 +1,4 @@
-//! The library behind safe handles. All `unsafe` of this crate is in this folder; callers deal in bytes, numbers and
+//! Safe handles for the library. All `unsafe` of this crate is in this folder; callers see bytes, numbers and
 //! [`rumba_core::error::EngineError`]s.
 
 mod environment;

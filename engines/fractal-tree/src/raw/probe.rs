@@ -1,9 +1,10 @@
-//! Whether the library's structures are those that `ffi` declares.
+//! Checks that the library's structs match the declarations in `ffi`.
 //!
-//! Every PerconaFT of a decade says 4.6.119, whatever stands in its structs of function pointers. So an environment is
-//! made, and looked at before anything in it is called: what should be a function is one of the library's own, what the
-//! library leaves null is null, and its members are as many as declared. Then what is set is read back. Databases,
-//! transactions and cursors each hold a pointer back to what they are of, and that must be where it is declared.
+//! For a decade every PerconaFT has reported version 4.6.119, although the structs of function pointers differ.
+//! Therefore the probe creates an environment and inspects it before calling any of its members. Function members must
+//! point into the library, members that the library leaves null must be null, and the number of members must match.
+//! Then settings are set and read back. Databases, transactions and cursors each hold a pointer to their parent, which
+//! must be at the declared place.
 
 use std::ffi::c_int;
 use std::mem::{offset_of, size_of};
@@ -14,7 +15,7 @@ use super::ffi::{Db, DbEnv, DbTxn, Dbc, EnvCreate};
 const WORD: usize = size_of::<usize>();
 const MEMBERS: usize = size_of::<DbEnv>() / WORD;
 
-/// Members that are null in an environment that was just made; all others but the first are functions.
+/// Members that are null in a new environment. All others except the first are functions.
 const NULL: [usize; 4] = [
     offset_of!(DbEnv, get_redzone) / WORD,
     offset_of!(DbEnv, app_private) / WORD,
@@ -22,13 +23,13 @@ const NULL: [usize; 4] = [
     offset_of!(DbEnv, get_flags) / WORD,
 ];
 
-/// Makes an environment, looks at it and closes it.
+/// Creates an environment, inspects it and closes it.
 ///
 /// # Errors
-/// What is not as declared.
+/// The difference from the declarations.
 pub fn environment(create: EnvCreate, is_function: &dyn Fn(usize) -> bool) -> Result<(), &'static str> {
     let mut env = null_mut();
-    // SAFETY: it takes a place for the environment and no flags, as Berkeley DB's function of this name does.
+    // SAFETY: the function takes a pointer for the new environment and no flags, as Berkeley DB's does.
     if unsafe { create(&mut env, 0) } != 0 || env.is_null() {
         return Err("db_env_create makes no environment");
     }
@@ -36,18 +37,18 @@ pub fn environment(create: EnvCreate, is_function: &dyn Fn(usize) -> bool) -> Re
     if unsafe { libc::malloc_usable_size(env.cast()) } < size_of::<DbEnv>() {
         return Err("DB_ENV has fewer members");
     }
-    // SAFETY: so many bytes are there, and the library has set all of them.
+    // SAFETY: the allocation has at least this size, and the library has initialized all of it.
     let members = unsafe { std::slice::from_raw_parts(env.cast::<usize>(), MEMBERS) };
-    // In this order: a call is safe only after the look. What is not as declared stays open.
+    // Keep this order: a call is safe only after the inspection. An environment with another layout stays open.
     look(members, is_function)?;
-    // SAFETY: the members are where they are declared.
+    // SAFETY: the members are at their declared places.
     let done = unsafe { read_back(&mut *env) };
     // SAFETY: as above; it was never opened.
     unsafe { ((*env).close)(env, 0) };
     done
 }
 
-/// Whether functions are where functions should be, and nothing else.
+/// Checks that function members point to functions and that the others do not.
 fn look(members: &[usize], is_function: &dyn Fn(usize) -> bool) -> Result<(), &'static str> {
     for (position, &member) in members.iter().enumerate().skip(1) {
         let is_null = NULL.contains(&position);
@@ -61,10 +62,10 @@ fn look(members: &[usize], is_function: &dyn Fn(usize) -> bool) -> Result<(), &'
     Ok(())
 }
 
-/// Whether what is set comes back: neighbours in the order would be told apart.
+/// Sets values and reads them back, which detects swapped neighbors.
 ///
 /// # Safety
-/// The members that are used are functions.
+/// The members used must be functions.
 unsafe fn read_back(env: &mut DbEnv) -> Result<(), &'static str> {
     let (mut gigabytes, mut bytes, mut caches, mut length, mut timeout) = (0, 0, 0 as c_int, 0, 0);
     // SAFETY: each is called with the arguments of its type, before the environment is opened.
@@ -82,30 +83,31 @@ unsafe fn read_back(env: &mut DbEnv) -> Result<(), &'static str> {
     }
 }
 
-/// Whether a database knows its environment.
+/// Checks that a database points to its environment.
 ///
 /// # Safety
-/// The library has just made it.
+/// The library has just created the database.
 pub unsafe fn database(db: *mut Db, env: *mut DbEnv) -> Result<(), &'static str> {
-    // SAFETY: the caller's; another layout is larger or smaller by some members, of which the allocation has room.
+    // SAFETY: guaranteed by the caller. Another layout has a few members more or fewer, for which the allocation has
+    // space.
     let is_known = unsafe { libc::malloc_usable_size(db.cast()) >= size_of::<Db>() && (*db).dbenv == env };
     if is_known { Ok(()) } else { Err("DB has other members, or in another order") }
 }
 
-/// Whether a transaction knows its environment.
+/// Checks that a transaction points to its environment.
 ///
 /// # Safety
-/// The library has just made it.
+/// The library has just created the transaction.
 pub unsafe fn transaction(txn: *mut DbTxn, env: *mut DbEnv) -> Result<(), &'static str> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     if unsafe { (*txn).mgrp == env } { Ok(()) } else { Err("DB_TXN has other members, or in another order") }
 }
 
-/// Whether a cursor knows its database.
+/// Checks that a cursor points to its database.
 ///
 /// # Safety
-/// The library has just made it.
+/// The library has just created the cursor.
 pub unsafe fn cursor(cursor: *mut Dbc, db: *mut Db) -> Result<(), &'static str> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     if unsafe { (*cursor).dbp == db } { Ok(()) } else { Err("DBC has other members, or in another order") }
 }

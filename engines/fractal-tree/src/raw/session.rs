@@ -1,4 +1,4 @@
-//! One thread's way into an environment.
+//! One session's transactions on an environment.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -12,8 +12,8 @@ use super::environment::{Commit, Environment};
 use super::ffi::{self, DbTxn, Dbc, Dbt};
 use super::{files, probe};
 
-/// A transaction that may write while one is open, and a cursor for each key space. What is read outside of it is read in
-/// one that ends with the call: the library sees what has been committed since a transaction began as if it were not there.
+/// The open write transaction, if any, and a cursor for each key space. Each read outside it runs in a transaction of
+/// its call, because a snapshot excludes later commits.
 pub struct Transactions {
     env: Arc<Environment>,
     /// Null outside of a transaction.
@@ -25,12 +25,12 @@ pub struct Transactions {
 // and the lack of Sync ensure.
 unsafe impl Send for Transactions {}
 
-/// Who is to keep others from a key.
+/// Who protects a key from other writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
-    /// The library, by a row lock.
+    /// The library, with a row lock.
     Row,
-    /// Nobody need: another lock keeps them away, or they are not there.
+    /// No lock is needed: another lock excludes other writers, or there are none.
     Needless,
 }
 
@@ -44,20 +44,21 @@ impl Lock {
 }
 
 impl Transactions {
-    /// Opens what a session needs.
+    /// Opens the cursors of a session.
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn open(env: &Arc<Environment>) -> Result<Self, EngineError> {
         let mut own = Self { env: env.clone(), writer: null_mut(), cursors: Vec::new() };
         let cursors = &mut own.cursors;
         reading(env, null_mut(), |reader| {
             env.dbs.iter().try_for_each(|&db| {
                 let mut cursor = null_mut();
-                // SAFETY: database and transaction are open. The cursor is given another before it is used.
+                // SAFETY: database and transaction are open. The cursor is moved to another transaction before it is
+                // used.
                 let code = unsafe { ((*db).cursor)(db, reader, &mut cursor, 0) };
                 env.check("DB->cursor", code)?;
-                // SAFETY: the cursor was just made.
+                // SAFETY: the cursor was just created.
                 unsafe { probe::cursor(cursor, db) }.map_err(|what| EngineError::failed("DB->cursor", what))?;
                 cursors.push(cursor);
                 Ok(())
@@ -66,47 +67,47 @@ impl Transactions {
         Ok(own)
     }
 
-    /// Whether a transaction that may write is open.
+    /// Whether a write transaction is open.
     #[inline]
     pub fn is_writing(&self) -> bool {
         !self.writer.is_null()
     }
 
-    /// Begins a transaction that may write.
+    /// Begins a write transaction.
     ///
     /// # Errors
-    /// The library's words; that the device is full.
+    /// The library's error message; device full.
     pub fn begin(&mut self) -> Result<(), EngineError> {
         self.env.refuse_if_full()?;
         self.writer = begun(&self.env, 0)?;
         Ok(())
     }
 
-    /// Commits; afterwards there is no transaction, whatever came of it.
+    /// Commits. Afterwards no transaction is open, even after an error.
     ///
     /// # Errors
-    /// The library's words; that the device is full.
+    /// The library's error message; device full.
     pub fn commit(&mut self) -> Result<(), EngineError> {
         let writer = std::mem::replace(&mut self.writer, null_mut());
         let flags = if self.env.commit == Commit::Nothing { ffi::DB_TXN_NOSYNC } else { 0 };
-        // SAFETY: the transaction is open, and nobody uses it afterwards.
+        // SAFETY: the transaction is open and is not used afterwards.
         let commit = || unsafe { ((*writer).commit)(writer, flags) };
         let code = if self.env.commit == Commit::Written { files::without_sync(commit) } else { commit() };
         self.env.check("DB_TXN->commit", code)?;
-        // What was written then may be nowhere.
+        // If the device is full, the transaction may not have been written.
         self.env.refuse_if_full()
     }
 
-    /// Undoes the transaction, if there is one.
+    /// Rolls the transaction back, if there is one.
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn abort(&mut self) -> Result<(), EngineError> {
         let writer = std::mem::replace(&mut self.writer, null_mut());
         if writer.is_null() {
             return Ok(());
         }
-        // SAFETY: the transaction is open, and nobody uses it afterwards.
+        // SAFETY: the transaction is open and is not used afterwards.
         let code = unsafe { ((*writer).abort)(writer) };
         self.env.check("DB_TXN->abort", code)
     }
@@ -114,17 +115,17 @@ impl Transactions {
     /// Reads a value into `value`.
     ///
     /// # Errors
-    /// The library's words; that the device is full.
+    /// The library's error message; device full.
     #[inline]
     pub fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
         self.env.refuse_if_full()?;
         reading(&self.env, self.writer, |txn| read(&self.env, txn, space, key, 0, value))
     }
 
-    /// Reads many values, all of one moment.
+    /// Reads many values from one snapshot.
     ///
     /// # Errors
-    /// The library's words; that the device is full.
+    /// The library's error message; device full.
     pub fn multi_get(
         &mut self,
         space: SpaceId,
@@ -143,10 +144,10 @@ impl Transactions {
         })
     }
 
-    /// Reads the latest value, and locks it, within a transaction.
+    /// Reads the latest value and locks it, within a transaction.
     ///
     /// # Errors
-    /// A conflict; the library's words; that the device is full.
+    /// A conflict; the library's error message; device full.
     pub fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
         self.env.refuse_if_full()?;
         read(&self.env, self.writer, space, key, ffi::DB_SERIALIZABLE | ffi::DB_RMW, value)
@@ -155,7 +156,7 @@ impl Transactions {
     /// Visits the rows of a range.
     ///
     /// # Errors
-    /// The library's words; that the device is full.
+    /// The library's error message; device full.
     pub fn scan(
         &mut self,
         space: SpaceId,
@@ -188,10 +189,10 @@ impl Transactions {
         Ok(visiting.visited)
     }
 
-    /// Inserts or replaces, within a transaction, without a look at what is there.
+    /// Inserts or replaces, within a transaction, without reading the old value.
     ///
     /// # Errors
-    /// A conflict; the library's words; that the device is full.
+    /// A conflict; the library's error message; device full.
     pub fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8], lock: Lock) -> Result<(), EngineError> {
         self.env.refuse_if_full()?;
         let (db, mut key, mut value) = (self.env.dbs[space], Dbt::of(key), Dbt::of(value));
@@ -200,10 +201,10 @@ impl Transactions {
         self.env.check("DB->put", code)
     }
 
-    /// Removes a key that may be absent, within a transaction, without a look at what is there.
+    /// Removes a key that may be absent, within a transaction, without reading it.
     ///
     /// # Errors
-    /// A conflict; the library's words; that the device is full.
+    /// A conflict; the library's error message; device full.
     pub fn delete(&mut self, space: SpaceId, key: &[u8], lock: Lock) -> Result<(), EngineError> {
         self.env.refuse_if_full()?;
         let (db, mut key) = (self.env.dbs[space], Dbt::of(key));
@@ -215,7 +216,7 @@ impl Transactions {
     /// Sends a message to a key, within a transaction.
     ///
     /// # Errors
-    /// A conflict; the library's words; that the device is full.
+    /// A conflict; the library's error message; device full.
     pub fn update(&mut self, space: SpaceId, key: &[u8], delta: &Delta) -> Result<(), EngineError> {
         self.env.refuse_if_full()?;
         let (db, key, message) = (self.env.dbs[space], Dbt::of(key), Dbt::of(delta.as_bytes()));
@@ -225,7 +226,7 @@ impl Transactions {
     }
 }
 
-/// Begins a transaction whose reads see what is committed now.
+/// Begins a transaction that reads the data committed now.
 fn begun(env: &Environment, flags: u32) -> Result<*mut DbTxn, EngineError> {
     let mut txn = null_mut();
     // SAFETY: the environment is open as long as its handle lives.
@@ -233,7 +234,7 @@ fn begun(env: &Environment, flags: u32) -> Result<*mut DbTxn, EngineError> {
     env.check("DB_ENV->txn_begin", code).map(|()| txn)
 }
 
-/// Reads in a transaction: the one that is open, or one for this alone.
+/// Reads in the open transaction, or in a temporary one.
 #[inline]
 fn reading<T>(
     env: &Environment,
@@ -245,7 +246,7 @@ fn reading<T>(
     }
     let txn = begun(env, ffi::DB_TXN_READ_ONLY)?;
     let done = does(txn);
-    // SAFETY: the transaction is open, and nobody uses it afterwards.
+    // SAFETY: the transaction is open and is not used afterwards.
     let code = unsafe { ((*txn).commit)(txn, ffi::DB_TXN_NOSYNC) };
     env.check("DB_TXN->commit", code)?;
     done
@@ -270,16 +271,16 @@ fn read(
     }
 }
 
-/// Copies a value that was found.
+/// Copies a found value.
 unsafe extern "C" fn take(_key: *const Dbt, found: *const Dbt, value: *mut c_void) -> c_int {
-    // SAFETY: `read` gives a vector, and the library the value, both through this call.
+    // SAFETY: `read` passes a vector, and the library the value, both alive through this call.
     let (value, found) = unsafe { (&mut *value.cast::<Vec<u8>>(), (*found).bytes()) };
     value.clear();
     value.extend_from_slice(found);
     0
 }
 
-/// A scan on its way.
+/// State of a running scan.
 struct Visiting<'a> {
     to: &'a [u8],
     limit: usize,
@@ -288,9 +289,9 @@ struct Visiting<'a> {
     visit: &'a mut dyn FnMut(&[u8], &[u8]),
 }
 
-/// Visits a row, and says whether the next one is wanted: of the same basement node it then comes without a search.
+/// Visits a row and returns whether to continue. The next row of the same basement node then needs no search.
 unsafe extern "C" fn visit_row(key: *const Dbt, value: *const Dbt, extra: *mut c_void) -> c_int {
-    // SAFETY: `scan` gives a `Visiting`, and the library the row, all through this call.
+    // SAFETY: `scan` passes a `Visiting`, and the library the row, all alive through this call.
     let (visiting, key, value) = unsafe { (&mut *extra.cast::<Visiting<'_>>(), (*key).bytes(), (*value).bytes()) };
     if visiting.is_done || key >= visiting.to {
         visiting.is_done = true;
@@ -302,16 +303,16 @@ unsafe extern "C" fn visit_row(key: *const Dbt, value: *const Dbt, extra: *mut c
     if visiting.is_done { 0 } else { ffi::TOKUDB_CURSOR_CONTINUE }
 }
 
-/// What is open is undone; what others wait for is free.
+/// Rolls back an open transaction, which releases its row locks.
 impl Drop for Transactions {
     fn drop(&mut self) {
         if files::are_full() {
             return;
         }
-        // There is nobody to tell of an error.
+        // `drop` cannot return an error.
         let _ = self.abort();
         for cursor in self.cursors.drain(..) {
-            // SAFETY: the cursor is open, and nobody uses it afterwards.
+            // SAFETY: the cursor is open and is not used afterwards.
             unsafe { ((*cursor).c_close)(cursor) };
         }
     }

@@ -1,4 +1,4 @@
-//! The update function: what becomes of a value when a message reaches it, in a buffer or in a leaf.
+//! The update function, which computes a new value when a message reaches it in a buffer or in a leaf.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -8,11 +8,11 @@ use rumba_core::delta;
 use super::ffi::{Db, Dbt, SetValue};
 
 thread_local! {
-    /// The new value. Messages are applied by clients, flushers and the cleaner, each in a thread of its own.
+    /// Buffer for the new value. It is thread-local because clients, flushers and the cleaner all apply messages.
     static NEW: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Applies a message, which is a [`delta::Delta`]. The library calls it again for the same message when it recovers.
+/// Applies a message, which is a [`delta::Delta`]. Recovery calls it again for the same message.
 pub unsafe extern "C" fn update(
     _db: *mut Db,
     _key: *const Dbt,
@@ -22,10 +22,10 @@ pub unsafe extern "C" fn update(
     set_extra: *mut c_void,
 ) -> c_int {
     let mut new = NEW.take();
-    // SAFETY: the library keeps both through this call; an absent value is null.
+    // SAFETY: the library keeps both alive through this call; an absent value is null.
     let (old, message) = unsafe { (old.as_ref().map(|old| old.bytes()), (*message).bytes()) };
     if delta::apply(message, old, &mut new) {
-        // SAFETY: it copies the value before it returns.
+        // SAFETY: the setter copies the value before it returns.
         unsafe { set(&Dbt::of(&new), set_extra) };
     }
     NEW.set(new);

@@ -1,4 +1,4 @@
-//! Which library runs, and what is said where none does.
+//! Finding the library, and the error when it is missing.
 
 use std::path::Path;
 
@@ -25,8 +25,8 @@ fn a_library_that_is_not_there_is_named_with_what_to_do() {
     assert!(error.to_string().contains("RUMBA_FRACTAL_TREE"), "{error}");
 }
 
-/// The loader's words were left out, and of a file that is there it was said that it is not on this machine: most often it is
-/// what the library needs itself that is not found.
+/// The error omitted the loader's message and reported an existing file as missing. In most cases one of the library's
+/// own dependencies is missing.
 #[test]
 fn unloadable_library_is_reported_with_the_loader_error() {
     assert!(missing("/nowhere/libtokufractaltree.so").contains("cannot open shared object file"));
@@ -64,7 +64,7 @@ fn what_is_no_database_is_not_made_one() {
     assert!(error.to_string().contains("without a log"), "{error}");
 }
 
-/// What could not be opened leaves nothing behind that keeps others out or ends the process.
+/// A failed open must not leave locks behind or end the process.
 #[test]
 #[needs(Brought(LIBRARY))]
 fn missing_or_used_directory_is_an_error_without_damage() {

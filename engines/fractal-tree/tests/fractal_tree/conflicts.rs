@@ -1,4 +1,4 @@
-//! Two sessions that want the same row: one waits, or is told of a conflict; no update is lost.
+//! Two sessions write the same row: one waits or gets a conflict, and no update is lost.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn write_or_update_read_lock_conflicts_after_timeout() {
         assert!(is_conflict(two.get_for_update(0, key, &mut value)));
         two.rollback().unwrap();
     }
-    // Another row is nobody's.
+    // Another row is not locked.
     put(&mut *two, b"c", b"2");
     one.commit().unwrap();
     put(&mut *two, b"a", b"2");
@@ -59,13 +59,13 @@ fn a_deadlock_is_a_conflict_at_once() {
     std::thread::scope(|scope| {
         let waits = scope.spawn(move || {
             let put = one.put(0, b"b", b"1");
-            // Whoever is told of the conflict gives way: the other may be the one that waits.
+            // The session that gets the conflict rolls back, because the other one may be waiting for it.
             if put.is_err() {
                 one.rollback().unwrap();
             }
             (put, one)
         });
-        // Until it waits.
+        // Wait until it blocks.
         while database.counter("locktree: number of wait locks") == 0.0 && !waits.is_finished() {
             std::thread::sleep(Duration::from_millis(1));
             if is_conflict(two.put(0, b"a", b"2")) {
@@ -96,7 +96,7 @@ fn reads_do_not_block_and_see_their_begin_snapshot() {
     writer.commit().unwrap();
     assert_eq!(get(&mut *reader, b"a").as_deref(), Some(&b"old"[..]));
     assert_eq!(get(&mut *reader, b"b"), None);
-    // What is to be written is read as it is now.
+    // A read for update returns the latest value.
     let mut value = Vec::new();
     assert!(reader.get_for_update(0, b"a", &mut value).unwrap());
     assert_eq!(value, b"new");

@@ -1,4 +1,4 @@
-//! What a durability promises when the process is killed.
+//! Checks which commits survive a kill at each durability level.
 
 use rumba_core::delta::Delta;
 use rumba_core::engine::{Durability, Engine, Schema};
@@ -22,7 +22,7 @@ fn commit_until_killed() {
     crash::commit_until_killed(&FractalTree);
 }
 
-/// Recovery sends the messages again, and no one of them twice.
+/// Recovery sends the messages again, but never applies one twice.
 #[test]
 #[needs(Brought(LIBRARY))]
 fn messages_are_neither_lost_nor_sent_twice_by_a_kill() {
@@ -47,7 +47,7 @@ fn count_until_killed() {
     delta.begin(Some(&1u64.to_le_bytes()));
     delta.add(0, 1);
     writer.write(|row| {
-        // Some are in a checkpoint, the others in the log alone.
+        // Some rows are in a checkpoint, the others only in the log.
         if row == ROWS / 2 {
             instance.drain().unwrap();
         }

@@ -1,7 +1,7 @@
-//! A device that fills up: an error that says so, and a close that returns.
+//! A full device must cause an error that says so, and `close` must return.
 //!
-//! The library would wait for room for ever. What is made to go on is its process, and for good; so a process of its own
-//! fills the device.
+//! The library itself would wait forever. rumba's workaround is permanent for the process, so the test fills the device
+//! in a child process.
 
 use rumba_core::engine::{Durability, Engine, Schema};
 use rumba_core::setting::Value;
@@ -22,7 +22,7 @@ fn a_full_device_is_named_and_the_instance_can_still_be_closed() {
 #[ignore = "run by the test above in a process of its own"]
 fn fill_the_directory_of_the_environment() {
     full::fill_and_close(|dir, durability| {
-        // Small nodes in a small cache, so that trees are written too; without the zone that the library keeps free.
+        // Small nodes in a small cache make the library write trees too. The library's reserved free space is off.
         let settings = [
             ("pagesize", Value::Text("64KiB".into())),
             ("readpagesize", Value::Text("16KiB".into())),

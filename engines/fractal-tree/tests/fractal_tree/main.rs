@@ -1,4 +1,4 @@
-//! The engine over the real library.
+//! Tests of the engine with the real library.
 
 #![allow(clippy::unwrap_used)]
 
@@ -32,7 +32,7 @@ fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfig {
     EngineConfig { cache: 32 << 20, durability, settings, ..EngineConfig::new("fractal-tree") }
 }
 
-/// Nodes that are small enough for a test to have inner ones.
+/// Nodes small enough for a test to create inner nodes.
 fn small_nodes() -> [(&'static str, Value); 2] {
     [("pagesize", Value::Text("64KiB".into())), ("readpagesize", Value::Text("16KiB".into()))]
 }

@@ -1,4 +1,4 @@
-//! Every call of a session, alone.
+//! Tests each call of a session separately.
 
 use rumba_core::engine::Durability;
 use rumba_core::kv::{Batch, Scan};
@@ -136,6 +136,6 @@ fn a_load_is_one_transaction() {
     session.load(&batch).unwrap();
     assert_eq!(get(&mut *session, &[98]).as_deref(), Some(&b"loaded"[..]));
     assert_eq!(key_value::get(&mut *session, 1, &[99]).as_deref(), Some(&b"loaded"[..]));
-    // Its rows are nobody's any more.
+    // Its rows are no longer locked.
     put(&mut *database.session(), &[98], b"written");
 }

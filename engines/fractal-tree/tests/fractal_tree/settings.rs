@@ -1,4 +1,4 @@
-//! What is asked for is in force.
+//! Requested settings take effect.
 
 use rumba_core::engine::Durability;
 use rumba_core::setting::Value;

@@ -1,4 +1,4 @@
-//! What is put off, what a drain does about it, and what is counted.
+//! Deferred work, the effect of a drain, and the counters.
 
 use rumba_core::engine::{Durability, Engine, Gauge, Schema};
 use rumba_core::setting::Value;
@@ -40,7 +40,8 @@ fn drain_writes_a_checkpoint_and_leaves_buffered_messages() {
     assert_eq!(told, ["messages_in_trees_bytes", "writing_bytes", "checkpoint_age_changes"]);
 }
 
-/// The library begins at 0 with each process, whatever waits in the buffers, and went below it as that came down.
+/// The library counts from 0 in each process even if messages are pending, and the count became negative as they were
+/// flushed.
 #[test]
 #[needs(Brought(LIBRARY))]
 fn reopened_data_reports_pending_messages_as_unknown() {
@@ -72,7 +73,7 @@ fn with_hot_optimize_a_drain_brings_them_down() {
     load(&mut *database.session(), 20_000);
     database.instance.settle().unwrap();
     rewrite(&database);
-    // The library counts for the process, so for the other tests as well: what only grows is enough here.
+    // The library counts for the whole process, so other tests contribute; the check therefore only requires growth.
     let flushed = || database.counter("ft: bytes of messages flushed from h1 nodes to leaves");
     let before = flushed();
     database.instance.drain().unwrap();

@@ -1,4 +1,4 @@
-//! Messages: a write that is no read first.
+//! Messages: writes without a preceding read.
 
 use rumba_core::delta::Delta;
 use rumba_core::engine::Durability;
@@ -53,7 +53,7 @@ fn upsert_without_default_ignores_an_absent_row() {
     assert!(key_value::scan(&mut *session, 1, b"", b"z", 9).is_empty());
 }
 
-/// Messages of many transactions meet in buffers, come down, and are read from all of them.
+/// Messages of many transactions are combined in buffers, flushed, and applied by every reader.
 #[test]
 #[needs(Brought(LIBRARY))]
 fn many_messages_to_many_rows_add_up_through_all_of_the_tree() {

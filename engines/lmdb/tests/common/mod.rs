@@ -1,4 +1,4 @@
-//! What the tests of this engine share: an instance in a directory of its own.
+//! Helpers for the tests of this engine: an instance in its own directory.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::path::Path;
@@ -31,7 +31,7 @@ pub fn open_in(dir: &Path, config: &EngineConfig) -> Box<dyn Instance> {
     Lmdb.open(dir, config, Schema::KeyValue(&SPACES)).unwrap()
 }
 
-/// With a map that valgrind can map too (32 GiB at most).
+/// A configuration whose map is small enough for valgrind (32 GiB at most).
 pub fn small(durability: Durability) -> EngineConfig {
     config(durability, &[("map_size", Value::Text("1GiB".into()))])
 }

@@ -1,11 +1,11 @@
-//! The way to a server: one statement, its rows.
+//! The interface to a server: one statement, its rows.
 
 use rumba_core::error::EngineError;
 use rumba_protocol_mysql::{Admin, Rows, WireError};
 
-/// Something that answers SQL.
+/// A connection that answers SQL.
 pub trait Ask {
-    /// Runs one statement and takes its rows.
+    /// Runs one statement and returns its rows.
     ///
     /// # Errors
     /// See [`WireError`].
@@ -34,13 +34,13 @@ pub(crate) fn failed(call: &'static str, error: &WireError) -> EngineError {
     error.during(call).followed_by(remedy)
 }
 
-/// Whether the server refused because a privilege is missing: on a schema (1044), a table (1142), a column (1143), a
-/// routine (1370), or one of the server's own (1227).
+/// Whether the server refused because of a missing privilege: on a schema (1044), a table (1142), a column (1143), a
+/// routine (1370), or a global one (1227).
 pub(crate) fn is_denied(code: u16) -> bool {
     matches!(code, 1044 | 1142 | 1143 | 1227 | 1370)
 }
 
-/// The text of a cell; nothing for NULL or a column that is not there.
+/// The text of a cell; empty for NULL or a missing column.
 pub(crate) fn cell(row: &[Option<String>], column: usize) -> &str {
     row.get(column).and_then(Option::as_deref).unwrap_or_default()
 }

@@ -1,10 +1,9 @@
-//! InnoDB's counters and debt.
+//! InnoDB's counters and deferred work.
 
 use super::{Ask, Flavour, Reading, Server, Status};
 
-/// What InnoDB counts only when told to (`innodb_monitor_enable`): the checkpoint
-/// age where no status variable gives it, and what the adaptive hash index and
-/// page compression do.
+/// InnoDB counters that are off by default (`innodb_monitor_enable`). They give the checkpoint age where no status
+/// variable does, and the work of adaptive hash index and page compression.
 pub(super) const MONITORS: [&str; 9] = [
     "log_lsn_checkpoint_age",
     "adaptive_hash_searches",
@@ -17,14 +16,14 @@ pub(super) const MONITORS: [&str; 9] = [
     "log_padded",
 ];
 
-/// The MySQL since which the doublewrite buffer has files and counters of its own.
+/// The MySQL version since which the doublewrite buffer has its own files and counters.
 const DOUBLEWRITE_APART: (u32, u32, u32) = (8, 0, 20);
 
-/// Counters that are on by default.
+/// Metrics that are on by default.
 const METRICS: [&str; 2] = ["trx_rseg_history_len", "ibuf_size"];
 
-/// Status variables by their own names. Those of pages count pages of
-/// `Innodb_page_size`, `Innodb_data_*` bytes, times are milliseconds.
+/// Status variables by their own names. `pages` are pages of `Innodb_page_size`, `Innodb_data_*` are bytes, times are
+/// milliseconds.
 #[rustfmt::skip]
 const STATUS: [&str; 41] = [
     "Innodb_page_size", "Innodb_buffer_pool_read_requests", "Innodb_buffer_pool_reads", "Innodb_buffer_pool_read_ahead",
@@ -41,16 +40,15 @@ const STATUS: [&str; 41] = [
     "Innodb_num_page_compressed_trim_op", "Innodb_num_pages_page_compression_error",
 ];
 
-/// The latches of indexes' trees and those of the lock system, as the performance schema names its instruments: their
-/// kinds and what belongs to the lock system differ from server to server.
+/// Performance-schema instruments for the latches of index trees and of the lock system. Patterns, because their kinds
+/// and the lock system's parts differ between servers.
 pub(crate) const LATCHES: [&str; 2] = ["wait/synch/%/innodb/index_tree_rw_lock", "wait/synch/%/innodb/lock_%"];
 
-/// Where a checkpoint age comes from.
+/// Status variables that give the checkpoint age.
 const CHECKPOINT: [&str; 3] =
     ["Innodb_checkpoint_age", "Innodb_redo_log_current_lsn", "Innodb_redo_log_checkpoint_lsn"];
 
-/// Work put off: dirty pages, redo that a crash would have to go through,
-/// history to purge, changes buffered.
+/// Deferred work: dirty pages, redo that crash recovery must apply, history to purge, and buffered changes.
 pub(super) fn debt(admin: &mut dyn Ask) -> Reading {
     let mut reading = Reading::default();
     let mut names = vec!["Innodb_buffer_pool_pages_dirty", "Innodb_buffer_pool_bytes_dirty"];
@@ -68,12 +66,12 @@ pub(super) fn debt(admin: &mut dyn Ask) -> Reading {
     reading.put_or("checkpoint_age_bytes", age);
     let history = of_status("Innodb_history_list_length").or_else(|_| metrics.need("trx_rseg_history_len"));
     reading.put_or("history_list_length", history);
-    // The tree's root is counted, too; it is always there.
+    // The count includes the tree's root page, which always exists.
     reading.put_or("change_buffer_pages", metrics.need("ibuf_size").map(|pages| (pages - 1.0).max(0.0)));
     reading
 }
 
-/// All but the debt and what was written.
+/// All counters except deferred work and bytes written.
 pub(super) fn counters(admin: &mut dyn Ask, status: &Status, reading: &mut Reading) {
     status.copy(&STATUS, reading);
     let hits = status.need("Innodb_buffer_pool_read_requests").and_then(|requests| {
@@ -89,8 +87,8 @@ pub(super) fn counters(admin: &mut dyn Ask, status: &Status, reading: &mut Readi
     latches(admin, reading);
 }
 
-/// How long clients, and the server's own threads, were at taking these latches, all together: with the few dozen
-/// nanoseconds that a free one takes. The performance schema counts in picoseconds.
+/// Total time that clients and the server's own threads took to acquire these latches. It includes the few dozen
+/// nanoseconds of an uncontended one. The performance schema counts in picoseconds.
 fn latches(admin: &mut dyn Ask, reading: &mut Reading) {
     let sum = |name: &str, latches: &str| {
         format!(
@@ -109,7 +107,7 @@ fn latches(admin: &mut dyn Ask, reading: &mut Reading) {
     }
 }
 
-/// `ROW_FORMAT=COMPRESSED`, over all page sizes.
+/// Counters of `ROW_FORMAT=COMPRESSED`, summed over all page sizes.
 fn compressed_tables(admin: &mut dyn Ask, reading: &mut Reading) {
     const SQL: &str = "SELECT 'compress_ops', SUM(compress_ops) FROM information_schema.INNODB_CMP \
         UNION ALL SELECT 'compress_ops_ok', SUM(compress_ops_ok) FROM information_schema.INNODB_CMP \
@@ -125,7 +123,7 @@ fn compressed_tables(admin: &mut dyn Ask, reading: &mut Reading) {
     }
 }
 
-/// Bytes written, by what for; and how long clients waited, all together, for rows that others had locked.
+/// Bytes written, by purpose, and the total time that clients waited for row locks.
 pub(super) fn written(server: &Server, status: &Status, reading: &mut Reading) {
     let redo = status.need("Innodb_os_log_written");
     let doublewrite =
@@ -137,9 +135,8 @@ pub(super) fn written(server: &Server, status: &Status, reading: &mut Reading) {
     reading.put_or("waited_row_locks_us", status.need("Innodb_row_lock_time").map(|ms| 1000.0 * ms));
 }
 
-/// Pages as they went to the file, compressed ones at their compressed size.
-/// `Innodb_data_written` holds more than these: in MariaDB the doublewrite
-/// buffer's bytes, in MySQL the redo log's, and before 8.0.20 both.
+/// Bytes of pages written to data files, compressed pages at their compressed size. `Innodb_data_written` includes
+/// more: the doublewrite buffer in MariaDB, the redo log in MySQL, and both before 8.0.20.
 fn pages_written(
     server: &Server,
     status: &Status,
@@ -155,7 +152,7 @@ fn pages_written(
     Ok((all - others).max(0.0))
 }
 
-/// Redo written since the last checkpoint, bytes.
+/// Bytes of redo written since the last checkpoint.
 fn checkpoint_age(admin: &mut dyn Ask, status: &Status, metrics: &Metrics) -> Result<f64, String> {
     if let Some(age) = status.get("Innodb_checkpoint_age") {
         return Ok(age);
@@ -177,32 +174,31 @@ fn monitor(admin: &mut dyn Ask) -> Result<String, String> {
     Ok(rows.rows.first().and_then(|row| row.last().cloned().flatten()).unwrap_or_default())
 }
 
-/// How far purge is, as far as the server tells this user.
+/// The progress of purge, if the server reports it to this user.
 pub(crate) fn purge_progress(admin: &mut dyn Ask) -> Option<PurgeProgress> {
     progress_in(&monitor(admin).ok()?)
 }
 
-/// How far purge is.
+/// The progress of purge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PurgeProgress {
-    /// The number that the next transaction gets.
+    /// The next transaction number.
     pub next: u64,
-    /// The number below which every transaction's old versions are purged.
+    /// The number below which purge is complete for every transaction.
     pub purged: u64,
-    /// Whether it rests, because there is nothing that it may purge.
+    /// Whether purge is idle because it may not purge anything.
     pub rests: bool,
 }
 
 impl PurgeProgress {
-    /// Whether it rests and is past every transaction, whatever the history list still holds: what was purged leaves the
-    /// list later, up to MySQL 5.7.4 with every 128th batch only.
+    /// Whether purge is idle and past every transaction, regardless of the history list's length. Purged transactions
+    /// leave the list later: up to MySQL 5.7.4 only with every 128th batch.
     pub(crate) fn is_done(self) -> bool {
         self.rests && self.purged >= self.next
     }
 }
 
-/// By `Trx id counter 1322` and
-/// `Purge done for trx's n:o < 1322 undo n:o < 0 state: running but idle`.
+/// Parses `Trx id counter 1322` and `Purge done for trx's n:o < 1322 undo n:o < 0 state: running but idle`.
 pub(super) fn progress_in(text: &str) -> Option<PurgeProgress> {
     let number = |label: &str| -> Option<u64> {
         let rest = text.lines().find_map(|line| line.strip_prefix(label))?;
@@ -212,7 +208,7 @@ pub(super) fn progress_in(text: &str) -> Option<PurgeProgress> {
     Some(PurgeProgress { next: number("Trx id counter ")?, purged: number("Purge done for trx's n:o < ")?, rests })
 }
 
-/// The age by the two lines of InnoDB's monitor text.
+/// Computes the age from two lines of InnoDB's monitor text.
 pub(super) fn age_in_monitor(text: &str) -> Option<f64> {
     let lsn = |label: &str| text.lines().find_map(|line| line.strip_prefix(label)?.trim().parse::<f64>().ok());
     Some((lsn("Log sequence number")? - lsn("Last checkpoint at")?).max(0.0))
@@ -222,11 +218,11 @@ pub(super) fn age_in_monitor(text: &str) -> Option<f64> {
 struct Metrics(Result<Status, String>);
 
 impl Metrics {
-    /// Reads what is wanted of it: the value where the counter is on, else `off`.
+    /// Reads the required rows: the value if the counter is on, else `off`.
     fn read(admin: &mut dyn Ask) -> Self {
         let names: Vec<&str> = MONITORS.iter().chain(&METRICS).copied().collect();
-        // The column that says whether a counter is on is STATUS or ENABLED;
-        // a counter that is on has the time when that was done.
+        // The column that says whether a counter is on is STATUS or ENABLED. For a counter that is on it holds the time
+        // of enabling.
         let sql = format!(
             "SELECT NAME, IF(TIME_ENABLED IS NULL OR TIME_DISABLED > TIME_ENABLED, 'off', COUNT) \
              FROM information_schema.INNODB_METRICS WHERE NAME IN ('{}')",

@@ -1,49 +1,49 @@
-//! The levels of MyRocks' trees, by `information_schema.ROCKSDB_COMPACTION_STATS`.
+//! The levels of MyRocks' trees, from `information_schema.ROCKSDB_COMPACTION_STATS`.
 
 use std::collections::BTreeMap;
 
 use super::ask::cell;
 use super::{Ask, Reading};
 
-/// `…GB` columns count 2^30 bytes, to six digits after the point.
+/// `…GB` columns count 2^30 bytes, to six decimals.
 const GIB: f64 = 1_073_741_824.0;
 
-/// One level. Bytes and files over all column families.
+/// One level, with bytes and files of all column families.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Level {
     /// Table files.
     pub files: f64,
-    /// Files that a compaction reads right now.
+    /// Files that a compaction is reading.
     pub compacting_files: f64,
-    /// Their bytes.
+    /// The size of the table files in bytes.
     pub bytes: f64,
-    /// Bytes above what the level is meant to hold.
+    /// Bytes above the level's target size.
     pub excess_bytes: f64,
     /// Bytes written into it by flush (level 0) and compaction (the others).
     pub written_bytes: f64,
     /// Bytes read by compactions into it.
     pub read_bytes: f64,
-    /// Bytes of those that came from the level above.
+    /// The part of these bytes that came from the level above.
     pub read_above_bytes: f64,
     /// Bytes moved into it without being rewritten.
     pub moved_bytes: f64,
-    /// Of level 0: bytes that its next compaction will write, in proportion to how near its trigger is.
+    /// For level 0: bytes that its next compaction will write, in proportion to how close its trigger is.
     pub deferred_bytes: f64,
 }
 
-/// All levels that have ever held something.
+/// All levels that have ever held data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Levels(pub BTreeMap<u32, Level>);
 
 impl Levels {
-    /// Reads them.
+    /// Reads the levels from the server.
     pub(crate) fn read(admin: &mut dyn Ask) -> Result<Self, String> {
         const SQL: &str = "SELECT CF_NAME, LEVEL, TYPE, VALUE FROM information_schema.ROCKSDB_COMPACTION_STATS";
         let rows = admin.ask(SQL).map_err(|error| format!("information_schema.ROCKSDB_COMPACTION_STATS: {error}"))?;
         Ok(Self::of(&rows.rows))
     }
 
-    /// Takes rows of family, level, what, value.
+    /// Parses rows of family, level, name, value.
     pub(crate) fn of(rows: &[Vec<Option<String>>]) -> Self {
         let mut by_family: BTreeMap<(&str, u32), BTreeMap<&str, f64>> = BTreeMap::new();
         for row in rows {
@@ -69,14 +69,13 @@ impl Levels {
         self.0.range(first..).map(|(_, level)| part(level)).sum()
     }
 
-    /// Files in level 0.
+    /// Level 0.
     pub(crate) fn l0(&self) -> Level {
         self.0.get(&0).copied().unwrap_or_default()
     }
 
-    /// Everything of every level, and write amplification: of level n, bytes written into
-    /// it per byte that came from above; of the tree, bytes written by flush and
-    /// compaction per byte flushed.
+    /// Reports every figure of every level, and write amplification. For level n that is bytes written into it per byte
+    /// from above. For the tree it is bytes written by flush and compaction per byte flushed.
     pub(super) fn tell(&self, reading: &mut Reading) {
         for (number, level) in &self.0 {
             let mut put = |what: &str, value| reading.put(format!("level{number}_{what}"), value);
@@ -103,8 +102,8 @@ fn part(values: &BTreeMap<&str, f64>, what: &str) -> f64 {
     values.get(what).copied().unwrap_or(0.0)
 }
 
-/// All of level 0, and as much of the level below as the score says, which a compaction starts at 1: random keys overlap
-/// that level whole.
+/// All of level 0, plus a share of the level below in proportion to the score. A compaction starts at score 1. With
+/// random keys, level 0 overlaps the level below completely.
 fn deferred_bytes(l0: &BTreeMap<&str, f64>, base: Option<&BTreeMap<&str, f64>>) -> f64 {
     let share = part(l0, "Score").clamp(0.0, 1.0);
     part(l0, "SizeBytes") + share * base.map_or(0.0, |level| part(level, "SizeBytes"))
@@ -116,8 +115,8 @@ impl Level {
         self.files += value("NumFiles");
         self.compacting_files += value("CompactedFiles");
         self.bytes += value("SizeBytes");
-        // The score of a level below the first is its size by its target; of
-        // level 0 it may be its number of files by the trigger, which is no size.
+        // Below level 0 the score is size divided by target size. Level 0's score may be the number of files divided by
+        // the trigger, so it is not a size.
         let score = value("Score");
         if level > 0 && score > 1.0 {
             self.excess_bytes += value("SizeBytes") * (1.0 - 1.0 / score);

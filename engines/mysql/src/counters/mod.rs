@@ -1,9 +1,8 @@
-//! What a server says of itself: counters, gauges, and the work it has put off.
+//! The server's counters, gauges and deferred work.
 //!
-//! Names that begin with a capital are the server's own (`SHOW GLOBAL STATUS`);
-//! the others are ours, with the unit last; docs/engines/mysql-counters.md lists
-//! them. Everything is read by plain statements over one connection that is not
-//! a client's. What cannot be read is left out and its reason is kept beside.
+//! Names that begin with a capital are the server's own (`SHOW GLOBAL STATUS`). The others are rumba's, with the unit
+//! last; docs/engines/mysql-counters.md lists them. All reads are plain statements over a connection that is not a
+//! client's. Counters that cannot be read are left out, and the reason is kept.
 
 mod ask;
 mod binlog;
@@ -26,11 +25,11 @@ pub use rumba_server_kit::reading::Reading;
 pub use server::{Flavour, Kind, Server};
 pub(crate) use status::Status;
 
-/// Switches on what InnoDB counts only when told to, once after the start. A
-/// user without the privilege goes without: those counters are then absent.
+/// Enables InnoDB's optional counters, once after the start. If the user lacks the privilege, those counters are
+/// absent.
 ///
 /// # Errors
-/// A connection that was lost.
+/// A lost connection.
 pub fn enable(admin: &mut dyn Ask, server: &Server) -> Result<(), EngineError> {
     if server.kind != Kind::InnoDb {
         return Ok(());
@@ -45,7 +44,7 @@ pub fn enable(admin: &mut dyn Ask, server: &Server) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Work put off so far. One or two statements, about a millisecond.
+/// Deferred work. Takes one or two statements, about a millisecond.
 pub fn debt(admin: &mut dyn Ask, server: &Server) -> Reading {
     match &server.kind {
         Kind::InnoDb => innodb::debt(admin),
@@ -54,7 +53,7 @@ pub fn debt(admin: &mut dyn Ask, server: &Server) -> Reading {
     }
 }
 
-/// All counters (since the server's start) and gauges, what was written among them.
+/// All counters (since the server's start) and gauges, including bytes written.
 pub fn counters(admin: &mut dyn Ask, server: &Server) -> Reading {
     let mut reading = Reading::default();
     let status = match Status::read_all(admin) {
@@ -74,7 +73,7 @@ pub fn counters(admin: &mut dyn Ask, server: &Server) -> Reading {
     reading
 }
 
-/// Bytes written since the server's start, by what they were written for.
+/// Bytes written since the server's start, by purpose.
 fn written_of(admin: &mut dyn Ask, server: &Server, status: &Status) -> Reading {
     let mut reading = Reading::default();
     match &server.kind {

@@ -1,4 +1,4 @@
-//! MyRocks' counters and debt.
+//! MyRocks' counters and deferred work.
 
 use std::collections::BTreeMap;
 
@@ -39,8 +39,8 @@ pub(crate) fn family_sums(admin: &mut dyn Ask) -> Result<BTreeMap<String, f64>, 
     Ok(sums(&rows.rows))
 }
 
-/// Sums of rows of family, what, value. The memtables of a family that holds no
-/// rows in memory keep a few KiB of their own, which are no debt.
+/// Sums rows of family, name, value. The memtables of a family without rows in memory take a few KiB, which are not
+/// deferred work.
 pub(super) fn sums(rows: &[Vec<Option<String>>]) -> BTreeMap<String, f64> {
     let mut by_family: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
     for row in rows {
@@ -61,11 +61,11 @@ pub(super) fn sums(rows: &[Vec<Option<String>>]) -> BTreeMap<String, f64> {
     sums
 }
 
-/// Bytes of memtables that hold rows, in [`sums`].
+/// Name of the memtables' bytes in [`sums`], for memtables with rows.
 pub(crate) const UNFLUSHED: &str = "unflushed";
 
-/// Work put off: unflushed memtables, files in level 0, levels above their
-/// targets, families whose compaction is due.
+/// Deferred work: unflushed memtables, files in level 0, levels above their targets, and families with a pending
+/// compaction.
 pub(super) fn debt(admin: &mut dyn Ask) -> Reading {
     let mut reading = Reading::default();
     let families = family_sums(admin);
@@ -92,7 +92,7 @@ pub(super) fn debt(admin: &mut dyn Ask) -> Reading {
     reading
 }
 
-/// All but the debt and what was written.
+/// All counters except deferred work and bytes written.
 pub(super) fn counters(admin: &mut dyn Ask, status: &Status, reading: &mut Reading) {
     status.copy(&STATUS, reading);
     for (ratio, hits, misses) in [
@@ -127,7 +127,7 @@ pub(super) fn counters(admin: &mut dyn Ask, status: &Status, reading: &mut Readi
     }
 }
 
-/// Bytes written, by what for; and how long writers were held back, all together.
+/// Bytes written, by purpose, and the total time that writers were stalled.
 pub(super) fn written(admin: &mut dyn Ask, status: &Status, reading: &mut Reading) {
     reading.put_or("written_wal_bytes", status.need("Rocksdb_wal_bytes"));
     reading.put_or("written_flush_bytes", status.need("Rocksdb_flush_write_bytes"));

@@ -1,4 +1,4 @@
-//! Which server and which engine the figures are of.
+//! The server and engine whose counters are read.
 
 /// The engine that holds the tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,12 +7,12 @@ pub enum Kind {
     InnoDb,
     /// MyRocks.
     RocksDb,
-    /// Another, by the name that `ENGINE=` takes.
+    /// Another engine, by the name that `ENGINE=` takes.
     Other(String),
 }
 
 impl Kind {
-    /// The kind of the engine that `ENGINE=` names so.
+    /// The kind of the engine with this `ENGINE=` name.
     pub fn of(engine: &str) -> Self {
         match engine.to_ascii_lowercase().as_str() {
             "innodb" => Kind::InnoDb,
@@ -22,12 +22,12 @@ impl Kind {
     }
 }
 
-/// Whose server it is: figures of one name do not always mean the same.
+/// The server's vendor, because counters of one name may differ in meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
     /// MariaDB.
     MariaDb,
-    /// MySQL, Percona Server, and whatever else calls itself neither.
+    /// MySQL, Percona Server, and any server that does not call itself MariaDB.
     MySql,
 }
 
@@ -36,15 +36,15 @@ pub enum Flavour {
 pub struct Server {
     /// The engine that holds the tables.
     pub kind: Kind,
-    /// Whose server it is.
+    /// The server's vendor.
     pub flavour: Flavour,
     /// The version: 10.11.6 is (10, 11, 6).
     pub version: (u32, u32, u32),
 }
 
 impl Server {
-    /// What `SELECT VERSION()` says, or the server's greeting: MariaDB greets
-    /// with `5.5.5-` in front of its version, for replicas of long ago.
+    /// Parses `SELECT VERSION()` or the server's greeting. MariaDB greets with `5.5.5-` in front of its version, for
+    /// compatibility with old replicas.
     pub fn new(kind: Kind, version: &str) -> Self {
         let flavour = if version.contains("MariaDB") { Flavour::MariaDb } else { Flavour::MySql };
         let bare = match flavour {

@@ -1,12 +1,11 @@
-//! `SHOW GLOBAL STATUS`, and what every server counts.
+//! `SHOW GLOBAL STATUS`, and the counters of every server.
 
 use std::collections::BTreeMap;
 
 use super::ask::cell;
 use super::{Ask, Reading};
 
-/// What users of a server look at, whatever the engine: work asked for, how the
-/// rows were come by, what went over the network and into the binary log.
+/// Server-level counters for any engine: requested work, access methods, network traffic and the binary log.
 #[rustfmt::skip]
 const OF_SERVER: [&str; 37] = [
     "Questions", "Com_select", "Com_insert", "Com_update", "Com_delete", "Com_begin", "Com_commit", "Com_rollback",
@@ -23,17 +22,17 @@ const OF_SERVER: [&str; 37] = [
 pub(crate) struct Status(BTreeMap<String, String>);
 
 impl Status {
-    /// Reads all of them.
+    /// Reads all status variables.
     pub(crate) fn read_all(admin: &mut dyn Ask) -> Result<Self, String> {
         Self::read(admin, "SHOW GLOBAL STATUS")
     }
 
-    /// Reads those of `names`.
+    /// Reads the variables in `names`.
     pub(crate) fn read_some(admin: &mut dyn Ask, names: &[&str]) -> Result<Self, String> {
         Self::read(admin, &format!("SHOW GLOBAL STATUS WHERE Variable_name IN ('{}')", names.join("','")))
     }
 
-    /// Reads names and values with `sql`, which gives them in two columns.
+    /// Reads names and values with `sql`, which must return two columns.
     pub(crate) fn read(admin: &mut dyn Ask, sql: &str) -> Result<Self, String> {
         let rows = admin.ask(sql).map_err(|error| format!("{sql}: {error}"))?.rows;
         Ok(Self(rows.iter().map(|row| (cell(row, 0).to_owned(), cell(row, 1).to_owned())).collect()))
@@ -44,12 +43,12 @@ impl Status {
         self.0.get(name)?.parse().ok()
     }
 
-    /// Whether there is something under this name.
+    /// Whether the name exists.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// The number under this name, or why there is none.
+    /// The number under this name, or why it is missing.
     pub(crate) fn need(&self, name: &str) -> Result<f64, String> {
         self.get(name).ok_or_else(|| format!("this server has no status variable {name}"))
     }
@@ -62,13 +61,12 @@ impl Status {
     }
 }
 
-/// What every server counts.
+/// Reports the server-level counters.
 pub(crate) fn of_server(status: &Status, reading: &mut Reading) {
     status.copy(&OF_SERVER, reading);
 }
 
-/// Every number whose name begins with the engine's: what an engine that rumba
-/// does not know counts.
+/// Reports every numeric variable whose name begins with the engine's, for engines that rumba does not know.
 pub(crate) fn by_prefix(status: &Status, engine: &str, reading: &mut Reading) {
     let prefix = format!("{}_", engine.to_ascii_lowercase());
     for (name, value) in &status.0 {

@@ -1,4 +1,4 @@
-//! What the profiles come to, and what the published experiments compare by them.
+//! Tests of the profiles' values, and of the published experiments' comparisons.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn every_profile_can_be_filled_for_every_server() {
     }
 }
 
-/// A promise in a layer for some servers would be kept by a variable of which nobody would know that it overrules one.
+/// A variable for `cache` or `durability` in a layer for some servers would not be recognized as an override.
 #[test]
 fn what_is_promised_is_known_without_a_server() {
     let of = |kind: Kind| {
@@ -59,7 +59,8 @@ fn the_budget_is_the_pool_and_the_log_is_in_proportion() {
     assert_eq!(value("query_cache_size"), None, "it is of older servers");
 }
 
-/// Memtables of up to `cache` came on top of a block cache of `cache`, and InnoDB's idle pool of 24 MiB on top of both.
+/// Memtables of up to `cache` came in addition to a block cache of `cache`, and InnoDB's idle pool of 24 MiB in
+/// addition to both.
 #[test]
 fn blocks_and_memtables_of_myrocks_fit_into_the_cache() {
     for cache in (20..40).map(|power| 1u64 << power).flat_map(|cache| [cache, cache + 12_345]) {
@@ -78,7 +79,7 @@ fn blocks_and_memtables_of_myrocks_fit_into_the_cache() {
     }
 }
 
-/// Every run had the adaptive hash index, so that an experiment about it compared an engine with itself.
+/// Every run had the adaptive hash index, so an experiment about it compared an engine with itself.
 #[test]
 fn what_has_no_reason_keeps_the_servers_default() {
     for (kind, brand, version, name) in [
@@ -106,7 +107,7 @@ fn every_variable_of_a_profile_has_a_comment_above_it() {
     assert!(without.is_empty(), "they have no reason in a comment above them: {without:?}");
 }
 
-/// Under a limit of four times its cache MyRocks was killed when the indexes of TPC-C were made after the load.
+/// With a memory limit of four times its cache, MyRocks was killed during TPC-C's index builds after the load.
 #[test]
 fn what_myrocks_sorts_an_index_in_is_in_proportion_to_its_cache() {
     let small = For { cache: 64 << 20, ..needs(&Kind::RocksDb, Brand::MariaDb, Version(10, 11, 14)) };
@@ -116,10 +117,11 @@ fn what_myrocks_sorts_an_index_in_is_in_proportion_to_its_cache() {
     assert_eq!(value("rocksdb_merge_combine_read_size"), Some("8388608"));
 }
 
-/// What decides how an engine of an experiment runs: its keys, and the server's variables by the profile and by its settings.
+/// Everything that decides how an experiment's engine runs: its keys, and the server's variables from profile and
+/// settings.
 type Planned = BTreeMap<String, String>;
 
-/// The engines on MySQL's servers of an experiment, by name.
+/// The MySQL-family engines of an experiment, by name.
 fn planned(experiment: &DocumentMut) -> Vec<(String, Planned)> {
     let engines = experiment.get("engine").and_then(Item::as_array_of_tables).into_iter().flatten();
     engines.filter_map(|engine| planned_of(engine, experiment.get("common").and_then(Item::as_table))).collect()
@@ -170,12 +172,12 @@ fn published(name: &str) -> DocumentMut {
     std::fs::read_to_string(&file).unwrap().parse().unwrap()
 }
 
-/// Two experiments compared an engine with itself: the profile already had what the other engine was to have.
+/// Two experiments compared an engine with itself, because the profile already contained the other engine's setting.
 #[test]
 fn no_two_engines_of_a_published_experiment_are_planned_alike() {
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
     let names = std::fs::read_dir(files).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    // Those of `aa` compare an engine with itself to measure how often a verdict is wrong.
+    // The experiments named `aa` compare an engine with itself on purpose, to measure the error rate of verdicts.
     for name in names.filter(|name| name.ends_with(".toml") && !name.starts_with("aa")) {
         let engines = planned(&published(&name));
         for (at, (one, settings)) in engines.iter().enumerate() {

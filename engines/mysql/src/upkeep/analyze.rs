@@ -7,14 +7,14 @@ use crate::existing::{quoted, text};
 
 const CALL: &str = "ANALYZE TABLE";
 
-/// Gathers the statistics of every table of `schema`, outside the binary log.
+/// Collects statistics for every table of `schema`, without writing to the binary log.
 ///
 /// # Errors
-/// The server's words, with the table.
+/// The server's error, with the table.
 pub(super) fn tables(admin: &mut dyn Ask, schema: &str) -> Result<(), EngineError> {
     named(admin, CALL, schema)?.iter().try_for_each(|table| {
         let answer = query(admin, CALL, &format!("ANALYZE LOCAL TABLE {}.{}", quoted(schema), quoted(table)))?;
-        // Failures come as rows: table, operation, kind of message, message.
+        // Failures are reported as rows: table, operation, kind of message, message.
         let cell = |row: &[Option<String>], column: usize| row.get(column).cloned().flatten().unwrap_or_default();
         match answer.rows.iter().find(|row| cell(row, 2).eq_ignore_ascii_case("error")) {
             Some(row) => Err(EngineError::failed(CALL, format!("{schema}.{table}: {}", cell(row, 3)))),
@@ -26,7 +26,7 @@ pub(super) fn tables(admin: &mut dyn Ask, schema: &str) -> Result<(), EngineErro
 /// The names of a schema's tables, for `call`.
 ///
 /// # Errors
-/// The server's words.
+/// The server's error.
 pub(super) fn named(admin: &mut dyn Ask, call: &'static str, schema: &str) -> Result<Vec<String>, EngineError> {
     let sql = format!(
         "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_TYPE = 'BASE TABLE' \

@@ -1,8 +1,8 @@
-//! Settling and draining an existing server, by statements that change none of its variables: whatever ends the
-//! run, a kill among it, the server is as it was.
+//! Settles and drains an existing server without changing any of its variables. The server therefore stays as it was
+//! even if the run is killed.
 //!
-//! What is paid is the debt of the schema's tables. A page of undo or of the system's stays dirty until the server
-//! writes it by itself, as do other schemas' pages: nothing but a variable would hurry those.
+//! Only the deferred work of the schema's tables is completed. Pages of undo, system tables and other schemas stay
+//! dirty until the server writes them, because only a variable could make it write them sooner.
 
 use rumba_core::error::EngineError;
 
@@ -15,10 +15,10 @@ use rumba_server_kit::wait::{self, BackgroundWork, Patience};
 /// Brings the tables of `schema` to the state in which reads after a load are representative.
 ///
 /// # Errors
-/// The server's words; what is left when nothing has moved for [`Patience::stuck_after`].
+/// The server's error; the remaining work if there is no progress for [`Patience::stuck_after`].
 pub fn settle(admin: &mut dyn Ask, server: &Server, schema: &str, patience: &Patience) -> Result<(), EngineError> {
     match server.kind {
-        // MyRocks takes its statistics from table files: it flushes first.
+        // Flush first, because MyRocks takes its statistics from table files.
         Kind::RocksDb => {
             drain(admin, server, schema, patience)?;
             analyze::tables(admin, schema)
@@ -30,7 +30,7 @@ pub fn settle(admin: &mut dyn Ask, server: &Server, schema: &str, patience: &Pat
     }
 }
 
-/// Pays what the tables of `schema` have put off.
+/// Completes the deferred work of the tables of `schema`.
 ///
 /// # Errors
 /// See [`settle`].
@@ -41,7 +41,7 @@ pub fn drain(admin: &mut dyn Ask, server: &Server, schema: &str, patience: &Pati
             write_pages(admin, schema, patience)?;
         }
         Kind::RocksDb => return rocksdb::drain(admin, patience),
-        // Closing the tables writes what was cached of them.
+        // Closing the tables writes their cached data.
         Kind::Other(_) => {
             if let Some(tables) = list(admin, schema)? {
                 query(admin, "FLUSH TABLES", &format!("FLUSH LOCAL TABLES {tables}"))?;
@@ -51,14 +51,14 @@ pub fn drain(admin: &mut dyn Ask, server: &Server, schema: &str, patience: &Pati
     query(admin, "FLUSH ENGINE LOGS", "FLUSH LOCAL ENGINE LOGS").map(|_| ())
 }
 
-/// Waits until everything that was committed by now is purged. What others commit meanwhile is not waited for.
+/// Waits until everything committed so far is purged. It does not wait for later commits of other clients.
 fn purge(admin: &mut dyn Ask, server: &Server, patience: &Patience) -> Result<(), EngineError> {
     let began = purge_progress(admin).map(|purge| purge.next);
     let mut rested = false;
     let outcome = wait::until_paid(patience, || {
         let now = purge_progress(admin);
-        // Old servers leave what is purged in the history for a while, and a number that was given to a transaction
-        // without a history is never passed. Twice, because purge has yet to wake for what was committed just now.
+        // Old servers keep purged transactions in the history for a while, and never pass the number of a transaction
+        // without history. Check twice, because purge may not have woken yet for the latest commits.
         let rests = now.is_some_and(|purge| purge.rests) && !is_any_open(admin);
         let rested_before = std::mem::replace(&mut rested, rests);
         if rests && rested_before { Ok(BackgroundWork::default()) } else { left_to_purge(admin, server, began, now) }
@@ -91,17 +91,17 @@ fn left_to_purge(
     Ok(look)
 }
 
-/// Has the dirty pages of the schema's tables written, as for files that are about to be copied.
+/// Makes the server write the dirty pages of the schema's tables, as it does before a file copy.
 fn write_pages(admin: &mut dyn Ask, schema: &str, patience: &Patience) -> Result<(), EngineError> {
     const CALL: &str = "FLUSH TABLES … FOR EXPORT";
     /// `ER_TABLE_IN_SYSTEM_TABLESPACE`, a warning: the table's pages are not written.
     const NOT_ITS_OWN_FILE: &str = "1809";
     let Some(tables) = list(admin, schema)? else { return Ok(()) };
-    // A lock that another session holds on a table is waited for no longer than anything else that does not move.
+    // The wait for another session's table lock has the same limit as any other stall.
     let seconds = patience.stuck_after.as_secs().max(1);
     let flush = format!("SET SESSION lock_wait_timeout = {seconds}; FLUSH LOCAL TABLES {tables} FOR EXPORT");
     let warnings = admin.ask(&flush).and_then(|_| admin.ask("SHOW WARNINGS"));
-    // While they are locked, nothing is purged.
+    // Purge is blocked while the tables are locked.
     let unlocked = admin.ask("UNLOCK TABLES");
     let warnings = warnings.and_then(|warnings| unlocked.map(|_| warnings)).map_err(|error| failed(CALL, &error))?;
     let is_refused =
@@ -116,7 +116,7 @@ fn write_pages(admin: &mut dyn Ask, schema: &str, patience: &Patience) -> Result
     }
 }
 
-/// The schema's tables as a statement lists them; `None` where it has none.
+/// The schema's tables as a list for a statement, or `None` without tables.
 fn list(admin: &mut dyn Ask, schema: &str) -> Result<Option<String>, EngineError> {
     let names = analyze::named(admin, "listing the tables", schema)?;
     let tables: Vec<String> = names.iter().map(|table| format!("{}.{}", quoted(schema), quoted(table))).collect();

@@ -1,4 +1,4 @@
-//! Server variables that are changed for a while.
+//! Changes server variables temporarily.
 
 use rumba_core::error::EngineError;
 
@@ -6,20 +6,20 @@ use crate::counters::{Ask, Status, query};
 
 const CALL: &str = "SET GLOBAL";
 
-/// A variable and what it shall be for a while.
+/// A variable and its temporary value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub name: &'static str,
     pub value: f64,
-    /// Whether a value that is larger already may stay.
+    /// Whether a larger value may stay.
     pub at_least: bool,
 }
 
-/// Does `work` with the variables of `wanted` as told, those that the server
-/// has, and sets them back whatever came of it, in the opposite order.
+/// Runs `work` with the variables in `wanted` set, as far as the server has them. Afterwards restores them in reverse
+/// order, even after an error.
 ///
 /// # Errors
-/// `work`'s; the server's words; which variables could not be set back.
+/// `work`'s error; the server's error; the variables that could not be restored.
 pub(super) fn with(
     admin: &mut dyn Ask,
     wanted: &[Wanted],
@@ -27,8 +27,7 @@ pub(super) fn with(
 ) -> Result<(), EngineError> {
     let before = values(admin, wanted)?;
     let outcome = set(admin, wanted, &before).and_then(|()| work(admin));
-    // All that might have moved, those as well that the server adapts by itself
-    // when another is set.
+    // Restore all variables, because the server may adapt some when another one is set.
     let mut left = Vec::new();
     for (name, value) in before.iter().rev() {
         if let Err(error) = query(admin, CALL, &format!("SET GLOBAL {name} = {value}")) {
@@ -45,7 +44,7 @@ pub(super) fn with(
     }
 }
 
-/// The values now, in the order of `wanted`, of the variables that the server has.
+/// The current values, in the order of `wanted`, of the variables that the server has.
 fn values(admin: &mut dyn Ask, wanted: &[Wanted]) -> Result<Vec<(&'static str, f64)>, EngineError> {
     let names: Vec<&str> = wanted.iter().map(|wanted| wanted.name).collect();
     let sql = format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('{}')", names.join("','"));

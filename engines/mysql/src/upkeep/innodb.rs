@@ -1,4 +1,4 @@
-//! InnoDB: dirty pages, checkpoint age, history, changes buffered.
+//! InnoDB: dirty pages, checkpoint age, history, buffered changes.
 
 use rumba_core::error::EngineError;
 
@@ -6,36 +6,34 @@ use super::globals::{self, Wanted};
 use crate::counters::{Ask, Server, debt, purge_progress, query};
 use rumba_server_kit::wait::{self, BackgroundWork, Patience};
 
-/// Pages that may stay dirty: the server's own threads touch a few all the time.
+/// Pages that may stay dirty, because the server's own threads modify a few all the time.
 const DIRTY_PAGES: f64 = 8.0;
 
-/// Redo that may stay: a checkpoint writes a record of its own into it.
+/// Redo that may stay, because a checkpoint itself writes a record.
 const AGE_BYTES: f64 = 65536.0;
 
-/// Transactions whose old versions are to be purged. None may stay, except where
-/// purge is done and the list has yet to be told.
+/// Transactions whose old versions must be purged. None may stay, except where purge is done but the list is not yet
+/// updated.
 pub(super) const HISTORY: &str = "history_list_length";
 
-/// Pages a second that the server may write: its own default of 200 would make a
-/// drain take a minute for every 190 MB.
+/// Pages a second that the server may write. With its default of 200 a drain would take a minute for every 190 MB.
 const IO_CAPACITY: f64 = 20000.0;
 
-/// The order matters: the maximum before the capacity below it, the low-water mark
-/// before the limit above it.
+/// Order matters: the maximum is set before the capacity below it, and the low-water mark before the limit above it.
 const HURRY: [Wanted; 6] = [
     Wanted { name: "innodb_io_capacity_max", value: IO_CAPACITY, at_least: true },
     Wanted { name: "innodb_io_capacity", value: IO_CAPACITY, at_least: true },
     Wanted { name: "innodb_max_dirty_pages_pct_lwm", value: 0.0, at_least: false },
     Wanted { name: "innodb_max_dirty_pages_pct", value: 0.0, at_least: false },
     Wanted { name: "innodb_idle_flush_pct", value: 100.0, at_least: false },
-    // What was purged leaves the history only with every 128th batch otherwise.
+    // Otherwise purged transactions leave the history only with every 128th batch.
     Wanted { name: "innodb_purge_rseg_truncate_frequency", value: 1.0, at_least: false },
 ];
 
-/// Has the history purged, changes merged, dirty pages written and a checkpoint made.
+/// Purges the history, merges buffered changes, writes dirty pages and makes a checkpoint.
 ///
 /// # Errors
-/// The server's words; what is left when nothing moves.
+/// The server's error; the remaining work if there is no progress.
 pub(super) fn drain(admin: &mut dyn Ask, server: &Server, patience: &Patience) -> Result<(), EngineError> {
     globals::with(admin, &HURRY, |admin| {
         query(admin, "FLUSH ENGINE LOGS", "FLUSH LOCAL ENGINE LOGS")?;
@@ -48,8 +46,7 @@ pub(super) fn drain(admin: &mut dyn Ask, server: &Server, patience: &Patience) -
     })
 }
 
-/// What is left. A figure that the server does not give is not waited for; without
-/// any there is nothing to go by.
+/// The remaining work. Counters that the server does not report are ignored; without any, the progress is unknown.
 fn look(admin: &mut dyn Ask, server: &Server, woken: &mut Option<u64>) -> Result<BackgroundWork, EngineError> {
     let reading = debt(admin, server);
     let mut look = BackgroundWork::default();
@@ -73,11 +70,11 @@ fn look(admin: &mut dyn Ask, server: &Server, woken: &mut Option<u64>) -> Result
     }
 }
 
-/// Whether purge is done, or rests past a change that was made to wake it, and with that past all that was committed
-/// before.
+/// Whether purge is done, or is idle past a change made to wake it, and so past all earlier commits.
 ///
-/// A server that was started over data with a history counts on from a number that no transaction has: purge rests below
-/// it for good, up to MySQL 5.7.4 with the history as it was. Where nothing else is at work, it is woken here, once.
+/// A server started over data with a history continues from a number that no transaction has. Purge then stays idle
+/// below that number forever, and up to MySQL 5.7.4 the history stays as it was. If there is no other work, this wakes
+/// purge once.
 fn purge_has_ended(admin: &mut dyn Ask, woken: &mut Option<u64>) -> Result<bool, EngineError> {
     let Some(purge) = purge_progress(admin).filter(|purge| purge.rests) else { return Ok(false) };
     if purge.is_done() {
@@ -95,7 +92,7 @@ fn purge_has_ended(admin: &mut dyn Ask, woken: &mut Option<u64>) -> Result<bool,
     Ok(false)
 }
 
-/// A change of a row that nobody else sees.
+/// A row change that is visible to this session only.
 const WAKING: [&str; 4] = [
     "CREATE TEMPORARY TABLE mysql.rumba_wakes_purge (id INT PRIMARY KEY, changed INT) ENGINE = InnoDB",
     "INSERT INTO mysql.rumba_wakes_purge VALUES (1, 0)",
@@ -103,12 +100,12 @@ const WAKING: [&str; 4] = [
     "DROP TEMPORARY TABLE mysql.rumba_wakes_purge",
 ];
 
-/// Whether a transaction is open, which may keep purge back; taken for granted where the server does not tell.
+/// Whether a transaction is open, which may block purge. Assumed if the server does not report it.
 pub(super) fn is_any_open(admin: &mut dyn Ask) -> bool {
     admin.ask("SELECT 1 FROM information_schema.INNODB_TRX LIMIT 1").map_or(true, |rows| !rows.rows.is_empty())
 }
 
-/// What keeps purge back, if it is that.
+/// Describes the open transactions that block purge, if any.
 pub(super) fn open_transactions(admin: &mut dyn Ask) -> String {
     const SQL: &str = "SELECT COUNT(*), MIN(trx_started), MIN(trx_mysql_thread_id) FROM information_schema.INNODB_TRX";
     let row = admin.ask(SQL).ok().and_then(|rows| rows.rows.into_iter().next()).unwrap_or_default();

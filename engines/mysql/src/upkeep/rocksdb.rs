@@ -1,4 +1,4 @@
-//! MyRocks: memtables, level 0, compaction that is due.
+//! MyRocks: memtables, level 0, pending compaction.
 
 use rumba_core::error::EngineError;
 
@@ -7,24 +7,24 @@ use rumba_server_kit::wait::{self, BackgroundWork, Patience};
 
 const TRIGGER: &str = "LEVEL0_FILE_NUM_COMPACTION_TRIGGER";
 
-/// A column family and what it is set to.
+/// A column family and its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Family {
     name: String,
-    /// Files in level 0 that start a compaction.
+    /// The number of level-0 files that starts a compaction.
     trigger: String,
-    /// Whether it compacts by itself.
+    /// Whether the family compacts automatically.
     compacts: bool,
-    /// Whether it is made of levels: only then level 0 can be emptied.
+    /// Whether the family uses leveled compaction, without which level 0 cannot be emptied.
     leveled: bool,
 }
 
-/// Flushes the memtables, waits for compaction and has level 0 compacted, so that a run starts without work that the load
-/// has left. A manual compaction would rewrite every level, which MyRocks does not owe. Families that do not
-/// compact automatically, or not by levels, stay as they are: the experiment asked for that.
+/// Flushes the memtables, waits for compaction and compacts level 0, so that a run starts without the load's deferred
+/// work. A manual compaction would rewrite every level, which is not deferred work. Families without automatic or
+/// leveled compaction stay unchanged, because the experiment requested that.
 ///
 /// # Errors
-/// The server's words; what is left when nothing moves.
+/// The server's error; the remaining work if there is no progress.
 pub(super) fn settle(admin: &mut dyn Ask, patience: &Patience) -> Result<(), EngineError> {
     flush(admin)?;
     let families = families(admin)?;
@@ -45,24 +45,24 @@ pub(super) fn settle(admin: &mut dyn Ask, patience: &Patience) -> Result<(), Eng
     }
 }
 
-/// Flushes the memtables and waits for the compactions that MyRocks' own triggers demand: files in level 0 that are too few
-/// to start one stay there. It changes no option.
+/// Flushes the memtables and waits for the compactions that MyRocks' own triggers demand. Level-0 files stay if they
+/// are too few for a compaction. Changes no option.
 ///
 /// # Errors
-/// The server's words; what is left when nothing moves.
+/// The server's error; the remaining work if there is no progress.
 pub(super) fn drain(admin: &mut dyn Ask, patience: &Patience) -> Result<(), EngineError> {
     flush(admin)?;
     let all_compact = families(admin)?.iter().all(|family| family.compacts);
     quiet(admin, all_compact, false, patience)
 }
 
-/// A command in the form of a variable: it leaves nothing changed.
+/// Flushes with a command in the form of a variable, which changes no setting.
 fn flush(admin: &mut dyn Ask) -> Result<(), EngineError> {
     const SQL: &str = "SET GLOBAL rocksdb_force_flush_memtable_now = 1";
     query(admin, "SET GLOBAL rocksdb_force_flush_memtable_now", SQL).map(|_| ())
 }
 
-/// Waits until no compaction runs or is due and no level 0 that can be emptied holds a file.
+/// Waits until no compaction runs or is pending, and every level 0 that can be emptied is empty.
 fn quiet(admin: &mut dyn Ask, all_compact: bool, all_eager: bool, patience: &Patience) -> Result<(), EngineError> {
     let outcome = wait::until_paid(patience, || look(admin, all_compact, all_eager));
     outcome.map_err(|left| {
@@ -81,7 +81,7 @@ fn look(admin: &mut dyn Ask, all_compact: bool, all_eager: bool) -> Result<Backg
         Status::read_some(admin, &["Rocksdb_compact_write_bytes", "Rocksdb_flush_write_bytes"]).map_err(failed)?;
     let of_families = |name: &str| sums.get(name).copied().unwrap_or(0.0);
     let mut look = BackgroundWork {
-        // They grow while a compaction runs; files change only when it ends.
+        // These bytes grow during a compaction; files change only at its end.
         work: status.get("Rocksdb_compact_write_bytes").unwrap_or(0.0)
             + status.get("Rocksdb_flush_write_bytes").unwrap_or(0.0),
         ..BackgroundWork::default()
@@ -97,7 +97,7 @@ fn look(admin: &mut dyn Ask, all_compact: bool, all_eager: bool) -> Result<Backg
     Ok(look)
 }
 
-/// The column families and what they are set to.
+/// The column families and their options.
 fn families(admin: &mut dyn Ask) -> Result<Vec<Family>, EngineError> {
     const SQL: &str = "SELECT CF_NAME, OPTION_TYPE, VALUE FROM information_schema.ROCKSDB_CF_OPTIONS \
         WHERE OPTION_TYPE IN ('LEVEL0_FILE_NUM_COMPACTION_TRIGGER', 'DISABLE_AUTO_COMPACTIONS', 'COMPACTION_STYLE') \
@@ -121,9 +121,8 @@ fn families(admin: &mut dyn Ask) -> Result<Vec<Family>, EngineError> {
     Ok(families)
 }
 
-/// Sets how many files in level 0 start a compaction. A family's name that the
-/// server does not know would be taken as a new family's, so only those that were
-/// read from it are given.
+/// Sets the number of level-0 files that starts a compaction. The server would create a family for an unknown name, so
+/// only names read from the server are used.
 fn triggers<'a>(admin: &mut dyn Ask, wanted: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), EngineError> {
     let options: Vec<String> =
         wanted.map(|(name, trigger)| format!("{name}={{level0_file_num_compaction_trigger={trigger};}}")).collect();

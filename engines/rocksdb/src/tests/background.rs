@@ -1,4 +1,4 @@
-//! Settle, drain, debt, compression, logs, and a device that is full.
+//! Settle, drain, deferred work, compression, logs, and a full device.
 
 use rumba_core::error::EngineError;
 use rumba_core::setting::Value;
@@ -33,8 +33,8 @@ fn settle_leaves_no_memtable_no_l0_and_no_pending_work() {
     assert_eq!(get(&mut *session, NODE, &(ROWS - 1).to_be_bytes()).unwrap().len(), 100);
 }
 
-/// A TransactionDB keeps flushed memtables for snapshot validation, which no
-/// session here asks for: memory that no setting of the experiment accounts for.
+/// A TransactionDB keeps flushed memtables for snapshot validation, which no session here needs. That memory is outside
+/// all settings of the experiment.
 #[test]
 fn flushed_memtables_are_not_kept_in_memory() {
     let held = |settings: EngineConfig| {
@@ -42,7 +42,7 @@ fn flushed_memtables_are_not_kept_in_memory() {
         let mut session = lab.session();
         load(&mut *session, NODE, 0..ROWS);
         lab.drain().unwrap();
-        // The first write after a flush notes that there is something to trim, the next one trims.
+        // The first write after a flush notices that memtables can be trimmed, the next one trims.
         put(&mut *session, NODE, b"a", b"1");
         put(&mut *session, NODE, b"a", b"2");
         gauge(&lab.counters(), "size_all_mem_tables_bytes")
@@ -52,7 +52,7 @@ fn flushed_memtables_are_not_kept_in_memory() {
     assert!(held(config()) < memtable / 16.0);
 }
 
-/// A drain once forced every file out of L0: a compaction that steady operation runs for four files was charged for one.
+/// A drain always emptied L0, so a compaction that steady operation runs for four files was counted for one.
 #[test]
 fn drain_compacts_level_0_from_its_trigger_on_and_not_below() {
     let lab = Lab::open(&config_with([("statistics", Value::Bool(true))]));
@@ -66,7 +66,7 @@ fn drain_compacts_level_0_from_its_trigger_on_and_not_below() {
         assert_eq!(gauge(&lab.debt(), "memtable_bytes"), 0.0);
         gauge(&lab.debt(), "l0_files")
     };
-    // After the first one, RocksDB writes what the load has left at the bottom once more without its sequence numbers.
+    // After the first drain, RocksDB rewrites the load's bottom level once, to remove sequence numbers.
     assert_eq!(add_file(&lab), 1.0);
     let before = compacted(&lab);
     assert_eq!(add_file(&lab), 2.0);
@@ -92,14 +92,14 @@ fn drain_finishes_the_compactions_that_are_due() {
     }
     assert!(gauge(&lab.debt(), "l0_files") < 4.0);
     assert_eq!(gauge(&lab.counters(), "num_running_compactions"), 0.0);
-    // Drained is drained: another one finds nothing to write.
+    // A second drain must not write anything.
     let written = |lab: &Lab| bytes(lab.path(), is_table);
     let before = (written(&lab), tables(lab.path()));
     lab.drain().unwrap();
     assert_eq!((written(&lab), tables(lab.path())), before);
 }
 
-/// The names of the table files, which RocksDB never uses twice.
+/// The names of the table files, which RocksDB never reuses.
 fn tables(dir: &Path) -> Vec<std::ffi::OsString> {
     let files = std::fs::read_dir(dir).unwrap().map(|file| file.unwrap().path()).filter(|path| is_table(path));
     let mut names: Vec<_> = files.map(|path| path.file_name().unwrap().to_owned()).collect();
@@ -109,14 +109,14 @@ fn tables(dir: &Path) -> Vec<std::ffi::OsString> {
 
 const SPACE_NAMES: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
 
-/// Memtables outside `cache` would let this engine use memory that others are not given.
+/// Memtables outside `cache` would give this engine more memory than others.
 #[test]
 fn memtables_of_all_key_spaces_share_a_limit() {
     let held = |config: &EngineConfig| {
         let dir = tempfile::tempdir().unwrap();
         let spaces = SPACE_NAMES.map(|name| KeySpace { name, scan_prefix: 0, derived: false });
         let instance = RocksDb.open(dir.path(), config, Schema::KeyValue(&spaces)).unwrap();
-        // 375 KiB of memtable each: below the 512 KiB at which one is flushed for its own size.
+        // Memtables of 375 KiB each stay below the 512 KiB at which a single one is flushed.
         for space in 0..spaces.len() {
             load(&mut *session(&*instance), space, 0..2200);
         }
@@ -132,7 +132,7 @@ fn memtables_of_all_key_spaces_share_a_limit() {
     assert!(outside > quarter, "{outside}: the rows of this test are too few to tell");
 }
 
-/// While flushes are slower than writers, memtables wait: four key spaces still keep to their half.
+/// While flushes are slower than writers, memtables wait. Four key spaces must still stay within their half.
 #[test]
 fn unflushed_memtables_stay_within_the_cache_budget() {
     let dir = tempfile::tempdir().unwrap();
@@ -146,8 +146,8 @@ fn unflushed_memtables_stay_within_the_cache_budget() {
             most = most.max(gauge(&instance.debt(), "memtable_bytes"));
         }
     }
-    // Half of 8 MiB, and the part of an arena block by which RocksDB lets a
-    // memtable outgrow its size (`MemTable::ShouldFlushNow`).
+    // Half of 8 MiB, plus the part of an arena block by which RocksDB lets a memtable exceed its size
+    // (`MemTable::ShouldFlushNow`).
     assert!(most <= (4 << 20) as f64 * (1.0 + 0.6 / 8.0), "{most}");
     assert!(most > (1 << 20) as f64, "{most}: the rows of this test are too few to tell");
 }
@@ -166,7 +166,7 @@ fn l0_is_left_alone_where_compaction_is_switched_off() {
 
 #[test]
 fn every_compression_stores_data_and_zstd_makes_files_smaller() {
-    /// A part of the others' rows is enough to compare bytes.
+    /// A part of the other tests' rows is enough to compare bytes.
     const ROWS: u64 = 20_000;
     let mut sizes = BTreeMap::new();
     for &compression in RocksDb.info().compressions {
@@ -219,7 +219,7 @@ fn counters_tell_levels_sizes_and_stalls() {
 fn a_full_device_is_called_one_and_the_instance_still_closes() {
     for durability in [Durability::None, Durability::NoSync] {
         let full = full::is_named(&RocksDb, &EngineConfig { durability, ..config() }, 16);
-        // A compaction that was under way makes room by removing what it has read; nothing is written all the same.
+        // A compaction that was running frees space by deleting its inputs, but nothing more must be written.
         let (error, rows) = full::fill(&mut *key_value::session(&*full.instance));
         assert!(matches!(error, EngineError::DiskFull(_)), "{error:?}");
         assert_eq!(rows, 0, "{durability:?}");

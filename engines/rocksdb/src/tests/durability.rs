@@ -1,4 +1,4 @@
-//! What a durability does, a log or none, a sync or none; and what it promises when the process is killed.
+//! The effect of each durability level: log and sync, and which commits survive a kill.
 
 use rumba_core::setting::Value;
 use rumba_testkit::crash::{self, Death};
@@ -23,7 +23,7 @@ fn without_durability_nothing_is_written_to_a_log() {
     }
 }
 
-/// `sync` that does not sync would win every comparison of durable engines.
+/// A `sync` that does not sync would win every comparison of durable engines.
 #[test]
 fn commits_and_loads_are_synced_only_under_sync() {
     const COMMITS: u64 = 20;
@@ -61,7 +61,7 @@ fn a_killed_process_loses_no_commit_under_no_sync_and_sync() {
     }
 }
 
-/// What `none` gives up; it also shows that the test above could fail.
+/// Commits that `none` loses. This also proves that the test above can fail.
 #[test]
 fn a_killed_process_loses_the_memtables_under_none() {
     let config = EngineConfig { durability: Durability::None, ..config() };

@@ -1,4 +1,4 @@
-//! Tests against the installed library: what a user would lose without them.
+//! Tests with the installed library.
 #![allow(clippy::unwrap_used)]
 
 mod background;
@@ -38,7 +38,7 @@ fn text(text: &str) -> Value {
     Value::Text(text.to_owned())
 }
 
-/// An instance in a directory that goes with it.
+/// An instance in a temporary directory.
 struct Lab {
     instance: Option<Box<dyn Instance>>,
     dir: TempDir,
@@ -72,7 +72,7 @@ impl std::ops::Deref for Lab {
     }
 }
 
-/// Loads rows of 100 bytes that compress to about half, in batches.
+/// Loads rows of 100 bytes, compressible to about half, in batches.
 fn load(session: &mut dyn KvSession, space: usize, rows: std::ops::Range<u64>) {
     let mut batch = Batch::default();
     let mut state = rows.start | 1;
@@ -95,7 +95,7 @@ fn gauge(gauges: &[Gauge], name: &str) -> f64 {
     gauges.iter().find(|gauge| gauge.name == name).unwrap_or_else(|| panic!("no gauge {name} in {gauges:?}")).value
 }
 
-/// Bytes of the files in a directory for which `which` holds, by name.
+/// The size in bytes of a directory's files for which `which` holds, by name.
 fn bytes(dir: &Path, which: impl Fn(&Path) -> bool) -> u64 {
     std::fs::read_dir(dir)
         .unwrap()

@@ -1,4 +1,4 @@
-//! Sessions: what is written is read, transactions are transactions, conflicts are conflicts.
+//! Sessions: writes can be read, transactions are atomic, and conflicts are reported.
 
 use std::sync::Barrier;
 use std::thread;
@@ -149,8 +149,8 @@ fn a_row_lock_held_elsewhere_is_a_conflict_and_not_a_hang() {
     assert_eq!(get(&mut *first, NODE, b"row"), Some(b"2".to_vec()));
 }
 
-/// The row that an index entry follows from is locked already: a lock of its
-/// own would be work that the engine's servers do not do.
+/// The row of a derived index entry is already locked. A separate lock would be work that the engine's servers do not
+/// do.
 #[test]
 fn derived_entries_are_transactional_but_take_no_locks() {
     let lab = Lab::open(&config_with([("transaction_lock_timeout", Value::Int(10))]));
@@ -165,7 +165,7 @@ fn derived_entries_are_transactional_but_take_no_locks() {
     second.delete(INDEX, b"aa0").unwrap();
     assert!(second.put(LINK, b"aa1", b"second").unwrap_err().is_conflict(), "a row is locked");
 
-    // Each sees its own, in reads and in scans; nobody else sees anything.
+    // Each sees its own entries in reads and in scans, and no other session sees them.
     assert_eq!(get(&mut *first, INDEX, b"aa1"), Some(b"first".to_vec()));
     assert_eq!(get(&mut *first, INDEX, b"aa0"), None);
     assert_eq!(scan(&mut *second, INDEX, b"aa", b"ab", 9), [(b"aa1".to_vec(), b"second".to_vec())]);
@@ -186,8 +186,8 @@ fn derived_entries_are_transactional_but_take_no_locks() {
     assert!(third.delete(INDEX, b"aa3").unwrap_err().to_string().contains("begin one first"));
 }
 
-/// Two transactions that want each other's row: with an endless lock timeout
-/// only the detection ends this, and a test that hangs is the failure.
+/// Two transactions wait for each other's row. With an infinite lock timeout only deadlock detection ends the wait, so
+/// a failure is a hanging test.
 #[test]
 fn a_deadlock_is_found_and_ends_one_of_the_two() {
     let lab = Lab::open(&config_with([("transaction_lock_timeout", Value::Int(-1))]));

@@ -1,4 +1,4 @@
-//! Settings: what is accepted is in force, what is not is refused by name.
+//! Accepted settings take effect; others are refused by name.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ fn a_wrong_value_is_refused_with_rocksdbs_own_words() {
     assert!(error.problem.contains("Invalid argument"), "{error}");
 }
 
-/// RocksDB's parser would take all of these, and mean something else.
+/// RocksDB's parser would accept all of these with another meaning.
 #[test]
 fn values_that_rocksdb_would_misread_are_refused() {
     for (name, value) in [
@@ -79,7 +79,7 @@ fn settings_of_every_group_are_in_force_and_read_back() {
         ("block_size", "8192"),
         ("format_version", "4"),
         ("filter_policy", "bloomfilter:9.9:false"),
-        // Two memtables are more than a quarter of the 8 MiB; the rest is the block cache's.
+        // Two memtables take more than a quarter of the 8 MiB; the rest is for the block cache.
         ("db_write_buffer_size", "2621440"),
         ("block_cache", "3145728"),
         ("WriteOptions.disableWAL", "false"),
@@ -113,7 +113,7 @@ fn the_cache_is_divided_and_its_parts_can_be_set() {
     assert_eq!(RocksDb.check(&EngineConfig { cache: 0, ..config() }).unwrap_err().key, "cache");
 }
 
-/// Less than `cache`, or no bound at all: the common cache was told all the same.
+/// The sum was less than `cache`, or had no limit, but the common cache size was reported.
 #[test]
 fn the_cache_is_what_its_parts_come_to_where_both_are_set() {
     let cache = |settings: [(&str, Value); 2]| RocksDb.overruled(&config_with(settings)).cache;
@@ -126,7 +126,7 @@ fn the_cache_is_what_its_parts_come_to_where_both_are_set() {
     assert_eq!(cache([("no_block_cache", Value::Bool(true)), bloom()]), Some(Own::new("no_block_cache", None)));
 }
 
-/// A setting without effect is worse than none: the table would show a comparison that was not made.
+/// A setting without effect must be refused, because the table would show a comparison that was not made.
 #[test]
 fn settings_that_would_have_no_effect_are_refused_or_given_one() {
     let error = refusal([("default_lock_timeout", Value::Int(5))]);
@@ -142,7 +142,7 @@ fn settings_that_would_have_no_effect_are_refused_or_given_one() {
     let [number_in_force, size_in_force] = in_force(&config());
     assert_eq!(size_in_force.as_deref(), Some("1"));
     if number_in_force.is_none() {
-        // Release 10 still reads the number, and does nothing with it.
+        // Release 10 still accepts the number but ignores it.
         let dir = tempfile::tempdir().unwrap();
         let asked = config_with([(number, Value::Int(3))]);
         let error = RocksDb.open(dir.path(), &asked, Schema::KeyValue(&SPACES)).err().unwrap().to_string();
@@ -159,7 +159,7 @@ fn settings_that_would_have_no_effect_are_refused_or_given_one() {
 #[test]
 fn a_setting_that_rocksdb_changes_is_an_error_that_names_it() {
     let dir = tempfile::tempdir().unwrap();
-    // Below 64 KiB RocksDB raises it (SanitizeOptions).
+    // RocksDB raises values below 64 KiB (SanitizeOptions).
     let config = config_with([("write_buffer_size", Value::Int(1000)), ("arena_block_size", Value::Int(512))]);
     let error = RocksDb.open(dir.path(), &config, Schema::KeyValue(&SPACES)).err().unwrap();
     assert!(error.to_string().contains("write_buffer_size: asked for 1000, RocksDB runs with 65536"), "{error}");
@@ -176,14 +176,14 @@ fn the_table_of_names_is_what_the_library_writes() {
     let known: BTreeSet<String> = (names::KNOWN.iter())
         .filter(|(group, _, _)| matches!(group, Group::Database | Group::Family | Group::Table))
         .flat_map(|(_, _, names)| names.iter().map(|name| name.to_string()))
-        // Written only when it is not empty.
+        // RocksDB writes it only if it is not empty.
         .filter(|name| name != "compression_per_level")
         .collect();
     assert!(written.len() > 150, "{written:?}");
     if lab.version().unwrap().starts_with("7.8.") {
         assert_eq!(written, known);
     } else {
-        // Later releases add some, which they are asked about, and drop a few.
+        // Later releases add some names, which are checked with the library, and drop a few.
         assert!(written.intersection(&known).count() > 150, "{written:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests of this engine share: an instance in a directory of its own.
+//! Helpers for the tests of this engine: an instance in its own directory.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use rumba_core::sql::{Answer, Param, SqlSession, Statement, Visit};
 use rumba_engine_sqlite::Sqlite;
 use tempfile::TempDir;
 
-/// A session as `dyn SqlSession::execute` wants it: borrowing nothing.
+/// The session type for `dyn SqlSession::execute`, without borrowed data.
 pub type Sql = dyn SqlSession;
 
 pub fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfig {

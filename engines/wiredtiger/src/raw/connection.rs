@@ -31,13 +31,13 @@ impl Connection {
     /// Opens a database in an existing directory.
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn open(library: &Arc<Library>, home: &Path, config: &str) -> Result<Arc<Self>, EngineError> {
         // Never freed: the library's threads may report to it until the process ends.
         let events: &'static Events = Box::leak(Box::new(Events::new()));
         let (home, config) = (c_string(&home.to_string_lossy()), c_string(config));
         let mut raw = null_mut();
-        // SAFETY: the strings live through the call, the handler for ever.
+        // SAFETY: the strings live through the call, the handler forever.
         let code = unsafe { (library.open)(home.as_ptr(), events.raw(), config.as_ptr(), &mut raw) };
         match (code, NonNull::new(raw)) {
             (0, Some(raw)) => Ok(Arc::new(Self {
@@ -51,10 +51,10 @@ impl Connection {
         }
     }
 
-    /// Closes it, which writes a checkpoint.
+    /// Closes the database, which writes a checkpoint.
     ///
     /// # Errors
-    /// The library's words; sessions that are still open; a panic before.
+    /// The library's error message; sessions that are still open; an earlier panic.
     pub fn close(self: Arc<Self>) -> Result<(), EngineError> {
         const CALL: &str = "WT_CONNECTION.close";
         let mut connection = Arc::try_unwrap(self)
@@ -63,18 +63,18 @@ impl Connection {
             return Err(error(&connection.library, connection.events, CALL, ffi::WT_PANIC, null()));
         }
         connection.closed = true;
-        // SAFETY: this was the last handle and every session is closed; `closed` keeps Drop away.
+        // SAFETY: this was the last handle and every session is closed; `closed` prevents a second close in Drop.
         let code = unsafe { (connection.raw.as_ref().close)(connection.raw.as_ptr(), null()) };
         connection.check(CALL, code, null())
     }
 
-    /// Whether the library has given up for good. Nothing may be called then,
-    /// closing least of all: it waits for transactions that will never end.
+    /// Whether the library has panicked. No call is allowed then, least of all closing, which would wait for
+    /// transactions that never end.
     pub(super) fn has_panicked(&self) -> bool {
         self.panicked.load(Ordering::Relaxed)
     }
 
-    /// A code as a result.
+    /// Turns a return code into a result.
     #[inline]
     pub(super) fn check(
         &self,
@@ -85,7 +85,7 @@ impl Connection {
         if code == 0 { Ok(()) } else { Err(self.failure(call, code, session)) }
     }
 
-    /// The error that a code stands for.
+    /// Returns the error for a return code.
     #[cold]
     pub(super) fn failure(&self, call: &'static str, code: c_int, session: *const ffi::Session) -> EngineError {
         if matches!(code, ffi::WT_PANIC | ffi::WT_RUN_RECOVERY) {
@@ -100,22 +100,21 @@ impl Drop for Connection {
         if self.closed || self.has_panicked() {
             return;
         }
-        // SAFETY: no session is left, as each holds the connection. An error
-        // has no one to go to; `close` is there for those who want it.
+        // SAFETY: no session is left, as each holds the connection. `drop` cannot return an error; `close` does.
         unsafe { (self.raw.as_ref().close)(self.raw.as_ptr(), null()) };
     }
 }
 
 impl Library {
-    /// Whether `config` is one that `method` takes.
+    /// Checks whether `method` accepts `config`.
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn validate(&self, method: &str, config: &str) -> Result<(), String> {
         let events = Events::new();
         let (method, config) = (c_string(method), c_string(config));
-        // SAFETY: without a session only the strings are looked at; they live
-        // through the call, and so does the handler.
+        // SAFETY: without a session the library only reads the strings; they live through the call, and so does the
+        // handler.
         let code = unsafe { (self.validate)(null_mut(), events.raw(), method.as_ptr(), config.as_ptr()) };
         match code {
             0 => Ok(()),

@@ -1,6 +1,5 @@
-//! The operations of the load path. Each leaves its cursor without a position,
-//! so that between calls no page is pinned in the cache and no snapshot is held
-//! outside a transaction.
+//! The operations of the load path. Each resets its cursor, so that between calls no page is pinned in the cache and no
+//! snapshot is held outside a transaction.
 
 use std::ffi::c_int;
 use std::slice;
@@ -12,10 +11,10 @@ use super::ffi;
 use super::session::{CursorId, Session};
 
 impl Session {
-    /// Reads the value of `key` into `value`; false when there is none.
+    /// Reads the value of `key` into `value`; false if there is none.
     ///
     /// # Errors
-    /// A conflict; the library's words.
+    /// A conflict; the library's error message.
     #[inline]
     pub fn search(&mut self, cursor: CursorId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
         const CALL: &str = "WT_CURSOR.search";
@@ -50,7 +49,7 @@ impl Session {
     /// Inserts `key`, or replaces its value.
     ///
     /// # Errors
-    /// A conflict; the library's words.
+    /// A conflict; the library's error message.
     #[inline]
     pub fn insert(&mut self, cursor: CursorId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
         let raw = self.cursors[cursor].as_ptr();
@@ -69,7 +68,7 @@ impl Session {
     /// Removes `key`, which may be absent.
     ///
     /// # Errors
-    /// A conflict; the library's words.
+    /// A conflict; the library's error message.
     #[inline]
     pub fn remove(&mut self, cursor: CursorId, key: &[u8]) -> Result<(), EngineError> {
         let raw = self.cursors[cursor].as_ptr();
@@ -89,7 +88,7 @@ impl Session {
     /// Visits the entries of a range in key order; returns how many.
     ///
     /// # Errors
-    /// A conflict; the library's words.
+    /// A conflict; the library's error message.
     pub fn scan(
         &mut self,
         cursor: CursorId,
@@ -109,7 +108,7 @@ impl Session {
             let methods = &*raw;
             let mut code = 0;
             if scan.from.is_empty() {
-                // The library takes no empty key; `next` from no position is the first entry.
+                // The library does not accept an empty key; `next` from no position is the first entry.
                 exact = -1;
             } else {
                 (methods.set_key)(raw, &raw const from);
@@ -149,7 +148,7 @@ impl Session {
 #[inline]
 unsafe fn bytes_of<'a>(item: &ffi::Item) -> &'a [u8] {
     if item.size == 0 {
-        // The pointer may be null then, which a slice may not.
+        // The pointer may be null here, which a slice does not permit.
         return &[];
     }
     // SAFETY: `size` bytes from `data` are the item's, see above.

@@ -1,5 +1,5 @@
-//! What the library says beside its return codes. Its return codes are coarse
-//! (a panic does not say that the disk is full); its messages are not.
+//! The library's messages. They are more specific than its return codes: the code for a panic does not say that the
+//! disk is full.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int};
@@ -7,14 +7,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::ffi;
 
-/// A session that fails is told about its own last message, so few are kept.
+/// The number of messages kept. Few are enough, because a failed session needs only its own last message.
 const KEPT: usize = 16;
 
-/// The event handler of one connection and the errors it has heard.
+/// The event handler of one connection and the errors it has received.
 #[repr(C)]
 pub struct Events {
-    /// First, because the library hands back a pointer to it; in a cell,
-    /// because it fills in the methods that are missing.
+    /// The first member, because the library passes back a pointer to it. In a cell, because the library fills in
+    /// missing methods.
     handler: UnsafeCell<ffi::EventHandler>,
     heard: Mutex<RecordedErrors>,
 }
@@ -27,12 +27,11 @@ struct RecordedErrors {
     disk_full: Option<String>,
 }
 
-// SAFETY: the handler is the library's alone once it has been handed over, and
-// the rest is behind a lock.
+// SAFETY: after it is passed to the library, only the library uses the handler, and the rest is behind a lock.
 unsafe impl Sync for Events {}
 
 impl Events {
-    /// A handler that has heard nothing.
+    /// A handler without messages.
     pub fn new() -> Self {
         let handler = ffi::EventHandler {
             handle_error: on_error,
@@ -43,13 +42,12 @@ impl Events {
         Self { handler: UnsafeCell::new(handler), heard: Mutex::default() }
     }
 
-    /// The handler as the library takes it.
+    /// The handler in the form that the library takes.
     pub fn raw(&self) -> *mut ffi::EventHandler {
         std::ptr::from_ref(self).cast::<ffi::EventHandler>().cast_mut()
     }
 
-    /// Takes the last message about `session` or about none in particular;
-    /// without a session, about anything.
+    /// Takes the last message about `session` or about no session; if `session` is null, about any.
     pub fn take(&self, session: *const ffi::Session) -> Option<String> {
         let session = session.addr();
         let mut heard = self.heard();
@@ -59,17 +57,17 @@ impl Events {
         Some(message)
     }
 
-    /// What was said about a full device, if anything was.
+    /// The first message about a full device, if there was one.
     pub fn disk_full(&self) -> Option<String> {
         self.heard().disk_full.clone()
     }
 
-    /// The first message about anything: where it began.
+    /// The first message, which shows where the problem began.
     pub fn first(&self) -> Option<String> {
         self.heard().errors.first().map(|(_, message)| message.clone())
     }
 
-    /// The last message about anything.
+    /// The last message.
     pub fn last(&self) -> Option<String> {
         self.heard().errors.last().map(|(_, message)| message.clone())
     }
@@ -85,8 +83,8 @@ unsafe extern "C" fn on_error(
     code: c_int,
     message: *const c_char,
 ) -> c_int {
-    // SAFETY: the library hands back the pointer of `Events::raw`, whose maker
-    // keeps it alive, and a C string that lives through the call.
+    // SAFETY: the library passes the pointer of `Events::raw`, whose creator keeps it alive, and a C string that lives
+    // through the call.
     let (events, message) = unsafe { (&*handler.cast_const().cast::<Events>(), CStr::from_ptr(message)) };
     let message = without_preamble(&message.to_string_lossy()).to_owned();
     let mut heard = events.heard();
@@ -100,8 +98,8 @@ unsafe extern "C" fn on_error(
     0
 }
 
-/// Messages (of `verbose`) go to standard error: the library's own way is
-/// standard output, which belongs to the program.
+/// Writes messages (of `verbose`) to standard error. The library's default is standard output, which the program uses
+/// for its own output.
 unsafe extern "C" fn on_message(_: *mut ffi::EventHandler, _: *mut ffi::Session, message: *const c_char) -> c_int {
     // SAFETY: a C string that lives through the call.
     eprintln!("wiredtiger: {}", unsafe { CStr::from_ptr(message) }.to_string_lossy());
@@ -112,7 +110,7 @@ unsafe extern "C" fn on_progress(_: *mut ffi::EventHandler, _: *mut ffi::Session
     0
 }
 
-/// A message without the time, process and thread that the library puts in front.
+/// Strips the time, process and thread that the library puts before a message.
 fn without_preamble(message: &str) -> &str {
     match message.strip_prefix('[').and_then(|rest| rest.split_once("], ")) {
         Some((_, words)) => words,

@@ -1,27 +1,26 @@
-//! The part of WiredTiger 3.2's C interface that is used here, declared by hand.
+//! Hand-written declarations for the part of WiredTiger 3.2's C interface that rumba uses.
 //!
-//! Connections, sessions and cursors are structs of function pointers that the
-//! library allocates; only the members up to the last one used are declared,
-//! the unused ones as opaque pointers in their place. The test at the end
-//! compares every offset with what a C compiler makes of the installed header.
+//! Connections, sessions and cursors are structs of function pointers that the library allocates. Only the members up
+//! to the last one used are declared, the unused ones as opaque pointers. The test at the end compares every offset
+//! with a C compiler's for the installed header.
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// A member that is never touched.
+/// An unused member.
 type Unused = *const c_void;
 
 /// The transaction conflicts with another one, or was rolled back to free cache.
 pub const WT_ROLLBACK: c_int = -31800;
-/// No such key, or no further one.
+/// The key does not exist, or the scan is at its end.
 pub const WT_NOTFOUND: c_int = -31803;
-/// The library cannot go on; nothing but ending the process is left.
+/// The library has panicked, and the process must end.
 pub const WT_PANIC: c_int = -31804;
 /// The database must be recovered before it can be opened.
 pub const WT_RUN_RECOVERY: c_int = -31806;
-/// No room in the cache within `cache_max_wait_ms`.
+/// The cache stayed full for `cache_max_wait_ms`.
 pub const WT_CACHE_FULL: c_int = -31807;
 
-/// `WT_ITEM`: bytes that belong to whoever made the item.
+/// `WT_ITEM`: bytes that belong to the item's creator.
 #[repr(C)]
 pub struct Item {
     pub data: *const c_void,
@@ -32,7 +31,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// An item to be filled in by a cursor.
+    /// An empty item for a cursor to fill in.
     pub const EMPTY: Item = Item { data: std::ptr::null(), size: 0, mem: std::ptr::null_mut(), memsize: 0, flags: 0 };
 
     /// An item that borrows `bytes`; the caller keeps them alive while a cursor uses the item.
@@ -173,7 +172,7 @@ mod tests {
         }
     }
 
-    /// A wrong offset calls a wrong function: without this proof nothing here is safe.
+    /// A wrong offset calls a wrong function, so all unsafe code here depends on this test.
     #[test]
     #[needs(CCompiler, WiredTigerHeader)]
     fn every_offset_is_what_the_c_compiler_says() {

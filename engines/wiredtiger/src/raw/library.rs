@@ -1,6 +1,5 @@
-//! Finds and loads libwiredtiger and its compressors at run time, so that a
-//! machine without it gets an error with a remedy and not a program that does
-//! not start.
+//! Finds and loads libwiredtiger and its compressors at run time, so that rumba starts without them and reports an
+//! error with a remedy.
 
 use std::ffi::{CStr, OsStr, c_int};
 use std::mem::ManuallyDrop;
@@ -12,13 +11,13 @@ use rumba_core::error::with_sources;
 
 use super::ffi;
 
-/// What installs the library and its compressors (both are in this package) on Debian and Ubuntu.
+/// The command that installs the library and its compressors (both are in this package) on Debian and Ubuntu.
 pub const INSTALL: &str = "apt-get install libwiredtiger0";
 
-/// The names tried when an experiment gives no path, by `dlopen`'s search.
+/// The names that `dlopen` searches if an experiment gives no path.
 const USUAL_NAMES: [&str; 2] = ["libwiredtiger.so.0", "libwiredtiger.so"];
 
-/// Where compressors are looked for, after the library's own directory.
+/// Directories searched for compressors, after the library's own.
 const USUAL_DIRECTORIES: [&str; 5] =
     ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/local/lib", "/usr/lib"];
 
@@ -28,39 +27,39 @@ const KNOWN: (c_int, c_int) = (3, 2);
 /// Why the library cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// It is not here.
+    /// The library is not installed.
     #[error("the library libwiredtiger is not on this machine ({0})")]
     Absent(String),
-    /// The file an experiment names cannot be loaded.
+    /// The file named by the experiment cannot be loaded.
     #[error("`library` {path}: {cause}", path = .path.display())]
     Unloadable {
         /// The file.
         path: PathBuf,
-        /// The loader's words.
+        /// The loader's error message.
         cause: String,
     },
-    /// It lacks a function.
+    /// The library lacks a function.
     #[error("{path} has no function {symbol}: it is not WiredTiger", path = .path.display())]
     Symbol {
         /// The file.
         path: PathBuf,
-        /// The function.
+        /// The missing function.
         symbol: &'static str,
     },
-    /// It is of a version whose structures are not known here.
+    /// The library has an unknown version.
     #[error("{path} is {found}; only WiredTiger 3.2 is known here", path = .path.display())]
     Version {
         /// The file.
         path: PathBuf,
-        /// What it says of itself.
+        /// The version that the library reports.
         found: String,
     },
-    /// A compressor's library is not here.
+    /// A compressor's library is missing.
     #[error("{name} is not on this machine (looked in {looked_in})")]
     Compressor {
         /// The file.
         name: String,
-        /// The directories.
+        /// The searched directories.
         looked_in: String,
     },
 }
@@ -72,27 +71,26 @@ pub struct Library {
     pub(crate) validate: ffi::Validate,
     path: PathBuf,
     version: String,
-    /// Never unloaded: after a panic of the engine its threads go on running this code.
+    /// Never unloaded, because after a panic the engine's threads continue to run its code.
     _handle: ManuallyDrop<libloading::Library>,
 }
 
 impl Library {
-    /// Loads `path`, or the library of the system.
+    /// Loads `path`, or the system's library.
     ///
     /// # Errors
-    /// It is absent, not WiredTiger, or of an unknown version.
+    /// The library is absent, not WiredTiger, or of an unknown version.
     pub fn load(path: Option<&Path>) -> Result<Arc<Library>, LoadError> {
         let handle = match path {
             Some(path) => dlopen(path.as_os_str())
                 .map_err(|cause| LoadError::Unloadable { path: path.to_owned(), cause: with_sources(&cause) })?,
             None => dlopen_usual()?,
         };
-        // The version comes first: the other functions mean nothing without it.
+        // Check the version first, because other versions may have other functions.
         let version: ffi::Version = symbol(&handle, path, "wiredtiger_version")?;
         let path = path_of(version).or(path.map(Path::to_owned)).unwrap_or_else(|| PathBuf::from(USUAL_NAMES[0]));
         let (mut major, mut minor, mut patch) = (0, 0, 0);
-        // SAFETY: wiredtiger_version takes three places for integers in every
-        // version and returns a static string.
+        // SAFETY: wiredtiger_version takes three pointers to integers in every version and returns a static string.
         let words = unsafe { CStr::from_ptr(version(&mut major, &mut minor, &mut patch)) };
         if (major, minor) != KNOWN {
             return Err(LoadError::Version { path, found: words.to_string_lossy().into_owned() });
@@ -117,10 +115,10 @@ impl Library {
         &self.path
     }
 
-    /// The file of a compressor: next to the library, or in the usual places.
+    /// The file of a compressor: next to the library, or in the usual directories.
     ///
     /// # Errors
-    /// It is in none of them.
+    /// The compressor is in none of them.
     pub fn compressor(&self, name: &str) -> Result<PathBuf, LoadError> {
         let file = format!("libwiredtiger_{name}.so");
         let directories: Vec<&Path> =
@@ -131,17 +129,15 @@ impl Library {
         })
     }
 
-    /// The library's words for a code.
+    /// The library's message for a code.
     pub(crate) fn words(&self, code: c_int) -> String {
-        // SAFETY: returns a string that is static, or for a code that no one
-        // knows a buffer that stays in place.
+        // SAFETY: returns a string that is static, or for an unknown code a buffer that stays in place.
         unsafe { CStr::from_ptr((self.strerror)(code)) }.to_string_lossy().into_owned()
     }
 }
 
 fn dlopen(name: &OsStr) -> Result<libloading::Library, libloading::Error> {
-    // SAFETY: libwiredtiger's initialisers do nothing but choose a checksum
-    // routine; another file is the user's own choice.
+    // SAFETY: libwiredtiger's initializers only choose a checksum routine; any other file is the user's own choice.
     unsafe { libloading::Library::new(name) }
 }
 
@@ -157,8 +153,8 @@ fn dlopen_usual() -> Result<libloading::Library, LoadError> {
 }
 
 fn symbol<T: Copy>(handle: &libloading::Library, path: Option<&Path>, name: &'static str) -> Result<T, LoadError> {
-    // SAFETY: every caller asks for the type that wiredtiger.h declares for
-    // this name. The copy outlives `handle` because it is never unloaded.
+    // SAFETY: every caller requests the type that wiredtiger.h declares for this name. The copy outlives `handle`
+    // because it is never unloaded.
     unsafe { handle.get::<T>(name) }
         .map(|symbol| *symbol)
         .map_err(|_| LoadError::Symbol { path: path.unwrap_or(Path::new(USUAL_NAMES[0])).to_owned(), symbol: name })

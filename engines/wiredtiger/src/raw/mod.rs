@@ -1,5 +1,5 @@
-//! The library behind safe handles. All `unsafe` of this crate is in this
-//! folder; callers deal in bytes, strings and [`rumba_core::error::EngineError`]s.
+//! Safe handles for the library. All `unsafe` of this crate is in this folder; callers see bytes, strings and
+//! [`rumba_core::error::EngineError`]s.
 
 mod connection;
 mod cursor;
@@ -14,7 +14,7 @@ pub use connection::Connection;
 pub use library::{INSTALL, Library};
 pub use session::{CursorId, Session, Statistic};
 
-/// A C string of `text` up to its first NUL: no configuration, name or path of ours holds one.
+/// A C string of `text` up to its first NUL; rumba's configurations, names and paths contain none.
 fn c_string(text: &str) -> CString {
     let bytes = text.split('\0').next().unwrap_or_default();
     CString::new(bytes).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! One thread's way into a database.
+//! One thread's session on a database.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::{NonNull, null, null_mut};
@@ -9,7 +9,7 @@ use rumba_core::error::EngineError;
 use super::connection::Connection;
 use super::{c_string, ffi};
 
-/// A cursor of a session, by its position among those opened.
+/// A session's cursor, by its position among the open ones.
 pub type CursorId = usize;
 
 /// One of the library's statistics.
@@ -17,7 +17,7 @@ pub type CursorId = usize;
 pub struct Statistic {
     /// Its key in this version of the library.
     pub id: i32,
-    /// What it counts, in the library's words: `cache: bytes read into cache`.
+    /// The library's description: `cache: bytes read into cache`.
     pub description: String,
 }
 
@@ -34,10 +34,10 @@ pub struct Session {
 unsafe impl Send for Session {}
 
 impl Session {
-    /// Opens a session whose transactions, and whose reads outside of them, see a snapshot.
+    /// Opens a session with snapshot isolation, for transactions and for reads outside of them.
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn open(connection: &Arc<Connection>) -> Result<Self, EngineError> {
         const CALL: &str = "WT_CONNECTION.open_session";
         let mut raw = null_mut();
@@ -60,7 +60,7 @@ impl Session {
     /// Creates a table.
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn create(&mut self, uri: &str, config: &str) -> Result<(), EngineError> {
         let (uri, config) = (c_string(uri), c_string(config));
         // SAFETY: the session is open, the strings live through the call.
@@ -68,11 +68,11 @@ impl Session {
         self.check("WT_SESSION.create", code)
     }
 
-    /// Opens a cursor on a table and keeps it. Inserting with it replaces, and
-    /// removing what is absent is no error (`overwrite`, the default).
+    /// Opens a cursor on a table and keeps it. Its inserts replace existing rows, and removing an absent row is no
+    /// error (`overwrite`, the default).
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn open_cursor(&mut self, uri: &str) -> Result<CursorId, EngineError> {
         let cursor = self.raw_cursor(uri, null())?;
         self.cursors.push(cursor);
@@ -82,17 +82,17 @@ impl Session {
     /// Begins a transaction.
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn begin(&mut self) -> Result<(), EngineError> {
         // SAFETY: the session is open.
         let code = unsafe { (self.raw.as_ref().begin_transaction)(self.raw.as_ptr(), null()) };
         self.check("WT_SESSION.begin_transaction", code)
     }
 
-    /// Commits the transaction; on an error it is rolled back.
+    /// Commits the transaction; an error rolls it back.
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn commit(&mut self) -> Result<(), EngineError> {
         // SAFETY: the session is open.
         let code = unsafe { (self.raw.as_ref().commit_transaction)(self.raw.as_ptr(), null()) };
@@ -102,28 +102,27 @@ impl Session {
     /// Rolls the transaction back.
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn rollback(&mut self) -> Result<(), EngineError> {
         // SAFETY: the session is open.
         let code = unsafe { (self.raw.as_ref().rollback_transaction)(self.raw.as_ptr(), null()) };
         self.check("WT_SESSION.rollback_transaction", code)
     }
 
-    /// Writes a checkpoint of the whole database; waits for one that is running.
+    /// Writes a checkpoint of the whole database, after waiting for a running one.
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn checkpoint(&mut self) -> Result<(), EngineError> {
         // SAFETY: the session is open.
         let code = unsafe { (self.raw.as_ref().checkpoint)(self.raw.as_ptr(), null()) };
         self.check("WT_SESSION.checkpoint", code)
     }
 
-    /// What the library's own catalogue holds about an object: the
-    /// configuration it was created with, defaults included.
+    /// The library's metadata for an object: the configuration it was created with, including defaults.
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn metadata(&mut self, uri: &str) -> Result<String, EngineError> {
         let cursor = self.raw_cursor("metadata:", null())?;
         let key = c_string(uri);
@@ -146,10 +145,10 @@ impl Session {
         Ok(value)
     }
 
-    /// Every statistic of the connection.
+    /// All statistics of the connection.
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn statistics(&mut self) -> Result<Vec<Statistic>, EngineError> {
         let cursor = self.statistics_cursor()?;
         let mut found = Vec::new();
@@ -183,10 +182,10 @@ impl Session {
         }
     }
 
-    /// The values of these statistics now, `None` for one that cannot be read.
+    /// The current values of these statistics, `None` for one that cannot be read.
     ///
     /// # Errors
-    /// The library's words.
+    /// The library's error message.
     pub fn statistic_values(&mut self, wanted: &[Statistic]) -> Result<Vec<Option<i64>>, EngineError> {
         let cursor = self.statistics_cursor()?;
         // SAFETY: as in `statistics`.
@@ -205,7 +204,7 @@ impl Session {
         }
     }
 
-    /// A statistics cursor holds the values of the moment it is opened.
+    /// A statistics cursor holds the values of the time it was opened.
     fn statistics_cursor(&mut self) -> Result<NonNull<ffi::Cursor>, EngineError> {
         self.raw_cursor("statistics:", c"statistics=(fast)".as_ptr())
     }
@@ -240,7 +239,7 @@ impl Drop for Session {
         // SAFETY: the session is open and this is its only handle; closing it
         // closes its cursors and rolls back its transaction.
         let code = unsafe { (self.raw.as_ref().close)(self.raw.as_ptr(), null()) };
-        // Only to learn of a panic: an error has no one to go to.
+        // Only checks for a panic, because `drop` cannot return an error.
         let _ = self.connection.check("WT_SESSION.close", code, null());
     }
 }

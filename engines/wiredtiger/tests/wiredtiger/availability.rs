@@ -1,4 +1,4 @@
-//! A machine without the library, or with another.
+//! A machine without the library, or with another version.
 
 use std::path::Path;
 use std::process::Command;
@@ -32,7 +32,7 @@ fn a_missing_library_names_the_command_that_installs_it() {
     assert!(crate::files(dir.path()).is_empty());
 }
 
-/// Another version has other structures: calling into it would corrupt memory.
+/// Another version has other structs, so calling it would corrupt memory.
 #[test]
 #[needs(CCompiler)]
 fn another_version_is_refused_by_its_name() {
@@ -50,7 +50,7 @@ fn another_version_is_refused_by_its_name() {
 
 #[test]
 fn a_library_that_is_something_else_is_refused() {
-    // A library that every program has loaded.
+    // Any library that every program loads.
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let other = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).find(|path| path.contains("libc.so"));
     let other = Path::new(other.unwrap());

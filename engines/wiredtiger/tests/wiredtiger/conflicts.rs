@@ -1,4 +1,4 @@
-//! Two sessions that want the same row: a conflict, never a hang, never a lost update.
+//! Two sessions write the same row: one gets a conflict. It never hangs and no update is lost.
 
 use rumba_core::error::EngineError;
 use rumba_core::kv::KvSession;
@@ -26,8 +26,8 @@ fn a_second_writer_of_a_row_gets_a_conflict() {
     assert_eq!(get(&mut *two, b"a").as_deref(), Some(&b"1"[..]));
 }
 
-/// Both read the row for update, both go on to write it, as the contract has it:
-/// one must fail, whether the other has committed by then or not.
+/// Both sessions read the row for update and go on to write it, as the contract requires. One must fail, whether or not
+/// the other has committed by then.
 #[test]
 fn of_two_that_read_a_row_for_update_one_fails() {
     type Write = fn(&mut dyn KvSession) -> Result<(), EngineError>;
@@ -55,7 +55,7 @@ fn of_two_that_read_a_row_for_update_one_fails() {
     }
 }
 
-/// What is written must follow from the row as it is, not as it was at the snapshot.
+/// A write must be based on the row's latest version, not on the snapshot's.
 #[test]
 fn write_after_a_stale_read_for_update_conflicts() {
     let database = Database::open(&config());
@@ -76,8 +76,8 @@ fn write_after_a_stale_read_for_update_conflicts() {
     assert_eq!(get(&mut *two, b"a").as_deref(), Some(&b"2"[..]));
 }
 
-/// Both see that the key is absent, both insert: one of them must fail, whether
-/// the other has committed by then or not.
+/// Both sessions see that the key is absent, and both insert it. One must fail, whether or not the other has committed
+/// by then.
 #[test]
 fn of_two_inserts_of_an_absent_key_one_fails() {
     for first_commits_before in [false, true] {
@@ -101,8 +101,7 @@ fn of_two_inserts_of_an_absent_key_one_fails() {
     }
 }
 
-/// The same where the page has left the cache and come back: the newer version
-/// is then known from storage alone.
+/// The same after the page has left the cache and come back, when the newer version is known only from storage.
 #[test]
 fn a_snapshot_older_than_a_checkpoint_still_conflicts() {
     let database = Database::open(&config());

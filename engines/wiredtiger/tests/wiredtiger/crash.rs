@@ -1,4 +1,4 @@
-//! What a durability promises when the process is killed.
+//! Checks which commits survive a kill at each durability level.
 
 use rumba_core::engine::{Durability, EngineConfig};
 use rumba_core::setting::Value;
@@ -16,8 +16,8 @@ fn a_killed_process_loses_no_commit_under_no_sync_and_sync() {
     }
 }
 
-/// The reason why `no-sync` is not the library's `transaction_sync=(enabled=false)`. Should this begin to fail, that
-/// cheaper setting has become good enough.
+/// This is the reason why `no-sync` does not map to the library's `transaction_sync=(enabled=false)`. If this test
+/// begins to fail, that cheaper setting has become good enough.
 #[test]
 fn commits_that_stay_in_the_log_buffer_are_lost() {
     let small = [("log.file_max", Value::Text("1MiB".into()))];

@@ -1,7 +1,7 @@
-//! A device that fills up: an error that says so, and a close that returns.
+//! A full device must cause an error that says so, and `close` must return.
 //!
-//! The library may give up for good then, with its files open and its threads
-//! running; so a process of its own fills the device.
+//! The library may then panic permanently, with its files open and its threads running, so the test fills the device in
+//! a child process.
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, Schema};
 use rumba_core::setting::Value;

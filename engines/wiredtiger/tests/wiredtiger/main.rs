@@ -1,4 +1,4 @@
-//! The engine over the real library.
+//! Tests of the engine with the real library.
 
 #![allow(clippy::unwrap_used)]
 
@@ -31,7 +31,7 @@ const SPACES: &[KeySpace] = &[
 fn config() -> EngineConfig {
     EngineConfig {
         cache: 64 << 20,
-        // Three log files of the usual 100 MB each are allocated otherwise, per test.
+        // Otherwise each test would allocate three log files of the default 100 MB.
         settings: settings(&[("log.file_max", Value::Text("1MiB".into()))]),
         ..EngineConfig::new("wiredtiger")
     }

@@ -1,4 +1,4 @@
-//! Every call of a session, alone.
+//! Tests each call of a session separately.
 
 use rumba_core::kv::{Batch, Scan};
 use rumba_engine_wiredtiger::WiredTiger;
@@ -120,7 +120,7 @@ fn a_scan_keeps_order_bounds_and_limit() {
     };
     // `from` is visited, `to` is not.
     assert_eq!(scan(b"key 00000007", b"key 00000009", 99), ["key 00000007", "key 00000008"]);
-    // Bounds that are no keys themselves.
+    // Bounds that are not keys themselves.
     assert_eq!(scan(b"key 00000007x", b"key 00000009x", 99), ["key 00000008", "key 00000009"]);
     assert_eq!(scan(b"key 00000100", b"z", 3), ["key 00000100", "key 00000101", "key 00000102"]);
     let all = scan(b"", b"z", usize::MAX);
@@ -143,8 +143,8 @@ fn many_keys_are_read_with_their_positions() {
     assert!(seen[1].1.starts_with(b"value 00000001"));
 }
 
-/// Another client's commit between two of the reads must not show: the caller
-/// would see a state that never was.
+/// Another client's commit between two of the reads must not be visible. Otherwise the caller would see a state that
+/// never existed.
 #[test]
 fn many_keys_are_read_from_one_state() {
     let database = Database::open(&config());
@@ -190,7 +190,7 @@ fn a_load_that_conflicts_leaves_nothing_and_may_be_tried_again() {
     assert_eq!(get(&mut *session, b"b").as_deref(), Some(&b"loaded"[..]));
 }
 
-/// Long values live in overflow pages, and come back from storage and not only from memory.
+/// Long values are stored in overflow pages. They must be readable from storage and not only from memory.
 #[test]
 fn long_values_survive_a_checkpoint() {
     let database = Database::open(&config());

@@ -1,4 +1,4 @@
-//! What is asked for is in force, or refused before anything is created.
+//! Requested settings take effect, or are refused before anything is created.
 
 use rumba_core::engine::{Durability, Engine, EngineConfig};
 use rumba_core::setting::{SettingError, Value};
@@ -35,7 +35,7 @@ fn a_wrong_value_is_refused_in_the_library_s_own_words() {
     assert!(tiny.problem.contains("1MB"), "{}", tiny.problem);
 }
 
-/// Each value is fine alone; only an open database refuses them together.
+/// Each value is valid alone; only an open database refuses the combination.
 #[test]
 fn incompatible_settings_are_refused_before_creation() {
     let eviction = refused(&[("eviction_target", Value::Int(97))]);
@@ -62,17 +62,17 @@ fn settings_that_contradict_the_durability_are_refused() {
     for durability in [Durability::Buffered, Durability::NoSync, Durability::Sync] {
         assert_eq!(with(durability, "log.enabled", Value::Bool(false)), "log.enabled");
     }
-    // The log would be removed that covers data files which nobody has synced.
+    // The library would remove the log that covers data files not yet synced.
     assert_eq!(with(Durability::Sync, "checkpoint_sync", Value::Bool(false)), "checkpoint_sync");
     check(Durability::NoSync, &[("checkpoint_sync", Value::Bool(false))]).unwrap();
-    // What writes a commit out is a promise, which `none` does not make.
+    // Settings that write commits out are a guarantee, which `none` does not give.
     for (name, value) in [("transaction_sync.enabled", Value::Bool(true)), ("transaction_sync.method", text("fsync"))] {
         let error = check(Durability::None, &[("log.enabled", Value::Bool(true)), (name, value)]).unwrap_err();
         assert_eq!(error.key, name);
     }
 }
 
-/// MongoDB's way: a log whose records commits do not wait for.
+/// MongoDB's configuration: commits do not wait for their log records.
 #[test]
 fn durability_none_keeps_a_log_that_is_asked_for_by_name() {
     let config = EngineConfig {
@@ -135,7 +135,7 @@ fn settings_in_force_are_those_asked_for() {
         ("block_compressor", "zlib"),
         ("prefix_compression", "true"),
         ("split_pct", "75"),
-        // Not asked for: the library's own defaults are reported, too.
+        // The library's defaults are reported as well.
         ("memory_page_max", "5MB"),
         ("allocation_size", "4KB"),
     ] {
@@ -147,7 +147,7 @@ fn settings_in_force_are_those_asked_for() {
     assert_eq!(database.gauge("cache: maximum bytes configured"), (32 << 20) as f64);
 }
 
-/// The library would let the variable override what the experiment says.
+/// The library would let the environment variable override the experiment's settings.
 #[test]
 fn settings_from_the_environment_are_refused() {
     let output = process::with_test("settings::print_the_check")

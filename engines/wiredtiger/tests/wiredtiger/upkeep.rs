@@ -1,4 +1,4 @@
-//! Files, debt, counters, closing.
+//! Files, deferred work, counters, closing.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn log_files_are_told_from_data() {
     }
 }
 
-/// Loads as a workload does: a batch that conflicts is tried again.
+/// Loads as a workload does, and retries a batch that conflicts.
 fn load_in_the_end(session: &mut dyn KvSession, batch: &Batch) {
     while let Err(error) = session.load(batch) {
         assert!(error.is_conflict(), "{error}");
@@ -58,8 +58,8 @@ fn load_in_the_end(session: &mut dyn KvSession, batch: &Batch) {
     }
 }
 
-/// Loaders share the tables and their rows interleave. The cache is small, so
-/// that batches are rolled back when dirty pages fill it.
+/// Loaders share the tables and their rows interleave. The cache is small, so the library rolls batches back when dirty
+/// pages fill it.
 #[test]
 fn two_loaders_lose_no_row() {
     const ROWS: u32 = 20_000;
@@ -89,7 +89,7 @@ fn two_loaders_lose_no_row() {
     assert_eq!(database.session().scan(0, all, visit).unwrap(), ROWS as usize);
 }
 
-/// Each level must cost what it promises: syncs at every commit, or none.
+/// Each level must cost what it guarantees: a sync at every commit, or none.
 #[test]
 fn only_durability_sync_syncs_at_commit() {
     let syncs = |durability| {
@@ -122,7 +122,7 @@ fn every_counter_is_there_under_the_library_s_name_and_moves() {
     let database = Database::open(&config());
     load(&mut *database.session(), 20_000);
     database.instance.settle().unwrap();
-    // One name for each line of the list: a library that has renamed one would drop it silently.
+    // Every name in the list must be reported, because a statistic renamed by the library would be dropped silently.
     let counters = database.instance.counters();
     let (waited, counted): (Vec<_>, Vec<_>) = counters.iter().partition(|gauge| gauge.name.starts_with("waited_"));
     assert_eq!(counted.len(), 42);

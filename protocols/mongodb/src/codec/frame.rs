@@ -1,36 +1,36 @@
-//! Messages' frames: a header of sixteen bytes, flags, and sections.
+//! Message frames: a header of sixteen bytes, flags, and sections.
 
 use rumba_core::bson::{self, Document, Malformed, Writer};
 
-/// The bytes before a message's flags: its length, its number, the number of what it answers, and what it is.
+/// The bytes before a message's flags: its length, its number, the number of the request it answers, and its opcode.
 pub const HEADER: usize = 16;
-/// What is spoken here: OP_MSG.
+/// The only supported opcode, OP_MSG.
 const OP_MSG: u32 = 2013;
-/// With its flags and the kind of its first section, before that one's document.
+/// The header with flags and the kind of the first section, before that section's document.
 const OPENING: usize = HEADER + 5;
-/// No server's message is longer: 48,000,000 bytes are what servers take and send.
+/// The limit for a message's length; servers accept and send at most 48,000,000 bytes.
 const LONGEST: usize = 64 << 20;
 
-/// Four bytes of a checksum end the message.
+/// Flag: the message ends with a checksum of four bytes.
 const CHECKSUM: u32 = 1;
-/// Others follow without being asked for. Of a question: none is to be answered.
+/// Flag of an answer: more answers follow without a request. Flag of a request: no answer is wanted.
 const MORE_TO_COME: u32 = 1 << 1;
-/// Flags that may be passed over by whom does not know them.
+/// Flags that an implementation may ignore if it does not know them.
 const OPTIONAL: u32 = 0xffff_0000;
 
-/// Where a message lies in a buffer, or how much of it is missing.
+/// The position of a message in a buffer, or its missing length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framed {
-    /// All of so many bytes are there.
+    /// The complete message has this many bytes.
     Whole(usize),
-    /// The buffer must hold at least so many bytes before more can be said.
+    /// The buffer must hold at least this many bytes before parsing can continue.
     Short(usize),
 }
 
-/// Looks at the message that starts `bytes`.
+/// Parses the frame of the message at the start of `bytes`.
 ///
 /// # Errors
-/// It says a length that no message has.
+/// An impossible length.
 #[inline]
 pub fn framed(bytes: &[u8]) -> Result<Framed, Malformed> {
     let Some(&length) = bytes.first_chunk::<4>() else { return Ok(Framed::Short(HEADER)) };
@@ -41,10 +41,10 @@ pub fn framed(bytes: &[u8]) -> Result<Framed, Malformed> {
     Ok(if bytes.len() < length { Framed::Short(length) } else { Framed::Whole(length) })
 }
 
-/// The number of the question that a whole message answers, and its document.
+/// The number of the request that a complete message answers, and its document.
 ///
 /// # Errors
-/// It is no OP_MSG, or one that nobody has asked for in this form.
+/// The message is not an OP_MSG, or has a form that was not requested.
 #[inline]
 pub fn answer(message: &[u8]) -> Result<(u32, Document<'_>), Malformed> {
     let number = |at: usize| -> Result<u32, Malformed> {
@@ -66,7 +66,7 @@ pub fn answer(message: &[u8]) -> Result<(u32, Document<'_>), Malformed> {
     }
 }
 
-/// Begins a message of this number, whose document is what these values are; [`finish`] takes where.
+/// Begins a message with this number and the document that `values` writes; [`finish`] takes the returned position.
 #[inline]
 pub fn start(out: &mut Vec<u8>, number: u32, values: impl FnOnce(&mut Writer<'_>)) -> usize {
     let at = out.len();
@@ -78,7 +78,7 @@ pub fn start(out: &mut Vec<u8>, number: u32, values: impl FnOnce(&mut Writer<'_>
     at
 }
 
-/// Appends documents that belong to the message's own under this name.
+/// Appends a section with documents under this name.
 #[inline]
 pub fn sequence(out: &mut Vec<u8>, name: &str, documents: &[u8]) {
     out.push(1);
@@ -89,14 +89,14 @@ pub fn sequence(out: &mut Vec<u8>, name: &str, documents: &[u8]) {
     out.extend_from_slice(documents);
 }
 
-/// Ends the message that was begun there.
+/// Ends the message that began at `at`.
 #[inline]
 pub fn finish(out: &mut [u8], at: usize) {
     let length = (out.len() - at) as u32;
     out[at..at + 4].copy_from_slice(&length.to_le_bytes());
 }
 
-/// Has the message that was begun there not be answered.
+/// Sets the flag that the message at `at` is not answered.
 pub fn unanswered(out: &mut [u8], at: usize) {
     out[at + HEADER..at + HEADER + 4].copy_from_slice(&MORE_TO_COME.to_le_bytes());
 }

@@ -1,37 +1,37 @@
-//! What client and server tell each other first.
+//! The greeting between client and server.
 
 use rumba_core::bson::{Document, DocumentBuf, Malformed, Value};
 
-/// What a server says of itself.
+/// The server's greeting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
-    /// The newest form of the protocol that it speaks: 6 is 3.6's, 7 is 4.0's, 21 is 7.0's.
+    /// The newest version of the protocol that it supports: 6 is 3.6's, 7 is 4.0's, 21 is 7.0's.
     pub wire_version: i64,
-    /// The longest document that it takes, in bytes.
+    /// The longest document that it accepts, in bytes.
     pub longest_document: usize,
-    /// The longest message that it takes, in bytes.
+    /// The longest message that it accepts, in bytes.
     pub longest_message: usize,
-    /// Whether it is one of a replica set.
+    /// Whether it belongs to a replica set.
     pub in_replica_set: bool,
-    /// Whether it hands on to the servers of a sharded cluster.
+    /// Whether it is a router of a sharded cluster.
     pub is_router: bool,
-    /// Whether it takes writes.
+    /// Whether it accepts writes.
     pub is_writable: bool,
-    /// Whether it keeps sessions, which transactions belong to.
+    /// Whether it has sessions, which transactions require.
     pub has_sessions: bool,
-    /// Whether the user proves the password by SCRAM-SHA-256; absent where it does not say.
+    /// Whether the user may log in with SCRAM-SHA-256; absent if the server does not report it.
     pub sha256: Option<bool>,
 }
 
-/// The first form of the protocol with transactions: 4.0 in a replica set, 4.2 behind a router.
+/// The first version of the protocol with transactions: 4.0 in a replica set, 4.2 behind a router.
 const TRANSACTIONS: i64 = 7;
 const TRANSACTIONS_OF_ROUTER: i64 = 8;
 
 impl Hello {
-    /// Reads what a server says of itself.
+    /// Parses a server's greeting.
     ///
     /// # Errors
-    /// It is malformed, or does not say what it speaks.
+    /// It is malformed, or lacks the protocol version.
     pub fn of(answer: Document<'_>) -> Result<Self, Malformed> {
         let mut hello = Self { longest_document: 16 << 20, longest_message: 48_000_000, ..Self::default() };
         let mut version = None;
@@ -54,7 +54,7 @@ impl Hello {
         Ok(hello)
     }
 
-    /// Whether it has transactions of several documents.
+    /// Whether it supports multi-document transactions.
     pub fn has_transactions(&self) -> bool {
         let since = if self.is_router { TRANSACTIONS_OF_ROUTER } else { TRANSACTIONS };
         self.has_sessions && (self.in_replica_set || self.is_router) && self.wire_version >= since
@@ -71,8 +71,8 @@ fn has_sha256(value: Value<'_>) -> Result<Option<bool>, Malformed> {
     Ok(Some(false))
 }
 
-/// The client's first words, under the command's name of servers since 4.4, or of older ones: who it is, and by what
-/// this user, `SOURCE.NAME`, may prove the password.
+/// The client's greeting, under the command name of servers since 4.4 or of older ones. It describes the client, and
+/// requests the login methods of the user `SOURCE.NAME`.
 pub fn first(command: &str, user: Option<&str>) -> DocumentBuf {
     DocumentBuf::of(|of| {
         of.small(command, 1);

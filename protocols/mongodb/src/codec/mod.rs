@@ -1,4 +1,4 @@
-//! Bytes as messages, and messages as bytes, without I/O.
+//! Encoding and decoding of messages, without I/O.
 
 pub mod frame;
 pub mod hello;

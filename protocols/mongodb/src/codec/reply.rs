@@ -1,15 +1,15 @@
-//! What servers answer to commands.
+//! Servers' answers to commands.
 
 use rumba_core::bson::{Document, Malformed, Value};
 
-/// What errors say of themselves beside their codes.
+/// The labels of an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Labels {
-    /// The transaction did nothing, and may do better when it is begun again.
+    /// The transaction had no effect, and may succeed if it is retried.
     pub transient: bool,
-    /// Whether the transaction was committed is not known.
+    /// It is unknown whether the transaction was committed.
     pub unknown_commit: bool,
-    /// The write may do better when it is sent again, to the server that takes writes then.
+    /// The write may succeed if it is sent again, to the server that accepts writes then.
     pub retryable: bool,
 }
 
@@ -28,16 +28,16 @@ impl Labels {
     }
 }
 
-/// An error, in the server's own words.
+/// An error as the server reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refusal<'a> {
-    /// The server's number: 11000.
+    /// The server's error code: 11000.
     pub code: i32,
-    /// What it calls that: `DuplicateKey`; empty where it does not say.
+    /// The code's name: `DuplicateKey`; empty if the server does not report it.
     pub name: &'a [u8],
     /// The message.
     pub message: &'a [u8],
-    /// Whether it is about what a write is to be sure of, and not about the write.
+    /// Whether it concerns the write concern instead of the write.
     pub of_concern: bool,
 }
 
@@ -61,10 +61,10 @@ impl<'a> Refusal<'a> {
     }
 }
 
-/// Documents of an answer, and what to ask for more by.
+/// Documents of an answer, and the cursor to request more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cursor<'a> {
-    /// The cursor's number; 0 when there are no more.
+    /// The cursor's number; 0 if there are no more documents.
     pub id: i64,
     /// The list of documents.
     pub batch: Document<'a>,
@@ -86,11 +86,11 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The cursor of an answer that is as servers write it: the cursor first, its documents first in it, and then that all
-    /// is well. `None` for any other, which [`Reply::of`] reads.
+    /// The cursor of an answer in the usual order: the cursor first with its documents first, and then the success.
+    /// `None` for any other answer, which [`Reply::of`] parses.
     #[inline]
     pub fn of_usual(answer: Document<'a>) -> Option<Self> {
-        // What follows a document's length.
+        // Skip the document's length.
         let within = |document: Document<'a>| document.bytes().get(4..);
         let (cursor, rest) = Document::first(within(answer)?.strip_prefix(b"\x03cursor\0")?).ok()?;
         let ok = rest.strip_prefix(b"\x01ok\0")?.first_chunk()?;
@@ -100,7 +100,7 @@ impl<'a> Cursor<'a> {
         (*ok == 1.0_f64.to_le_bytes()).then(|| Self { id: i64::from_le_bytes(*id), batch })
     }
 
-    /// The documents in their order.
+    /// The documents in order.
     #[inline]
     pub fn documents(self) -> impl Iterator<Item = Result<Document<'a>, Malformed>> {
         self.batch.iter().map(|element| match element?.1 {
@@ -110,30 +110,30 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// An answer, read once; what it holds lies where it came.
+/// An answer, parsed in one pass; its contents stay in the receive buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reply<'a> {
     /// Why the command, or a document of it, was refused.
     pub refusal: Option<Refusal<'a>>,
-    /// What the error says of itself.
+    /// The labels of the error.
     pub labels: Labels,
     /// Documents.
     pub cursor: Option<Cursor<'a>>,
-    /// One document, of findAndModify; `None` where there was none.
+    /// The document returned by findAndModify; `None` if there was none.
     pub value: Option<Document<'a>>,
-    /// Documents added, matched or removed.
+    /// The number of documents inserted, matched or deleted.
     pub matched: u64,
-    /// Documents changed.
+    /// The number of documents modified.
     pub modified: u64,
-    /// Documents made by an update.
+    /// The number of documents inserted by an upsert.
     pub upserted: u64,
 }
 
 impl<'a> Reply<'a> {
-    /// Reads an answer.
+    /// Parses an answer.
     ///
     /// # Errors
-    /// It does not say whether the command was carried out, or what it says is malformed.
+    /// It does not say whether the command succeeded, or is malformed.
     #[inline]
     pub fn of(document: Document<'a>) -> Result<Self, Malformed> {
         let mut reply = Self::default();
@@ -155,7 +155,7 @@ impl<'a> Reply<'a> {
         Ok(reply)
     }
 
-    /// What most answers do not hold.
+    /// Takes a field that most answers do not have.
     fn take_other(&mut self, name: &[u8], value: Value<'a>, whole: &mut Refusal<'a>) -> Result<(), Malformed> {
         match (name, value) {
             (b"upserted", Value::Array(list)) => self.upserted = list.iter().count() as u64,
@@ -175,7 +175,7 @@ impl<'a> Reply<'a> {
             }
             (b"writeConcernError", Value::Document(document)) => {
                 let concern = Refusal { of_concern: true, ..Refusal::of(document)? };
-                // What was not written says more than that nobody can be sure of it.
+                // A write error is more specific than a write-concern error.
                 self.refusal.get_or_insert(concern);
             }
             (b"errorLabels", Value::Array(list)) => self.labels = Labels::of(list)?,
@@ -262,7 +262,7 @@ mod tests {
             });
             of.double("ok", 1.0);
         });
-        // The concern came first, and the write's own error is what is told.
+        // The write-concern error comes first, but the write error must be reported.
         assert_eq!(Reply::of(of_one.get()).unwrap().refusal.unwrap().code, 11000);
         let unsure = DocumentBuf::of(|of| {
             of.document("writeConcernError", |of| of.small("code", 64));

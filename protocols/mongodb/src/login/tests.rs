@@ -1,4 +1,4 @@
-//! Against the server's side of RFC 5802, written out here.
+//! Tests against a server's side of RFC 5802, implemented here.
 #![allow(clippy::unwrap_used)]
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -26,7 +26,7 @@ fn salted<D: Digest>(password: &[u8], iterations: u32) -> Vec<u8> {
     sum
 }
 
-/// A server's side of a login under way.
+/// The server's side of a login in progress.
 struct Server {
     password: Vec<u8>,
     first: String,
@@ -93,7 +93,7 @@ fn enter<D: Digest>(mechanism: Mechanism, known: &str, skips: bool) -> bool {
     if skips {
         return login.step(answer(&own, true).get()).unwrap() == Step::In;
     }
-    // Older servers want to be told that there is nothing more to tell.
+    // Older servers require an additional empty exchange.
     let empty = send(login.step(answer(&own, false).get()).unwrap());
     assert!(payload(&empty).is_empty());
     login.step(answer("", true).get()).unwrap() == Step::In
@@ -142,7 +142,7 @@ fn no_server_keeps_a_client_busy_or_has_it_hash_too_little() {
 
 #[test]
 fn words_of_a_server_that_are_cut_short_are_refused() {
-    // Each of these had the library read beyond the end of a part.
+    // Each of these made the library read beyond the end of a part.
     for (challenge, last) in [("r=NONCE,,i=4096", ""), ("r=NONCE,s,i=4096", "v"), ("r,s=AAAA,i=4096", "=")] {
         let mut server = Server::new("sesame");
         let mut login = Login::new("user", "sesame", Mechanism::Sha256).unwrap();

@@ -1,4 +1,4 @@
-//! Taking answers: what arrives, is read where it lies, and is shown document by document.
+//! Receives answers, parses them in place, and passes on each document.
 
 use std::io;
 use std::ops::Range;
@@ -16,19 +16,19 @@ use crate::codec::Malformed;
 use crate::codec::reply::{Cursor, Labels, Refusal, Reply};
 use crate::error::lost;
 
-/// What an answer brought.
+/// The result of a message.
 enum Taken {
-    /// It is the last to the command.
+    /// The command is completely answered.
     Complete,
-    /// More was asked for.
+    /// More documents were requested.
     Part,
-    /// The server refused.
+    /// The server reported an error.
     Refused(EngineError),
 }
 
-/// How an exchange with the server went.
+/// The result of an exchange with the server.
 enum Exchanged {
-    /// Something was sent, or received, or waited for.
+    /// Data was sent or received, or the session waited.
     Done,
     /// A driver waits.
     Pending,
@@ -37,7 +37,7 @@ enum Exchanged {
 }
 
 impl MongoSession {
-    /// Sends what is to be sent, takes what has come, and waits in between.
+    /// Sends pending data, handles received messages, and waits in between.
     #[inline]
     pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Done, EngineError>> {
         while self.link.is_up() {
@@ -70,7 +70,7 @@ impl MongoSession {
         self.without_link()
     }
 
-    /// The command is answered: what it came to, failures apart.
+    /// The result of the answered command, except failures.
     #[inline]
     fn complete(&mut self) -> Done {
         self.pending = None;
@@ -78,7 +78,7 @@ impl MongoSession {
         std::mem::take(&mut self.done)
     }
 
-    /// Takes a message; an error when it means that the connection is of no more use.
+    /// Handles a message. An error means that the connection is unusable.
     #[inline]
     fn take(&mut self, pending: Pending, place: Range<usize>, visit: Visit<'_>) -> Result<Taken, MongoError> {
         let answer = self.connection.answer(place)?;
@@ -119,7 +119,7 @@ impl MongoSession {
             }
             Pending::Count => {
                 let cursor = reply.cursor.ok_or(Malformed("an answer to aggregate without a cursor"))?;
-                // Of nothing, no group is made.
+                // Without documents the pipeline returns no group.
                 if let Some(document) = cursor.documents().next() {
                     done.matched =
                         u64::try_from(document?.int("n")?).map_err(|_| Malformed("a count below nothing"))?;
@@ -131,7 +131,7 @@ impl MongoSession {
         Ok(Taken::Complete)
     }
 
-    /// Whether a transaction that was to be aborted is none any more, whatever the server says about it.
+    /// Whether a transaction to be aborted is already over, so that the server's error does not matter.
     fn is_as_good_as_done(&self, pending: Pending, code: i32) -> bool {
         let aborts = match pending {
             Pending::Abort => true,
@@ -153,8 +153,8 @@ impl MongoSession {
         Taken::Complete
     }
 
-    /// The server has refused with this. A commit of which nobody knows what became, or which a server says may do better
-    /// when it is asked again, is asked for once more, which does no harm: the server knows the transaction by its number.
+    /// Handles an error of the server. A commit with an unknown outcome, or one that the server says may be retried, is
+    /// sent once more. That is safe because the server identifies the transaction by its number.
     #[cold]
     fn refused(&mut self, pending: Pending, labels: Labels, told: EngineError) -> Taken {
         match pending {
@@ -170,7 +170,7 @@ impl MongoSession {
         Taken::Refused(told)
     }
 
-    /// Sends what may be sent and takes what has come, after a wait if nothing has.
+    /// Sends and receives as much as possible, and waits first if no data has arrived.
     #[inline]
     fn exchange(&mut self) -> Exchanged {
         let mut ready = Ready::ToRead;
@@ -191,14 +191,14 @@ impl MongoSession {
         Exchanged::Done
     }
 
-    /// Sends what there is room for; whether room to write must be waited for.
+    /// Sends as much as there is space for. Returns whether it must wait for space.
     fn flush_is_blocked(&mut self) -> bool {
         let connection = &mut self.connection;
         while connection.sent < connection.send.len() || connection.stream.holds_back() {
             match connection.stream.write(&connection.send[connection.sent..]) {
                 Ok(sent) => connection.sent += sent,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
-                // The server's last words may still be there to be read; if not, reading says what happened.
+                // The server's last message may still be readable; if not, the read reports the error.
                 Err(_) => break,
             }
         }
@@ -214,7 +214,7 @@ impl MongoSession {
         false
     }
 
-    /// Waits; true when a driver does so.
+    /// Waits; returns true if a driver does it.
     #[inline]
     fn wait(&mut self, ready: Ready) -> bool {
         self.waited = true;
@@ -222,10 +222,10 @@ impl MongoSession {
     }
 }
 
-/// What a refusal is to a worker.
+/// Converts a server's error for the worker.
 ///
 /// # Errors
-/// The server takes no more: the connection is of no more use.
+/// The server accepts no more requests, so the connection is unusable.
 #[cold]
 fn told(refusal: &Refusal<'_>, labels: Labels, counts: &MongoCounts) -> Result<EngineError, MongoError> {
     if lost(refusal.code) {

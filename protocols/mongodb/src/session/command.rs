@@ -1,4 +1,4 @@
-//! Writing commands.
+//! Encodes commands.
 
 use std::ops::Range;
 
@@ -12,23 +12,23 @@ use super::{MongoSession, Pending, Transaction};
 use crate::codec::frame;
 use crate::connection::ADMIN;
 
-/// How many kinds of finds of one document a session remembers.
+/// How many kinds of single-document finds a session caches.
 const KINDS: usize = 4;
 
-/// What the session asks for again and again: one document of a collection, by a filter of this length. Its message is
-/// copied, and the filter written over the one that was there.
+/// A cached message for a repeated find of one document by a filter of a fixed length. It is copied, and the new filter
+/// overwrites the old one.
 #[derive(Debug)]
 pub(super) struct FindOne {
     collection: String,
     message: Vec<u8>,
-    /// Where the filter is in the message.
+    /// The position of the filter in the message.
     filter: Range<usize>,
 }
 
-/// The kind of bytes that a UUID is.
+/// The subtype of binary data for a UUID.
 const UUID: u8 = 4;
 
-/// Sixteen bytes that nobody else has: a random UUID.
+/// A random UUID, which identifies the session.
 pub(super) fn session_id() -> rustix::io::Result<[u8; 16]> {
     let mut id = [0; 16];
     let mut filled = 0;
@@ -41,14 +41,14 @@ pub(super) fn session_id() -> rustix::io::Result<[u8; 16]> {
 }
 
 impl MongoSession {
-    /// Writes a command, or notes what needs no server.
+    /// Encodes a command, or records that it needs no server.
     #[inline]
     pub(super) fn write(&mut self, command: Command<'_>) -> Result<(), EngineError> {
         let before = self.transaction;
         match self.written(command) {
             Ok(pending) => self.pending = Some(pending),
             Err(error) => {
-                // Nothing was sent: a transaction that the server does not know yet has still to begin.
+                // The command was not sent, so a transaction that the server does not know yet must still begin.
                 self.transaction = before;
                 return Err(error);
             }
@@ -138,7 +138,7 @@ impl MongoSession {
         Pending::Find
     }
 
-    /// Writes a find of one document, and remembers it while there is room.
+    /// Encodes a find of one document, and caches it while there is space.
     #[cold]
     fn write_new_find(&mut self, collection: &str, find: Find<'_>) {
         let at = self.connection.send.len();
@@ -170,7 +170,7 @@ impl MongoSession {
             if !find.index.is_empty() {
                 of.text("hint", find.index);
             }
-            // The server closes the cursor of one document by itself.
+            // The server closes a single document's cursor automatically.
             if find.limit == 1 {
                 of.bool("singleBatch", true);
             }
@@ -179,8 +179,8 @@ impl MongoSession {
         Pending::Find
     }
 
-    /// One by one, by a pipeline: `count` is not allowed in transactions, and without a filter it tells what was counted
-    /// before.
+    /// Counts with a pipeline, because `count` is not allowed in transactions and without a filter returns a cached
+    /// count.
     fn write_count(&mut self, collection: &str, filter: Document<'_>) -> Pending {
         let message = self.start(collection, false, |of| {
             of.text("aggregate", collection);
@@ -199,7 +199,7 @@ impl MongoSession {
         Pending::Count
     }
 
-    /// Asks for more of a cursor.
+    /// Requests more documents of a cursor.
     pub(super) fn write_more(&mut self, cursor: i64) {
         let collection = std::mem::take(&mut self.collection);
         let message = self.start("", false, |of| {
@@ -210,7 +210,7 @@ impl MongoSession {
         self.collection = collection;
     }
 
-    /// Begins a command in the database of the session, and in its transaction if there is one.
+    /// Begins a command in the session's database, and in its transaction if there is one.
     #[inline]
     fn start(&mut self, collection: &str, writes: bool, command: impl FnOnce(&mut Writer<'_>)) -> usize {
         if !collection.is_empty() {
@@ -240,7 +240,7 @@ impl MongoSession {
         message
     }
 
-    /// Of which collection the command is: for whoever asks for more of it.
+    /// Records the command's collection, which a request for more documents needs.
     #[inline]
     fn note(&mut self, collection: &str) {
         if self.collection != collection {
@@ -249,7 +249,7 @@ impl MongoSession {
         }
     }
 
-    /// Ends the message of a write of so many documents, unless the server would not take it.
+    /// Ends the message of a write with this many documents, unless it exceeds the server's limits.
     #[inline]
     fn finish(&mut self, message: usize, documents: usize) -> Result<Pending, EngineError> {
         let send = &mut self.connection.send;
@@ -285,7 +285,7 @@ impl MongoSession {
         Ok(Pending::Nothing)
     }
 
-    /// Ends the transaction; one that has failed is aborted, and one that the server does not know needs no server.
+    /// Ends the transaction. A failed one is aborted, and one that the server does not know needs no message.
     pub(super) fn write_commit(&mut self, again: bool) -> Pending {
         match self.transaction {
             Transaction::Open => {
@@ -331,8 +331,8 @@ impl MongoSession {
         frame::finish(&mut connection.send, message);
     }
 
-    /// Says goodbye. A transaction is aborted first: with the session alone the server would forget it, and let go of what it
-    /// has locked, only when it next looks at its sessions.
+    /// Ends the session. A transaction is aborted first. Otherwise the server would drop it and release its locks only
+    /// at its next session cleanup.
     #[cold]
     pub(super) fn write_end(&mut self) {
         if matches!(self.transaction, Transaction::Open | Transaction::Failed) {

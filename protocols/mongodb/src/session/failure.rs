@@ -1,4 +1,4 @@
-//! Server errors as what a worker needs to know of them.
+//! Converts server errors for workers.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -8,14 +8,14 @@ use super::MongoCounts;
 use crate::codec::reply::Labels;
 use crate::error::{code, error_code};
 
-/// A mistake of the caller's, or something that this session cannot do.
+/// The error for a caller's mistake or for an operation that this session does not support.
 #[cold]
 pub(super) fn call_failed(call: &'static str, message: &str) -> EngineError {
     EngineError::Failed { call, message: message.to_owned() }
 }
 
-/// Another transaction stood in the way, or the document is there already: what happens on the load path, and allocates
-/// nothing.
+/// The frequent errors: a conflict with another transaction, or a duplicate key. They occur on the load path, so no
+/// memory is allocated.
 pub(super) fn usual(number: i32, labels: Labels, counts: &MongoCounts) -> Option<EngineError> {
     let code = error_code(number);
     let (why, counter) = match number {
@@ -23,7 +23,7 @@ pub(super) fn usual(number: i32, labels: Labels, counts: &MongoCounts) -> Option
         code::WRITE_CONFLICT => ("write conflict", &counts.write_conflicts),
         code::LOCK_TIMEOUT => ("lock timeout", &counts.lock_timeouts),
         code::SNAPSHOT_TOO_OLD | code::SNAPSHOT_UNAVAILABLE => ("snapshot not available", &counts.transient_errors),
-        // Of a single write, which was undone: the cache has no room for it at the moment.
+        // For a single write, which was undone: the cache has no space for it at the moment.
         code::TEMPORARILY_UNAVAILABLE => ("temporarily unavailable", &counts.transient_errors),
         code::NO_SUCH_TRANSACTION if labels.transient => ("ended by the server", &counts.transient_errors),
         _ if labels.transient => ("transient error", &counts.transient_errors),

@@ -1,4 +1,4 @@
-//! What happens when the connection is lost.
+//! Handles a lost connection.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -28,12 +28,12 @@ impl Linked for MongoSession {
     fn connect_anew(&mut self) -> Result<(), Refused> {
         let refused = |error: MongoError| Refused { why: error.to_string(), may_pass: error.is_lost() };
         self.connection = self.connection.anew(&self.target, Instant::now() + CONNECT).map_err(refused)?;
-        // A server keeps a transaction whose connection is lost, and its locks, for a minute.
+        // After a lost connection a server keeps the transaction and its locks for a minute.
         if std::mem::replace(&mut self.transaction, Transaction::None) != Transaction::None {
             self.write_ending("abortTransaction");
             let deadline = Some(Instant::now() + CONNECT);
             let heard = self.connection.write(deadline).and_then(|()| self.connection.read(deadline));
-            // What the server says to it is nothing that would keep anybody from going on.
+            // The server's answer to the abort does not matter.
             heard.map_err(refused)?;
             self.connection.incoming.answered();
         }
@@ -43,7 +43,7 @@ impl Linked for MongoSession {
 }
 
 impl MongoSession {
-    /// The connection is of no more use.
+    /// Marks the connection as lost.
     #[cold]
     pub(super) fn lose(&mut self, error: &MongoError) {
         self.options.counts.connections_lost.fetch_add(1, Relaxed);
@@ -56,7 +56,7 @@ impl MongoSession {
         self.waited = false;
     }
 
-    /// A call that blocked has failed; a connection that is lost is made anew before the next.
+    /// Handles a failed blocking call; a lost connection is reopened before the next call.
     #[cold]
     pub(super) fn blocked_call_failed(
         &mut self,

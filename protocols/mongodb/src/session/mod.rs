@@ -1,7 +1,8 @@
 //! A session: one client's connection on the load path.
 //!
-//! One command is under way at a time, as with every driver of this protocol. What its answer has no room for is asked
-//! for until all of it has come. A transaction is the server's from its first command on; its beginning is only noted.
+//! One command is in progress at a time, as with every driver of this protocol. If an answer is incomplete, the session
+//! requests more until it is complete. A transaction exists on the server from its first command on; the begin is only
+//! recorded.
 
 mod answers;
 mod command;
@@ -22,49 +23,48 @@ use crate::connection::Connection;
 
 use failure::call_failed;
 
-/// A send buffer that grew beyond this is given back when it is not needed any more.
+/// A send buffer larger than this shrinks when its size is no longer needed.
 const AMPLE: usize = 16 << 10;
-/// So many flushes in a row did not need it.
+/// The number of consecutive flushes without need for the size after which it shrinks.
 const PATIENCE: u32 = 64;
 
-/// What all sessions of an instance count together; each adds only when the
-/// rare thing happens.
+/// Counters shared by all sessions of an instance. A session only updates them for rare events.
 #[derive(Debug, Default)]
 pub struct MongoCounts {
-    /// Transactions in whose way another stood.
+    /// Transactions that conflicted with another one.
     pub write_conflicts: AtomicU64,
     /// Transactions that waited too long for a lock.
     pub lock_timeouts: AtomicU64,
-    /// Transactions that the server ended for another reason, and that may do better the next time.
+    /// Transactions that the server ended for another reason, and that may succeed when retried.
     pub transient_errors: AtomicU64,
-    /// Commits that were asked for once more, because the first answer left open what became of them.
+    /// Commits that were sent again, because the first answer left their outcome unknown.
     pub commits_repeated: AtomicU64,
     /// Connections lost.
     pub connections_lost: AtomicU64,
-    /// Connections made anew.
+    /// Connections reopened.
     pub reconnects: AtomicU64,
 }
 
-/// What a session is told.
+/// The options of a session.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
-    /// The database that its collections are in.
+    /// The database of its collections.
     pub database: String,
-    /// What a write is to be sure of: `{ "w": 1, "j": true }`; the server's own choice if absent.
+    /// The write concern: `{ "w": 1, "j": true }`; the server's default if absent.
     pub write_concern: Option<DocumentBuf>,
-    /// What a transaction reads: `snapshot`; the server's own choice if absent.
+    /// The read concern of transactions: `snapshot`; the server's default if absent.
     pub read_concern: Option<String>,
-    /// Whether there may be transactions where the server's greeting says so. It tells nothing of the storage engine,
-    /// which may refuse them.
+    /// Whether to use transactions if the server's greeting announces them. The greeting does not consider the storage
+    /// engine, which may refuse them.
     pub transactions: bool,
-    /// What happens when the connection is lost.
+    /// The reaction to a lost connection.
     pub on_lost: OnLost,
-    /// What is counted.
+    /// The shared counters.
     pub counts: Arc<MongoCounts>,
 }
 
 impl SessionOptions {
-    /// A session to this database, for which the server chooses everything else.
+    /// Options for this database, with the server's defaults.
     pub fn to(database: impl Into<String>) -> Self {
         Self {
             database: database.into(),
@@ -77,38 +77,38 @@ impl SessionOptions {
     }
 }
 
-/// What an answer is awaited to.
+/// The kind of the pending answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pending {
     /// Documents.
     Find,
     /// One document.
     FindAndModify,
-    /// The number that a pipeline has counted.
+    /// The count of a pipeline.
     Count,
     /// A write.
     Write,
     /// The end of a transaction.
     Commit {
-        /// Whether it was asked for before.
+        /// Whether it was sent before.
         again: bool,
     },
-    /// Another end of it, whatever the server says.
+    /// An abort; it succeeds even if the server reports an error.
     Abort,
-    /// Nothing was sent: what was asked for needs no server.
+    /// No message was sent, because the request needs no server.
     Nothing,
 }
 
-/// Where a transaction is.
+/// The state of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Transaction {
-    /// There is none.
+    /// There is no transaction.
     None,
-    /// It has begun, and the server does not know of it.
+    /// It has begun, but the server does not know it yet.
     Begun,
-    /// The server has it.
+    /// It is open on the server.
     Open,
-    /// Something in it has failed, and so has it.
+    /// A command in it has failed, so it must be aborted.
     Failed,
 }
 
@@ -118,21 +118,21 @@ pub struct MongoSession {
     options: SessionOptions,
     connection: Connection,
     link: Link,
-    /// What is under way.
+    /// The kind of the pending answer, if any.
     pending: Option<Pending>,
-    /// Of which collection: for whoever asks for more of it.
+    /// The command's collection, which a request for more documents needs.
     collection: String,
     transaction: Transaction,
-    /// The finds of one document that were asked for.
+    /// Cached finds of one document.
     finds: Vec<command::FindOne>,
-    /// What the server knows the session by, where it has transactions; their numbers.
+    /// The session's id on a server with transactions, and their numbers.
     id: [u8; 16],
     number: i64,
-    /// Flushes in a row that an ample buffer had been enough for.
+    /// Consecutive flushes for which an ample buffer was enough.
     modest: u32,
-    /// What the answer at hand came to so far.
+    /// The result of the current answer so far.
     done: Done,
-    /// The socket was waited for since bytes were last taken from it.
+    /// Whether the session waited for the socket since it last received data.
     waited: bool,
 }
 
@@ -140,10 +140,10 @@ impl MongoSession {
     /// Connects.
     ///
     /// # Errors
-    /// The server's or the system's words.
+    /// The server's or the system's error.
     pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
         let connection = lost::enter(target).map_err(|error| {
-            // A server that is not there, or ended meanwhile, is told as where a connection is lost.
+            // A server that is absent or has ended is reported as a lost connection.
             if error.is_lost() { EngineError::Lost(error.to_string()) } else { error.during("connect") }
         })?;
         let mut session = Self {
@@ -167,12 +167,12 @@ impl MongoSession {
         Ok(session)
     }
 
-    /// What the server said of itself when it was connected to.
+    /// The server's greeting on this connection.
     pub fn hello(&self) -> &Hello {
         &self.connection.hello
     }
 
-    /// Makes sure that nothing is under way.
+    /// Ensures that no command is in progress.
     fn idle(&mut self, call: &'static str) -> Result<(), EngineError> {
         self.link_up()?;
         if self.pending.is_none() {
@@ -210,7 +210,7 @@ impl DocumentSession for MongoSession {
 }
 
 impl Drop for MongoSession {
-    /// Has the server forget the session, and a transaction that is still open, without waiting until it has.
+    /// Makes the server drop the session, and an open transaction, without waiting for the answer.
     fn drop(&mut self) {
         if self.number > 0 && self.link.is_up() && self.pending.is_none() {
             self.write_end();

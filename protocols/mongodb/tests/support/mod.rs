@@ -1,4 +1,4 @@
-//! A server that says what a test tells it to.
+//! A scripted server, which answers as a test specifies.
 #![allow(clippy::unwrap_used, dead_code)] // Each test file uses its part.
 
 use std::io::{Read, Write};
@@ -13,23 +13,23 @@ use rumba_core::worker::block_on;
 use rumba_protocol_mongodb::codec::frame::{self, Framed, HEADER};
 use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
 
-/// What a server does with a question: answers, or closes the connection.
+/// A server's reaction to a request: an answer, or `None` to close the connection.
 pub type Answer = Option<DocumentBuf>;
 
-/// A server that answers what a closure says.
+/// A server whose answers come from a closure.
 pub struct Server {
     dir: tempfile::TempDir,
-    /// The commands that it was asked, greetings apart.
+    /// The commands it has received, except greetings.
     asked: Arc<Mutex<Vec<DocumentBuf>>>,
 }
 
 impl Server {
-    /// One of a replica set, so that it has transactions.
+    /// A member of a replica set, so that it has transactions.
     pub fn new(answer: impl FnMut(&str, Document<'_>) -> Answer + Send + 'static) -> Self {
         Self::that_greets(|| hello(true), answer)
     }
 
-    /// One that says of itself what `greeting` gives whenever somebody comes.
+    /// A server whose greeting to each client comes from `greeting`.
     pub fn that_greets(
         greeting: impl FnMut() -> DocumentBuf + Send + 'static,
         answer: impl FnMut(&str, Document<'_>) -> Answer + Send + 'static,
@@ -39,7 +39,7 @@ impl Server {
         let asked = Arc::<Mutex<Vec<DocumentBuf>>>::default();
         let heard = asked.clone();
         let (greeting, answer) = (Arc::new(Mutex::new(greeting)), Arc::new(Mutex::new(answer)));
-        // All of its threads end with the test's process.
+        // All threads end with the test's process.
         std::thread::spawn(move || {
             for client in listener.incoming() {
                 let (heard, greeting, answer) = (heard.clone(), greeting.clone(), answer.clone());
@@ -57,7 +57,7 @@ impl Server {
         MongoSession::connect(&self.target(), options).unwrap()
     }
 
-    /// The commands so far.
+    /// The commands received so far.
     pub fn asked(&self) -> Vec<DocumentBuf> {
         self.asked.lock().unwrap().clone()
     }
@@ -97,7 +97,7 @@ fn serve(
             let at = frame::start(&mut out, 1, |of| of.values_of(said.get()));
             frame::finish(&mut out, at);
             out[8..12].copy_from_slice(&number.to_le_bytes());
-            // Whoever has gone may have asked for more before.
+            // A client may have closed the connection after sending more requests.
             let _ = client.write_all(&out);
         }
         match client.read(&mut room) {
@@ -145,7 +145,7 @@ pub fn batch(name: &str, ids: std::ops::Range<i64>, cursor: i64) -> DocumentBuf 
     })
 }
 
-/// Runs a command; its documents' ids.
+/// Runs a command and returns its documents' ids.
 pub fn ask(session: &mut MongoSession, command: Command<'_>) -> Result<(Done, Vec<i64>), EngineError> {
     let session: &mut dyn DocumentSession = session;
     let mut ids = Vec::new();

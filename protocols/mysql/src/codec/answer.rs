@@ -1,40 +1,40 @@
-//! What a server answers with: OK, an error, rows, or a wish for a file.
+//! A server's answers: OK, an error, rows, or a request for a file.
 
 use super::reader::{Malformed, Reader};
 
-/// Literals are escaped without backslashes in this session.
+/// In this session a backslash does not escape characters of a literal.
 pub const NO_BACKSLASH_ESCAPES: u16 = 0x0200;
 /// Another answer follows this one.
 pub const MORE_RESULTS: u16 = 0x0008;
 
-/// How the server writes its answers, as agreed in the handshake.
+/// The format of the server's answers, as agreed in the handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wording {
-    /// Rows end with an OK packet, and definitions with nothing; otherwise both end with an EOF packet.
+    /// Rows end with an OK packet, and definitions without a packet; otherwise both end with an EOF packet.
     pub deprecate_eof: bool,
-    /// The server says whether column definitions follow, and leaves them out when the client knows them.
+    /// The server says whether column definitions follow, and omits them if the client knows them.
     pub cache_metadata: bool,
 }
 
-/// The statement did its work.
+/// The statement succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done<'a> {
-    /// Rows changed.
+    /// The number of changed rows.
     pub affected: u64,
     /// The last automatically assigned id.
     pub last_insert_id: u64,
     /// The session's status flags.
     pub status: u16,
-    /// How many warnings there are.
+    /// The number of warnings.
     pub warnings: u16,
-    /// The server's words: `Rows matched: 1  Changed: 0  Warnings: 0`.
+    /// The server's text: `Rows matched: 1  Changed: 0  Warnings: 0`.
     pub info: &'a [u8],
 }
 
 /// The statement was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal<'a> {
-    /// The server's number.
+    /// The server's error code.
     pub code: u16,
     /// The SQLSTATE.
     pub state: [u8; 5],
@@ -45,39 +45,39 @@ pub struct Refusal<'a> {
 /// The first packet of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head<'a> {
-    /// No rows.
+    /// Success without rows.
     Done(Done<'a>),
-    /// Refused.
+    /// An error.
     Refused(Refusal<'a>),
-    /// The server wants a file.
+    /// The server requests a file.
     WantsFile,
-    /// Rows of so many columns.
+    /// Rows with columns.
     Rows {
-        /// How many columns.
+        /// The number of columns.
         columns: usize,
         /// Whether their definitions follow.
         defined: bool,
     },
 }
 
-/// A packet where a row may be.
+/// A packet at the position of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<'a> {
     /// A row.
     Row,
-    /// The rows are over.
+    /// The end of the rows.
     End {
         /// The session's status flags.
         status: u16,
     },
-    /// The rows are cut off by an error.
+    /// An error ends the rows.
     Refused(Refusal<'a>),
 }
 
-/// Reads the first packet of an answer.
+/// Parses the first packet of an answer.
 ///
 /// # Errors
-/// The packet is cut off or is none of the known kinds.
+/// The packet is truncated or of an unknown kind.
 pub fn head(packet: &[u8], wording: Wording) -> Result<Head<'_>, Malformed> {
     match packet.first() {
         Some(0x00) => Ok(Head::Done(done(packet)?)),
@@ -96,15 +96,15 @@ pub fn head(packet: &[u8], wording: Wording) -> Result<Head<'_>, Malformed> {
     }
 }
 
-/// Reads a packet where a row may be.
+/// Parses a packet at the position of a row.
 ///
 /// # Errors
-/// The packet is empty, or its end is cut off.
+/// The packet is empty, or its end is truncated.
 #[inline]
 pub fn next(packet: &[u8], wording: Wording) -> Result<Next<'_>, Malformed> {
     match packet.first() {
         None => Err(Malformed("empty packet where a row was due")),
-        // A text row that starts so has 16 MiB or more in its first column.
+        // A text row with this first byte has 16 MiB or more in its first column.
         Some(0xfe) if packet.len() < 0x00ff_ffff => {
             if wording.deprecate_eof {
                 let mut reader = Reader::new(&packet[1..]);
@@ -124,8 +124,8 @@ pub fn next(packet: &[u8], wording: Wording) -> Result<Next<'_>, Malformed> {
     }
 }
 
-/// The status flags of a packet that ends rows as it most often does: both of
-/// its numbers take a byte, and no other answer follows. `None` for all others.
+/// The status flags of the most common packet that ends rows: both of its numbers take a byte, and no further answer
+/// follows. `None` for all others.
 #[inline]
 pub fn plain_end(packet: &[u8], wording: Wording) -> Option<u16> {
     match *packet {
@@ -136,10 +136,10 @@ pub fn plain_end(packet: &[u8], wording: Wording) -> Option<u16> {
     }
 }
 
-/// Reads an OK packet, whatever its first byte.
+/// Parses an OK packet, with any first byte.
 ///
 /// # Errors
-/// The packet is cut off.
+/// The packet is truncated.
 pub fn done(packet: &[u8]) -> Result<Done<'_>, Malformed> {
     const WHAT: &str = "OK packet";
     let mut reader = Reader::new(packet);
@@ -148,7 +148,7 @@ pub fn done(packet: &[u8]) -> Result<Done<'_>, Malformed> {
     let last_insert_id = reader.length(WHAT)?;
     let status = reader.u16(WHAT)?;
     let warnings = reader.u16(WHAT)?;
-    // Most servers put the length before the words, though the words are the last field.
+    // Most servers put the length before the text, although the text is the last field.
     let plain = reader;
     let info = match reader.bytes(WHAT) {
         Ok(info) if reader.is_empty() => info,
@@ -157,10 +157,10 @@ pub fn done(packet: &[u8]) -> Result<Done<'_>, Malformed> {
     Ok(Done { affected, last_insert_id, status, warnings, info })
 }
 
-/// Reads an error packet.
+/// Parses an error packet.
 ///
 /// # Errors
-/// The packet is cut off.
+/// The packet is truncated.
 pub fn refusal(packet: &[u8]) -> Result<Refusal<'_>, Malformed> {
     const WHAT: &str = "error packet";
     let mut reader = Reader::new(packet);
@@ -168,7 +168,7 @@ pub fn refusal(packet: &[u8]) -> Result<Refusal<'_>, Malformed> {
     let code = reader.u16(WHAT)?;
     let mut state = *b"HY000";
     let mut ahead = reader;
-    // Before the handshake is over, servers leave the SQLSTATE out.
+    // Before the handshake is over, servers omit the SQLSTATE.
     if ahead.u8(WHAT) == Ok(b'#') {
         state = ahead.array(WHAT)?;
         reader = ahead;
@@ -176,8 +176,8 @@ pub fn refusal(packet: &[u8]) -> Result<Refusal<'_>, Malformed> {
     Ok(Refusal { code, state, message: reader.rest() })
 }
 
-/// The number that follows `name` in the words of an OK packet, such as
-/// `Rows matched: ` in `Rows matched: 40  Changed: 40  Warnings: 0`.
+/// The number that follows `name` in the text of an OK packet, such as `Rows matched: ` in `Rows matched: 40  Changed:
+/// 40  Warnings: 0`.
 pub fn counted(info: &[u8], name: &[u8]) -> Option<u64> {
     let start = if info.starts_with(name) {
         name.len()

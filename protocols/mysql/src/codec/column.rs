@@ -1,17 +1,17 @@
-//! Column definitions: what of them is needed to read rows.
+//! Column definitions, as far as parsing rows needs them.
 
 use super::reader::{Malformed, Reader};
 
-/// How a column's value is laid out in a binary row.
+/// The layout of a column's value in a binary row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// Never anything.
+    /// Always NULL.
     Null,
-    /// An integer of so many bytes.
+    /// An integer with this many bytes.
     Int {
         /// 1, 2, 4 or 8.
         width: u8,
-        /// Whether it has no sign.
+        /// Whether it is unsigned.
         unsigned: bool,
     },
     /// A floating-point number of 4 bytes.
@@ -20,24 +20,24 @@ pub enum Layout {
     Double,
     /// A date, with or without the time of day: a byte of length, then its fields.
     Time,
-    /// A span of time: a byte of length, then its fields.
+    /// An interval: a byte of length, then its fields.
     Span,
-    /// Bytes with their length before them.
+    /// Bytes with a length prefix.
     Bytes,
-    /// The same, and they are characters.
+    /// The same, containing characters.
     Text,
-    /// The same, and they are the digits of an exact number.
+    /// The same, containing the digits of an exact number.
     Decimal,
 }
 
 impl Layout {
-    /// Whether a value has its length before it, in the form that strings have.
+    /// Whether a value has a length prefix in the format of strings.
     #[inline]
     pub fn is_string(self) -> bool {
         matches!(self, Layout::Bytes | Layout::Text | Layout::Decimal)
     }
 
-    /// The layout of a type, by its number in the protocol and that of its character set.
+    /// The layout of a type, by the protocol's numbers of the type and of its character set.
     pub fn of(type_number: u8, unsigned: bool, character_set: u16) -> Self {
         match type_number {
             0x00 | 0xf6 => Layout::Decimal,
@@ -57,29 +57,29 @@ impl Layout {
     }
 }
 
-/// The length of a definition's fields of fixed length, and of all of them with their length.
+/// The length of the fixed-length fields, and their total length including the length byte.
 const LENGTH: u8 = 12;
 const FIXED: usize = LENGTH as usize + 1;
-/// In the lower byte of a column's flags: it has no sign.
+/// Flag in the lower byte of a column's flags: it is unsigned.
 const UNSIGNED: u8 = 0x20;
-/// The character set of what has none.
+/// The character set of binary data.
 const BINARY: u16 = 63;
-/// The number of a type whose characters are said to be of the binary set.
+/// The number of a type whose characters are reported with the binary character set.
 const JSON: u8 = 0xf5;
 
 /// A column's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column<'a> {
-    /// The name as the statement gives it.
+    /// The name in the statement's result.
     pub name: &'a [u8],
-    /// How its values are laid out.
+    /// The layout of its values.
     pub layout: Layout,
 }
 
-/// Reads a column's definition.
+/// Parses a column's definition.
 ///
 /// # Errors
-/// The packet is cut off.
+/// The packet is truncated.
 pub fn column(packet: &[u8]) -> Result<Column<'_>, Malformed> {
     const WHAT: &str = "column definition";
     let mut reader = Reader::new(packet);
@@ -96,13 +96,13 @@ pub fn column(packet: &[u8]) -> Result<Column<'_>, Malformed> {
     Ok(Column { name, layout: Layout::of(type_number, flags & UNSIGNED != 0, character_set) })
 }
 
-/// Reads of a column's definition only how its values are laid out.
+/// Parses only the layout of a column's values from its definition.
 ///
 /// # Errors
-/// The packet is cut off.
+/// The packet is truncated.
 #[inline]
 pub fn layout(packet: &[u8]) -> Result<Layout, Malformed> {
-    // The fields of fixed length are the last, so nothing before them need be looked at.
+    // The fixed-length fields are the last, so nothing before them needs parsing.
     match packet.last_chunk::<FIXED>() {
         Some(fixed @ [LENGTH, ..]) => {
             Ok(Layout::of(fixed[7], fixed[8] & UNSIGNED != 0, u16::from_le_bytes([fixed[1], fixed[2]])))
@@ -111,21 +111,21 @@ pub fn layout(packet: &[u8]) -> Result<Layout, Malformed> {
     }
 }
 
-/// What a server answers to the preparing of a statement.
+/// A server's answer to preparing a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prepared {
-    /// The server's number for it.
+    /// The server's number of the statement.
     pub id: u32,
-    /// How many columns its rows have; their definitions come after those of the parameters.
+    /// The number of result columns; their definitions follow those of the parameters.
     pub columns: u16,
-    /// How many parameters it has; as many definitions follow.
+    /// The number of parameters; as many definitions follow.
     pub params: u16,
 }
 
-/// Reads the answer to the preparing of a statement, errors apart.
+/// Parses the answer to preparing a statement, except errors.
 ///
 /// # Errors
-/// The packet is cut off, or is something else.
+/// The packet is truncated, or is of another kind.
 pub fn prepared(packet: &[u8]) -> Result<Prepared, Malformed> {
     const WHAT: &str = "answer to the preparing of a statement";
     let mut reader = Reader::new(packet);

@@ -1,32 +1,32 @@
-//! Packets' frames: three bytes of length, one of order.
+//! Packet frames: three bytes of length, one sequence number.
 
 /// The bytes before a packet.
 pub const HEADER: usize = 4;
-/// The longest that one frame holds; a packet that long or longer goes on in another.
+/// The longest payload of one frame; a longer or equally long packet continues in another frame.
 pub const FULL: usize = 0x00ff_ffff;
 
-/// Where a packet lies in a buffer, or how much of it is missing.
+/// The position of a packet in a buffer, or its missing length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framed {
-    /// A packet, in one piece.
+    /// A packet in a single frame.
     Whole {
         /// The length of its payload, which starts after the header.
         length: usize,
-        /// The number by which the next frame is known to follow.
+        /// The sequence number of the next frame.
         sequence: u8,
     },
-    /// A packet of several frames, all of which are there.
+    /// A packet of several frames, all of which have arrived.
     Split {
-        /// How many bytes its frames take, headers included.
+        /// The number of bytes of its frames, including headers.
         span: usize,
-        /// The number by which the next frame is known to follow.
+        /// The sequence number of the next frame.
         sequence: u8,
     },
-    /// The buffer must hold at least so many bytes before more can be said.
+    /// The buffer must hold at least this many bytes before parsing can continue.
     Short(usize),
 }
 
-/// Looks at the packet that starts `bytes`.
+/// Parses the frame at the start of `bytes`.
 #[inline]
 pub fn framed(bytes: &[u8]) -> Framed {
     let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else {
@@ -43,7 +43,7 @@ pub fn framed(bytes: &[u8]) -> Framed {
     Framed::Whole { length, sequence: ((header >> 24) as u8).wrapping_add(1) }
 }
 
-/// Takes the first packet off `bytes`, if it is there and in one piece.
+/// Removes the first packet from `bytes`, if it is complete and in a single frame.
 #[inline]
 pub fn next<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (header, after) = bytes.split_first_chunk::<HEADER>()?;
@@ -74,7 +74,7 @@ fn split(bytes: &[u8]) -> Framed {
     }
 }
 
-/// Joins the frames of a split packet in place, behind one header's room; says how long its payload is.
+/// Joins the frames of a split packet in place, after the space of one header. Returns the payload's length.
 pub fn join(frames: &mut [u8]) -> usize {
     let (mut from, mut to) = (0, HEADER);
     while let Some(&[a, b, c, _]) = frames.get(from..).and_then(|rest| rest.first_chunk::<HEADER>()) {
@@ -90,7 +90,7 @@ pub fn join(frames: &mut [u8]) -> usize {
     to - HEADER
 }
 
-/// Starts a packet in `out`; [`finish`] is told what this returns.
+/// Starts a packet in `out`; pass the result to [`finish`].
 #[inline]
 pub fn start(out: &mut Vec<u8>) -> usize {
     let at = out.len();
@@ -98,9 +98,8 @@ pub fn start(out: &mut Vec<u8>) -> usize {
     at
 }
 
-/// Ends the packet that was started at `at` and is the last in `out`; its first
-/// frame is number `sequence`. One that is too long for one frame is split.
-/// Says the number of the next frame.
+/// Ends the packet that started at `at` and is the last in `out`. Its first frame has the number `sequence`. A packet
+/// too long for one frame is split. Returns the number of the next frame.
 #[inline]
 pub fn finish(out: &mut Vec<u8>, at: usize, sequence: u8) -> u8 {
     let length = out.len() - at - HEADER;
@@ -117,19 +116,19 @@ fn finish_split(out: &mut Vec<u8>, at: usize, sequence: u8) -> u8 {
     part(out, at, sequence, FULL, length / FULL + 1)
 }
 
-/// Ends what was started at `at` and is the last in `out` as packets of `size`
-/// bytes, the last one shorter; `size` is less than [`FULL`].
+/// Ends the data that started at `at` and is the last in `out` as packets of `size` bytes, the last one shorter; `size`
+/// is less than [`FULL`].
 pub fn finish_in_packets(out: &mut Vec<u8>, at: usize, sequence: u8, size: usize) -> u8 {
     let length = out.len() - at - HEADER;
     part(out, at, sequence, size, length.div_ceil(size).max(1))
 }
 
-/// Makes room for so many headers, and writes them.
+/// Inserts space for `count` headers, and writes them.
 fn part(out: &mut Vec<u8>, at: usize, mut sequence: u8, size: usize, count: usize) -> u8 {
     let length = out.len() - at - HEADER;
     out.resize(out.len() + (count - 1) * HEADER, 0);
     let size_of = |number: usize| size.min(length - number * size);
-    // From the last to the first, so that nothing is written over before it is moved.
+    // Backwards, so that no data is overwritten before it is moved.
     for number in (0..count).rev() {
         let from = at + HEADER + number * size;
         out.copy_within(from..from + size_of(number), from + number * HEADER);
@@ -152,14 +151,14 @@ pub fn header(length: usize, sequence: u8) -> [u8; HEADER] {
     (length as u32 | u32::from(sequence) << 24).to_le_bytes()
 }
 
-/// Appends bytes with their length before them.
+/// Appends bytes with a length prefix.
 #[inline]
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_length(out, bytes.len());
     out.extend_from_slice(bytes);
 }
 
-/// Appends a length in as few bytes as it needs.
+/// Appends a length in as few bytes as possible.
 #[inline]
 pub fn put_length(out: &mut Vec<u8>, length: usize) {
     let wide = (length as u64).to_le_bytes();

@@ -1,4 +1,4 @@
-//! Packets as functions over bytes: no I/O, so that any bytes can be tried on them.
+//! Encoding and decoding of packets without I/O, so that any bytes can be tested.
 
 pub mod answer;
 pub mod column;

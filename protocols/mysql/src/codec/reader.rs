@@ -1,29 +1,29 @@
-//! Reading a packet's fields, never beyond its end.
+//! Parses a packet's fields, never beyond its end.
 
-/// A packet that does not hold what the protocol says it must.
+/// A packet that violates the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed packet: {0}")]
 pub struct Malformed(pub &'static str);
 
-/// What is left of a packet.
+/// The unread rest of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     left: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `packet` from its start.
+    /// Parses `packet` from its start.
     pub fn new(packet: &'a [u8]) -> Self {
         Self { left: packet }
     }
 
-    /// How many bytes are left.
+    /// The number of remaining bytes.
     #[inline]
     pub fn len(&self) -> usize {
         self.left.len()
     }
 
-    /// Whether nothing is left.
+    /// Whether no bytes remain.
     pub fn is_empty(&self) -> bool {
         self.left.is_empty()
     }
@@ -31,7 +31,7 @@ impl<'a> Reader<'a> {
     /// The next `count` bytes.
     ///
     /// # Errors
-    /// `what` is cut off.
+    /// `what` is truncated.
     #[inline]
     pub fn take(&mut self, count: usize, what: &'static str) -> Result<&'a [u8], Malformed> {
         let (taken, left) = self.left.split_at_checked(count).ok_or(Malformed(what))?;
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
     /// The next `N` bytes.
     ///
     /// # Errors
-    /// `what` is cut off.
+    /// `what` is truncated.
     #[inline]
     pub fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], Malformed> {
         let (taken, left) = self.left.split_first_chunk::<N>().ok_or(Malformed(what))?;
@@ -50,35 +50,35 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    /// A byte.
+    /// One byte.
     ///
     /// # Errors
-    /// `what` is cut off.
+    /// `what` is truncated.
     #[inline]
     pub fn u8(&mut self, what: &'static str) -> Result<u8, Malformed> {
         Ok(self.array::<1>(what)?[0])
     }
 
-    /// Two bytes, the lowest first.
+    /// Two bytes, little-endian.
     ///
     /// # Errors
-    /// `what` is cut off.
+    /// `what` is truncated.
     pub fn u16(&mut self, what: &'static str) -> Result<u16, Malformed> {
         Ok(u16::from_le_bytes(self.array(what)?))
     }
 
-    /// Four bytes, the lowest first.
+    /// Four bytes, little-endian.
     ///
     /// # Errors
-    /// `what` is cut off.
+    /// `what` is truncated.
     pub fn u32(&mut self, what: &'static str) -> Result<u32, Malformed> {
         Ok(u32::from_le_bytes(self.array(what)?))
     }
 
-    /// A number in as many bytes as it needs.
+    /// A length-encoded number.
     ///
     /// # Errors
-    /// `what` is cut off, or is no number.
+    /// `what` is truncated, or is not a number.
     #[inline]
     pub fn length(&mut self, what: &'static str) -> Result<u64, Malformed> {
         match self.u8(what)? {
@@ -93,17 +93,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bytes with their length before them.
+    /// Bytes with a length prefix.
     ///
     /// # Errors
-    /// `what` is cut off.
+    /// `what` is truncated.
     #[inline]
     pub fn bytes(&mut self, what: &'static str) -> Result<&'a [u8], Malformed> {
         let length = self.length(what)?;
         self.take(usize::try_from(length).map_err(|_| Malformed(what))?, what)
     }
 
-    /// Bytes up to a zero, which is taken too; without one, all that is left.
+    /// Bytes up to a zero, which is consumed too; without one, all remaining bytes.
     pub fn until_zero(&mut self) -> &'a [u8] {
         let end = self.left.iter().position(|&byte| byte == 0).unwrap_or(self.left.len());
         let (taken, rest) = self.left.split_at(end);
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    /// All that is left.
+    /// All remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.left)
     }

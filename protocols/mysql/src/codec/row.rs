@@ -1,4 +1,4 @@
-//! Rows, read where they lie.
+//! Rows, parsed in place.
 
 use rumba_core::sql::Row;
 use rumba_core::value::{DateTime, Decimal, SqlValue, leading_int};
@@ -6,7 +6,7 @@ use rumba_core::value::{DateTime, Decimal, SqlValue, leading_int};
 use super::column::Layout;
 use super::reader::{Malformed, Reader};
 
-/// Where a column's value lies in its row.
+/// The position of a column's value in its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueRange {
     start: u32,
@@ -15,7 +15,7 @@ pub struct ValueRange {
 
 const NULL: ValueRange = ValueRange { start: u32::MAX, length: 0 };
 
-/// A column of a prepared statement's rows: how it is laid out in each, and where in the row at hand it lies.
+/// A column of a prepared statement's rows: its layout, and its position in the current row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     layout: Layout,
@@ -31,11 +31,11 @@ impl From<Layout> for Column {
 /// Finds the columns of a binary row.
 ///
 /// # Errors
-/// The row is cut off.
+/// The row is truncated.
 #[inline]
 pub fn find_binary(packet: &[u8], columns: &mut [Column]) -> Result<(), Malformed> {
     const CUT_OFF: Malformed = Malformed("binary row");
-    // The bitmap's first two bits are not used.
+    // The bitmap's first two bits are unused.
     let mut at = 1 + (columns.len() + 9) / 8;
     let nulls = packet.get(1..at).ok_or(CUT_OFF)?;
     let some_null = nulls.iter().any(|&bits| bits != 0);
@@ -55,14 +55,14 @@ pub fn find_binary(packet: &[u8], columns: &mut [Column]) -> Result<(), Malforme
                 length
             }
         };
-        // Both lie in the packet, which is checked below for the last and so for all.
+        // Both fit into the packet; the check of the last column below covers all of them.
         *place = ValueRange { start: at as u32, length: length as u32 };
         at += length;
     }
     if at > packet.len() || packet.len() > u32::MAX as usize { Err(CUT_OFF) } else { Ok(()) }
 }
 
-/// Where a value that comes at `at` starts, behind what tells its length, and that length.
+/// The start of a value at `at` after its length prefix, and that length.
 fn long_or_fixed(layout: Layout, packet: &[u8], at: usize) -> Result<(usize, usize), Malformed> {
     const CUT_OFF: Malformed = Malformed("binary row");
     let length = match layout {
@@ -82,7 +82,7 @@ fn long_or_fixed(layout: Layout, packet: &[u8], at: usize) -> Result<(usize, usi
 /// Finds the columns of a text row.
 ///
 /// # Errors
-/// The row is cut off.
+/// The row is truncated.
 pub fn find_text(packet: &[u8], columns: usize, places: &mut Vec<ValueRange>) -> Result<(), Malformed> {
     const WHAT: &str = "text row";
     places.clear();
@@ -108,13 +108,12 @@ pub fn find_text(packet: &[u8], columns: usize, places: &mut Vec<ValueRange>) ->
 #[inline]
 fn value(packet: &[u8], place: ValueRange) -> Option<&[u8]> {
     let start = place.start as usize;
-    // NULL starts beyond any packet, so this finds nothing there.
+    // The range of NULL starts beyond any packet, so this returns `None` for it.
     packet.get(start..start + place.length as usize)
 }
 
-/// A row of a prepared statement. Numbers and times are in the protocol's
-/// binary form, lowest byte first, when they are asked for as bytes; spans of time
-/// are so as values, too. A date that no calendar has, such as 0000-00-00, is NULL.
+/// A row of a prepared statement. Requested as bytes, numbers and times are in the protocol's little-endian binary
+/// format; intervals always are. An invalid date, such as 0000-00-00, is NULL.
 #[derive(Clone, Copy, Debug)]
 pub struct BinaryRow<'a> {
     /// The row's packet.
@@ -172,12 +171,12 @@ impl Row for BinaryRow<'_> {
     }
 }
 
-/// A row of a statement that was sent as text: everything is text.
+/// A row of a statement that was sent as text, in which all values are text.
 #[derive(Clone, Copy, Debug)]
 pub struct TextRow<'a> {
     /// The row's packet.
     pub packet: &'a [u8],
-    /// Where its columns lie.
+    /// The positions of its columns.
     pub places: &'a [ValueRange],
 }
 
@@ -199,8 +198,7 @@ impl Row for TextRow<'_> {
     }
 }
 
-/// An integer of 1, 2, 4 or 8 bytes, the lowest first. One above `i64::MAX`
-/// keeps its bits and so becomes negative.
+/// An integer of 1, 2, 4 or 8 bytes, little-endian. A value above `i64::MAX` keeps its bits and so becomes negative.
 #[inline]
 fn integer(bytes: &[u8], unsigned: bool) -> i64 {
     if let Ok(bytes) = bytes.try_into() {
@@ -219,7 +217,7 @@ fn integer(bytes: &[u8], unsigned: bool) -> i64 {
     }
 }
 
-/// A date and time: year, month, day, and as far as they are not zero hour, minute, second, microseconds.
+/// A date and time: year, month, day, and if not zero hour, minute, second, microseconds.
 fn time(bytes: &[u8]) -> Option<DateTime> {
     let (&[low, high, month, day], rest) = bytes.split_first_chunk()?;
     let [hour, minute, second] = rest.first_chunk().copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Taking answers: what arrives, is read where it lies, and is shown row by row.
+//! Receives answers, parses them in place, and passes on each row.
 
 use std::io;
 use std::ops::Range;
@@ -20,31 +20,31 @@ use crate::codec::{Malformed, frame};
 use crate::connection::Connection;
 use crate::error::lost;
 
-/// Where in an answer the reading is.
+/// The parse position in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Before its first packet.
     Head,
-    /// Definitions of columns are to come.
+    /// Column definitions are pending.
     Columns {
-        /// How many columns the rows have.
+        /// The number of columns in the rows.
         count: usize,
-        /// How many definitions are still to come.
+        /// The number of pending definitions.
         left: usize,
     },
-    /// The packet that ends the definitions is to come.
+    /// The packet that ends the definitions is pending.
     ColumnsEnd {
-        /// How many columns the rows have.
+        /// The number of columns in the rows.
         count: usize,
     },
-    /// Rows of so many columns.
+    /// Rows are pending.
     Rows {
-        /// How many columns the rows have.
+        /// The number of columns in the rows.
         count: usize,
     },
 }
 
-/// What a packet brought.
+/// The result of a packet.
 enum Taken {
     /// More packets belong to the answer.
     Part,
@@ -52,9 +52,9 @@ enum Taken {
     Complete,
 }
 
-/// How an exchange with the server went.
+/// The result of an exchange with the server.
 enum Exchanged {
-    /// Something was sent, or received, or waited for.
+    /// Data was sent or received, or the session waited.
     Done,
     /// A driver waits.
     Pending,
@@ -63,10 +63,10 @@ enum Exchanged {
 }
 
 impl WireSession {
-    /// Sends what is to be sent, takes what has come, and waits in between.
+    /// Sends pending data, handles received packets, and waits in between.
     #[inline]
     pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
-        // What nearly every call comes to. A lost connection's queue is empty.
+        // The most common case. The queue of a lost connection is empty.
         if let Some(&Pending { kind: Kind::Binary, statement, .. }) = self.queue.front() {
             if !self.connection.receive.has_some()
                 && let Exchanged::Pending = self.exchange()
@@ -80,7 +80,7 @@ impl WireSession {
         self.advance_any(visit)
     }
 
-    /// Takes an answer of any kind, however it comes.
+    /// Handles an answer of any kind.
     #[inline(never)]
     fn advance_any(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         while self.link.is_up() {
@@ -102,7 +102,7 @@ impl WireSession {
                             }
                             return Poll::Ready(self.result());
                         }
-                        // The next part of the same call is to be sent now.
+                        // Send the next part of the same call now.
                         Ok(Taken::Complete) => break,
                         Err(error) => {
                             self.lose(&error);
@@ -120,7 +120,7 @@ impl WireSession {
         self.without_link()
     }
 
-    /// Sends what may be sent and takes what has come, after a wait if nothing has.
+    /// Sends and receives as much as possible, and waits first if no data has arrived.
     #[inline(never)]
     fn exchange(&mut self) -> Exchanged {
         let mut ready = Ready::ToRead;
@@ -141,18 +141,17 @@ impl WireSession {
         Exchanged::Done
     }
 
-    /// Whether room to write must be waited for. While the server owes an
-    /// answer to something sent in full, that is waited for: the server may be
-    /// unable to go on before it is taken.
+    /// Whether the session must wait for space to write. If a completely sent request is unanswered, it waits for that
+    /// answer instead, because the server may be unable to continue before the client reads.
     fn flush_is_blocked(&mut self) -> bool {
         match self.outbox.flush(&mut self.connection, &self.queue) {
             Ok(()) => false,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                // Its request ends with the last statement of its group.
+                // A group's request ends with its last statement.
                 let first = self.queue.iter().find(|pending| !pending.grouped);
                 first.is_some_and(|first| !self.outbox.is_sent(&self.connection, first))
             }
-            // The server's last words may still be there to be read; if not, reading says what happened.
+            // The server's last message may still be readable; if not, the read reports the error.
             Err(_) => {
                 self.outbox.give_up(&mut self.connection);
                 false
@@ -160,15 +159,15 @@ impl WireSession {
         }
     }
 
-    /// Waits; true when a driver does so.
+    /// Waits; returns true if a driver does it.
     #[inline]
     fn wait(&mut self, ready: Ready) -> bool {
         self.waited = true;
         self.connection.stream.wait(ready)
     }
 
-    /// Takes an answer that begins as the statement's last did, and so has the
-    /// same columns; whether all of it was there.
+    /// Handles an answer that begins like the statement's last one, and so has the same columns. Returns whether it was
+    /// complete.
     #[inline]
     fn take_usual(&mut self, statement: usize, visit: Visit<'_>) -> bool {
         if self.stage == Stage::Head
@@ -179,13 +178,13 @@ impl WireSession {
             if take_rows(&mut self.connection, &mut binary.columns, &mut self.answer.rows, visit) {
                 return true;
             }
-            // Rows are still to come, or end in another way.
+            // More rows are pending, or they end in another way.
             self.stage = Stage::Rows { count: binary.columns.len() };
         }
         false
     }
 
-    /// Takes packets of any kind until the first statement is answered, or nothing is left.
+    /// Handles packets of any kind until the first statement is answered, or no packets are left.
     fn take(&mut self, statement: usize, visit: Visit<'_>) -> Result<Taken, WireError> {
         while let Some(packet) = self.connection.receive.packet() {
             if let Taken::Complete = self.take_packet(statement, packet, visit)? {
@@ -201,7 +200,7 @@ impl WireSession {
         Ok(Taken::Part)
     }
 
-    /// Takes one packet of any kind.
+    /// Handles one packet of any kind.
     #[inline]
     fn take_packet(&mut self, statement: usize, place: Range<usize>, visit: Visit<'_>) -> Result<Taken, WireError> {
         let wording = self.connection.wording;
@@ -279,7 +278,7 @@ impl WireSession {
         }
     }
 
-    /// Takes a packet that is an answer without rows, a refusal, or asks for a file.
+    /// Handles a packet that is an answer without rows, an error, or a request for a file.
     #[inline(never)]
     fn take_other(&mut self, packet: Range<usize>) -> Result<Taken, WireError> {
         let packet = self.connection.receive.at(packet);
@@ -314,20 +313,20 @@ impl WireSession {
         }
     }
 
-    /// One answer of the server's is over.
+    /// One answer of the server is complete.
     #[inline]
     fn end(&mut self, status: u16) -> Result<Taken, WireError> {
         self.connection.status = status;
         self.stage = Stage::Head;
         match (status & MORE_RESULTS != 0, self.queue.front().is_some_and(|first| first.grouped)) {
-            // What more there is, is the next statement's.
+            // A further answer belongs to the next statement.
             (true, true) | (false, false) => Ok(Taken::Complete),
             (true, false) => Ok(Taken::Part),
             (false, true) => Err(Malformed("fewer answers than statements were sent").into()),
         }
     }
 
-    /// The first statement is answered; whether its call is as well.
+    /// The first statement is answered; returns whether its call is as well.
     #[inline]
     fn complete(&mut self) -> bool {
         self.stage = Stage::Head;
@@ -343,7 +342,7 @@ impl WireSession {
         first.last || self.leave_out_the_rest()
     }
 
-    /// What the call came to that is answered.
+    /// The result of the answered call.
     #[inline]
     fn result(&mut self) -> Result<Answer, EngineError> {
         if self.failure.is_some() {
@@ -358,14 +357,14 @@ impl WireSession {
         self.failure.take().map_or(Ok(answer), Err)
     }
 
-    /// The next statement, which the server has left out.
+    /// The next statement, which the server has skipped.
     #[cold]
     fn skip(&mut self) {
         self.skipping = self.queue.pop().is_some_and(|passed_over| passed_over.grouped);
         self.lend_buffers();
     }
 
-    /// A part of a call failed: what follows it of the same call is not sent.
+    /// A part of a call failed, so its remaining parts are not sent.
     #[cold]
     fn leave_out_the_rest(&mut self) -> bool {
         if self.failure.is_none() {
@@ -381,8 +380,8 @@ impl WireSession {
         true
     }
 
-    /// Keeps what the call failed with; the first counts. That a row is there
-    /// already may only be said if nothing else of the call was done.
+    /// Keeps the first failure of the call. A duplicate key may only be reported if the rest of the call was not
+    /// executed.
     fn fail(&mut self, failure: EngineError) {
         let failure = match failure {
             EngineError::Duplicate(_) if self.answer.affected > 0 => call_failed(
@@ -394,7 +393,7 @@ impl WireSession {
         self.failure.get_or_insert(failure);
     }
 
-    /// What a refusal means; an error when it means that the connection is gone.
+    /// Converts a refusal; an error means that the connection is lost.
     fn refused(&self, refusal: &Refusal<'_>) -> Result<EngineError, WireError> {
         if let Some(usual) = usual(refusal, &self.options.counts) {
             return Ok(usual);
@@ -407,9 +406,8 @@ impl WireSession {
     }
 }
 
-/// Takes the rows of a prepared statement, each of which came in one piece, and
-/// the packet that ends the statement's answer; whether that was there.
-/// Whatever else comes is left.
+/// Handles the rows of a prepared statement, each in a single frame, and the packet that ends the answer. Returns
+/// whether that packet was there. Packets of other kinds are left.
 #[inline]
 fn take_rows(connection: &mut Connection, columns: &mut [Column], count: &mut u64, visit: Visit<'_>) -> bool {
     let mut rest = connection.receive.rest();
@@ -417,7 +415,7 @@ fn take_rows(connection: &mut Connection, columns: &mut [Column], count: &mut u6
     let mut complete = false;
     while let Some(packet) = frame::next(&mut rest) {
         match packet {
-            // Nothing but a row starts so.
+            // Only a row starts with this byte.
             [0, ..] if row::find_binary(packet, columns).is_ok() => {
                 visit(&BinaryRow { packet, columns });
                 *count += 1;
@@ -437,7 +435,7 @@ fn take_rows(connection: &mut Connection, columns: &mut [Column], count: &mut u6
     complete
 }
 
-/// What an OK packet says was done.
+/// The counts of an OK packet.
 #[inline]
 fn counts(done: &Done<'_>) -> Answer {
     let matched = if done.info.is_empty() { None } else { answer::counted(done.info, b"Rows matched: ") };

@@ -1,4 +1,4 @@
-//! Server errors as what a worker needs to know of them.
+//! Converts server errors for workers.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,14 +10,14 @@ use crate::WireError;
 use crate::codec::answer::Refusal;
 use crate::error::contains;
 
-/// A mistake of the caller's, or something that this session cannot do.
+/// The error for a caller's mistake or for an operation that this session does not support.
 #[cold]
 pub(super) fn call_failed(call: &'static str, message: &str) -> EngineError {
     EngineError::Failed { call, message: message.to_owned() }
 }
 
-/// Another transaction stood in the way, or the row is there already: what
-/// happens on the load path, and allocates nothing.
+/// The frequent errors: a conflict with another transaction, or a duplicate key. They occur on the load path, so no
+/// memory is allocated.
 pub(super) fn usual(refusal: &Refusal<'_>, counts: &WireCounts) -> Option<EngineError> {
     let code = ErrorCode::of_server(refusal.code.into(), refusal.state);
     let conflict = |why| Some(EngineError::Conflict { why, code });
@@ -32,7 +32,7 @@ pub(super) fn usual(refusal: &Refusal<'_>, counts: &WireCounts) -> Option<Engine
             conflict("lock wait timeout")
         }
         1020 => conflict("a row changed since the transaction began"),
-        // MyRocks has no number of its own for a row that was changed after the snapshot was taken.
+        // MyRocks has no separate error code for a row that changed after the snapshot.
         1030 | 1105 | 1180 | 1296 if contains(refusal.message, b"busy") => {
             conflict("snapshot conflict (the engine says: busy)")
         }
@@ -40,7 +40,7 @@ pub(super) fn usual(refusal: &Refusal<'_>, counts: &WireCounts) -> Option<Engine
     }
 }
 
-/// A statement that the server refused.
+/// The error for a statement that the server refused.
 #[cold]
 pub(super) fn refused(refusal: &Refusal<'_>, sql: &[u8]) -> EngineError {
     WireError::refused(refusal).during("execute").followed_by(&in_statement(sql))

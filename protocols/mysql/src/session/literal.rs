@@ -3,14 +3,14 @@
 use rumba_core::sql::Param;
 use rumba_core::value::put_int;
 
-/// Appends a parameter as SQL has it. Where `backslashes` escape nothing, only quotes are doubled.
+/// Appends a parameter as SQL. If `backslashes` is false, only quotes are doubled.
 pub(super) fn put(out: &mut Vec<u8>, param: Param<'_>, backslashes: bool) {
     match param {
         Param::Null => out.extend_from_slice(b"NULL"),
         Param::Int(number) => put_int(out, number),
         Param::Unsigned(_) | Param::Decimal(_) => param.write_text(out),
         Param::Double(number) if number.is_finite() => param.write_text(out),
-        // What is no number to the server is refused by it in its own words.
+        // The server refuses an invalid number with its own error.
         Param::Double(_) | Param::Timestamp(_) => {
             out.push(b'\'');
             param.write_text(out);
@@ -44,7 +44,7 @@ pub(super) fn put_quoted(out: &mut Vec<u8>, bytes: &[u8], backslashes: bool) {
     out.push(b'\'');
 }
 
-/// Appends bytes, with a backslash and `escape`'s answer in the place of those that it has one for.
+/// Appends bytes, and puts a backslash and the result of `escape` in place of those to escape.
 #[inline]
 pub(super) fn put_escaped(out: &mut Vec<u8>, bytes: &[u8], escape: impl Fn(u8) -> Option<u8>) {
     let mut kept = 0;
@@ -58,7 +58,7 @@ pub(super) fn put_escaped(out: &mut Vec<u8>, bytes: &[u8], escape: impl Fn(u8) -
     out.extend_from_slice(&bytes[kept..]);
 }
 
-/// A name in backticks; a dot parts schema and table.
+/// Quotes a name with backticks; a dot separates schema and table.
 pub(super) fn quoted_name(name: &str) -> String {
     let parts: Vec<String> = name.split('.').map(|part| format!("`{}`", part.replace('`', "``"))).collect();
     parts.join(".")

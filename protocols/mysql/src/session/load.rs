@@ -1,4 +1,4 @@
-//! Loading many rows: three ways, each as one answer.
+//! Bulk loading in three ways, each with one answer.
 
 use std::slice::ChunksExact;
 use std::time::Instant;
@@ -18,18 +18,18 @@ use crate::connection::Connection;
 use crate::query::{QUERY, query};
 
 const BULK_EXECUTE: u8 = 0xfa;
-/// The types of the parameters are sent along.
+/// Flag: the types of the parameters are sent along.
 const WITH_TYPES: u16 = 128;
-/// What a packet's limit leaves free for commands and headers.
+/// The part of the packet limit reserved for commands and headers.
 const MARGIN: usize = 1024;
-/// How much of a file one packet carries.
+/// The number of bytes of a file in one packet.
 const FILE_PACKET: usize = 64 << 10;
 
-/// How rows of one table are loaded.
+/// How the rows of a table are loaded.
 #[derive(Debug)]
 pub(super) struct Rows {
     columns: usize,
-    /// The server's limit of a packet, in bytes.
+    /// The server's packet limit in bytes.
     limit: usize,
     way: Way,
 }
@@ -38,16 +38,16 @@ pub(super) struct Rows {
 enum Way {
     Bulk {
         insert: Binary,
-        /// The type that each column's values are sent as.
+        /// The type in which each column's values are sent.
         types: Vec<u8>,
     },
     /// The statement.
     Data(String),
-    /// What the statement starts with.
+    /// The start of the statement.
     Insert(String),
 }
 
-/// Where statements go: the send buffer, the files behind it, and the queue of answers.
+/// The destination of statements: the send buffer, the files after it, and the queue of answers.
 pub(super) struct Sink<'a> {
     pub(super) out: &'a mut Vec<u8>,
     pub(super) outbox: &'a mut Outbox,
@@ -62,7 +62,7 @@ impl Sink<'_> {
 }
 
 impl Rows {
-    /// Prepares the loading of rows, blocking.
+    /// Prepares bulk loading, blocking.
     pub(super) fn prepare(
         connection: &mut Connection,
         options: &SessionOptions,
@@ -107,13 +107,13 @@ impl Rows {
             )),
             LoadWay::Insert | LoadWay::Auto => Way::Insert(format!("INSERT INTO {table} ({names}) VALUES ")),
         };
-        // What every server allows, where it does not say.
+        // The limit that every server allows, if this one does not report its own.
         const LEAST: usize = 1 << 20;
         let limit = limit(0).unwrap_or(LEAST).saturating_sub(MARGIN).max(MARGIN);
         Ok(Self { columns: columns.len(), limit, way })
     }
 
-    /// Prepares it once more, on a new connection.
+    /// Prepares it again on a new connection.
     pub(super) fn prepare_again(
         &mut self,
         connection: &mut Connection,
@@ -125,7 +125,7 @@ impl Rows {
         Ok(())
     }
 
-    /// The server's number for what it has prepared.
+    /// The server's number of the prepared statement.
     pub(super) fn id(&self) -> Option<u32> {
         match &self.way {
             Way::Bulk { insert, .. } => Some(insert.id),
@@ -140,7 +140,7 @@ impl Rows {
         }
     }
 
-    /// Appends the statements that load these rows; the last pending one is the caller's to mark.
+    /// Appends the statements that load these rows; the caller must mark the last pending one.
     pub(super) fn write(
         &mut self,
         sink: &mut Sink<'_>,
@@ -177,10 +177,10 @@ impl Rows {
     }
 }
 
-/// A column goes as integers if all its values are, as times if all are, and else as strings, which the server reads: of a
-/// time that costs both sides more.
+/// A column is sent as integers if all its values are integers, as times if all are times, and else as strings, which
+/// the server parses. Strings cost both sides more for a time.
 fn choose_types(types: &mut [u8], values: &[Param<'_>]) {
-    /// The type of NULL, which any column may have.
+    /// The type of NULL, which is valid for any column.
     const ANY: u8 = 0x06;
     types.fill(ANY);
     for row in values.chunks_exact(types.len()) {
@@ -251,7 +251,7 @@ fn put_bulk(out: &mut Vec<u8>, number: u8, value: &Param<'_>) {
     }
 }
 
-/// How many bytes a value may take beyond the twenty digits of an integer.
+/// The number of bytes that a value may take beyond the twenty digits of an integer.
 fn longest(value: &Param<'_>) -> usize {
     match value {
         Param::Null | Param::Int(_) | Param::Unsigned(_) => 0,
@@ -260,7 +260,7 @@ fn longest(value: &Param<'_>) -> usize {
     }
 }
 
-/// The file that LOAD DATA asks for, in packets that answer the server's first one.
+/// Writes the file for LOAD DATA, in packets that answer the server's first one.
 fn write_file(file: &mut Vec<u8>, values: &[Param<'_>], columns: usize) {
     let mut sequence = 2;
     let mut at = frame::start(file);
@@ -305,7 +305,7 @@ fn insert(
 ) {
     let mut at = None;
     for row in rows {
-        // Every byte may be escaped; quotes, a comma, a prefix, or twenty digits and a sign.
+        // Every byte may be escaped; add quotes, a comma, a prefix, or twenty digits and a sign.
         let most: usize = row.iter().map(|value| 24 + 2 * longest(value)).sum();
         if let Some(full) = at.filter(|full| sink.out.len() - full + most > limit) {
             frame::finish(sink.out, full, 0);
@@ -333,7 +333,7 @@ fn put_row(out: &mut Vec<u8>, row: &[Param<'_>], backslashes: bool) {
         out.push(if number == 0 { b'(' } else { b',' });
         match value {
             Param::Bytes(bytes) if !bytes.is_ascii() => {
-                // Whatever the connection's character set makes of other bytes, they go in as they are.
+                // These bytes are stored unchanged, regardless of the connection's character set.
                 out.extend_from_slice(b"_binary");
                 put_quoted(out, bytes, backslashes);
             }
@@ -343,8 +343,8 @@ fn put_row(out: &mut Vec<u8>, row: &[Param<'_>], backslashes: bool) {
     out.push(b')');
 }
 
-/// LOAD DATA LOCAL passes over rows that it cannot load and changes values that
-/// do not fit, with a warning: neither may pass for a load.
+/// LOAD DATA LOCAL skips rows that it cannot load and changes values that do not fit, with only a warning. Both count
+/// as failures.
 pub(super) fn loaded_less(done: &Done<'_>, rows: u64) -> Option<EngineError> {
     let skipped = counted(done.info, b"Skipped: ").unwrap_or(0);
     if skipped > 0 && done.affected == 0 {

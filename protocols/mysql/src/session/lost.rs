@@ -1,4 +1,4 @@
-//! What happens when the connection is lost.
+//! Handles a lost connection.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -52,7 +52,7 @@ impl Linked for WireSession {
 }
 
 impl WireSession {
-    /// The connection is of no more use.
+    /// Marks the connection as lost.
     #[cold]
     pub(super) fn lose(&mut self, error: &WireError) {
         self.options.counts.connections_lost.fetch_add(1, Relaxed);
@@ -70,7 +70,7 @@ impl WireSession {
         self.waited = false;
     }
 
-    /// A call that blocked has failed; a connection that is lost is made anew before the next.
+    /// Handles a failed blocking call; a lost connection is reopened before the next call.
     #[cold]
     pub(super) fn blocked_call_failed(&mut self, call: &'static str, error: WireError, sql: &[u8]) -> EngineError {
         if let WireError::Unable(why) = &error {

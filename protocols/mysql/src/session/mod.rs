@@ -29,17 +29,17 @@ use outbox::{Kind, Outbox, Pending, Queue};
 use statement::Plan;
 pub use template::Templates;
 
-/// latin1_swedish_ci: what goes in and out of latin1 columns stays as it is.
+/// latin1_swedish_ci: values of latin1 columns are not converted.
 const COLLATION: u8 = 8;
-/// In the place of a statement's number: one that was not prepared.
+/// The number of a statement that was not prepared.
 const UNPREPARED: Statement = Statement(usize::MAX);
-/// How many statements may be under way.
+/// The pipeline depth: how many statements may be in progress.
 const PIPELINE: usize = 8;
 
-/// How rows are loaded.
+/// The way to load rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LoadWay {
-    /// The fastest that the server has.
+    /// The fastest way that the server supports.
     #[default]
     Auto,
     /// MariaDB's COM_STMT_BULK_EXECUTE.
@@ -50,66 +50,64 @@ pub enum LoadWay {
     Insert,
 }
 
-/// What all sessions of an instance count together; each adds only when the
-/// rare thing happens.
+/// Counters shared by all sessions of an instance. A session only updates them for rare events.
 #[derive(Debug, Default)]
 pub struct WireCounts {
-    /// Transactions that the server ended to break a deadlock.
+    /// Transactions that the server rolled back because of a deadlock.
     pub deadlocks: AtomicU64,
     /// Statements that waited too long for a lock.
     pub lock_wait_timeouts: AtomicU64,
     /// Connections lost.
     pub connections_lost: AtomicU64,
-    /// Connections made anew.
+    /// Connections reopened.
     pub reconnects: AtomicU64,
 }
 
-/// What a session is told.
+/// The options of a session.
 #[derive(Clone, Debug, Default)]
 pub struct SessionOptions {
-    /// What a table's definition ends with.
+    /// Options at the end of each table definition.
     pub table_options: String,
     /// Statements to run on every new connection: isolation level, names.
     pub setup: Vec<String>,
-    /// What happens when the connection is lost.
+    /// The reaction to a lost connection.
     pub on_lost: OnLost,
-    /// How rows are loaded.
+    /// The way to load rows.
     pub load: LoadWay,
-    /// Whether statements are sent as text with their parameters written out,
-    /// and not prepared. A character set of `setup` must then be UTF-8 or have
-    /// one byte per character.
+    /// Whether statements are sent as text with literal parameters instead of prepared. A character set in `setup` must
+    /// then be UTF-8 or have one byte per character.
     pub text: bool,
-    /// What is counted.
+    /// The shared counters.
     pub counts: Arc<WireCounts>,
-    /// The texts of statements that are not prepared.
+    /// The shared texts of statements that are not prepared.
     pub templates: Arc<Templates>,
 }
 
-/// A session. A value goes to the server and comes back byte for byte where
-/// the character sets of connection and column agree; a new connection has latin1.
+/// A session. A value is stored and returned byte for byte if the character sets of connection and column are equal; a
+/// new connection uses latin1.
 pub struct WireSession {
     target: Target,
     options: SessionOptions,
     connection: Connection,
     link: Link,
     statements: Statements<Plan>,
-    /// Statements sent or about to be, in the order of their answers.
+    /// Statements sent or queued, in the order of their answers.
     queue: Queue,
     outbox: Outbox,
-    /// Whether statements that are sent as text travel in groups.
+    /// Whether statements sent as text are sent in groups.
     groups: bool,
-    /// The position in the stream where the last statement's request begins, if that is text.
+    /// The stream position at which the last statement's request begins, if that is text.
     request: u64,
-    /// Whether a statement of the group at hand has failed, and the rest of it was left out by the server.
+    /// Whether a statement of the current group has failed, so that the server skipped its rest.
     skipping: bool,
-    /// Where in its answer the first statement of the queue is.
+    /// The parse position in the answer of the queue's first statement.
     stage: Stage,
-    /// What that answer came to so far.
+    /// The result of that answer so far.
     answer: Answer,
     failure: Option<EngineError>,
-    /// Where the columns of the current row lie, where it is text.
+    /// The positions of the current row's columns, if it is text.
     places: Vec<ValueRange>,
-    /// The socket was waited for since bytes were last taken from it.
+    /// Whether the session waited for the socket since it last received data.
     waited: bool,
 }
 
@@ -117,10 +115,10 @@ impl WireSession {
     /// Connects.
     ///
     /// # Errors
-    /// The server's or the system's words.
+    /// The server's or the system's error.
     pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
         let connection = lost::enter(target, options).map_err(|error| {
-            // A server that is not there, or ended meanwhile, is told as where a connection is lost.
+            // A server that is absent or has ended is reported as a lost connection.
             if error.is_lost() { EngineError::Lost(error.to_string()) } else { error.during("connect") }
         })?;
         Ok(Self {
@@ -142,12 +140,12 @@ impl WireSession {
         })
     }
 
-    /// The version that the server greeted with.
+    /// The version in the server's greeting.
     pub fn server_version(&self) -> &str {
         &self.connection.version
     }
 
-    /// Makes sure that the connection is there and nothing is under way on it.
+    /// Ensures that the connection is open and no statement is in progress.
     fn idle(&mut self, call: &'static str) -> Result<(), EngineError> {
         self.link_up()?;
         if self.queue.front().is_none() {
@@ -160,7 +158,7 @@ impl WireSession {
         self.connection.status & NO_BACKSLASH_ESCAPES == 0
     }
 
-    /// Submits what is not prepared, or while the connection is not there.
+    /// Submits an unprepared statement, or any statement while there is no connection.
     fn submit_other(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
         self.link_up()?;
         let (backslashes, group) = (self.backslashes(), self.open_group());
@@ -194,8 +192,8 @@ impl WireSession {
         Ok(())
     }
 
-    /// Where in the send buffer the request begins that another statement may be added to: that of the statement before it,
-    /// if nothing of it is sent.
+    /// The position in the send buffer of a request to which another statement can be added. That is the previous
+    /// statement's, if none of it is sent.
     fn open_group(&mut self) -> Option<usize> {
         let before = self.queue.back_mut().filter(|_| self.groups)?;
         match self.statements.get(before.statement) {
@@ -204,8 +202,8 @@ impl WireSession {
         }
     }
 
-    /// Has other sessions use the buffers while nothing is under way: groups are long, and whoever sends them is often one of
-    /// thousands that think.
+    /// Returns the buffers to the pool while no statement is in progress. Groups are long, and their senders are often
+    /// among thousands of clients in think time.
     fn lend_buffers(&mut self) {
         if self.queue.front().is_none() && self.connection.send.is_empty() {
             self.connection.receive.lend();
@@ -238,7 +236,7 @@ impl SqlSession for WireSession {
     }
 
     fn group_statements(&mut self) -> bool {
-        // The server takes several statements as one text, and none that it has prepared.
+        // The server accepts several statements in one text, but not several prepared ones.
         self.groups = self.options.text;
         self.groups
     }
@@ -328,7 +326,7 @@ impl SqlSession for WireSession {
 
     fn reread(&mut self, statement: Statement, raw: &[u8], visit: Visit<'_>) {
         let Some(Plan::Binary(binary)) = self.statements.get_mut(statement.0) else { return };
-        // It was found once, and the columns are those of the last answer.
+        // It was found before, and the columns are those of the last answer.
         if find_binary(raw, &mut binary.columns).is_ok() {
             visit(&BinaryRow { packet: raw, columns: &binary.columns });
         }

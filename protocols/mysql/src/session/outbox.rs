@@ -1,82 +1,82 @@
-//! What is on its way to the server: which statements, and how far.
+//! Outgoing data: the statements, and how much of them is sent.
 
 use std::collections::VecDeque;
 use std::io;
 
 use crate::connection::Connection;
 
-/// A send buffer that grew beyond this is given back when it is not needed any more.
+/// A send buffer larger than this shrinks when its size is no longer needed.
 const AMPLE: usize = 16 << 10;
-/// So many flushes in a row did not need it.
+/// The number of consecutive flushes without need for the size after which it shrinks.
 const PATIENCE: u32 = 64;
 
-/// How a statement was sent, and so how it is answered.
+/// How a statement was sent, which determines the format of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Prepared: rows are binary.
+    /// As a prepared statement, with binary rows.
     Binary,
-    /// As text: rows are text.
+    /// As text, with text rows.
     Text,
-    /// LOAD DATA: the server asks for so many rows.
+    /// LOAD DATA, for which the server requests a file.
     Load {
-        /// How many rows are sent.
+        /// The number of sent rows.
         rows: u64,
     },
-    /// Nothing was sent: there were no rows.
+    /// Not sent, because there were no rows.
     Nothing,
 }
 
-/// A statement whose answer is awaited.
+/// A statement with a pending answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
     /// Its number in the session.
     pub(super) statement: usize,
-    /// The position in the stream of bytes where it ends.
+    /// The stream position at which it ends.
     pub(super) end: u64,
     pub(super) kind: Kind,
-    /// False where more statements of the same call follow.
+    /// False if more statements of the same call follow.
     pub(super) last: bool,
-    /// Whether the next statement is of the same request, and is left out if this one fails.
+    /// Whether the next statement is in the same request, and is skipped if this one fails.
     pub(super) grouped: bool,
 }
 
 impl Pending {
-    /// Whether nothing beyond it may be sent before it is answered: the server
-    /// would take it for the file; or, if this fails, it is not to be done at all.
+    /// Whether nothing after it may be sent before it is answered. The server would read it as the file, or must not
+    /// execute it if this one fails.
     #[inline]
     pub(super) fn is_barrier(&self) -> bool {
         !self.last || matches!(self.kind, Kind::Load { .. })
     }
 }
 
-/// Statements sent or about to be, in the order of their answers.
+/// Statements sent or queued, in the order of their answers.
 pub(super) type Queue = rumba_transport::Queue<Pending>;
 
-/// How far the sending is, and the files that the server will ask for.
+/// The progress of sending, and the files that the server will request.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    /// The position in the stream of the send buffer's first byte.
+    /// The stream position of the send buffer's first byte.
     base: u64,
-    /// How many statements of the queue are barriers.
+    /// The number of barriers in the queue.
     pub(super) barriers: usize,
-    /// The files to be loaded, framed, in the order of their statements.
+    /// The files to load, framed, in the order of their statements.
     files: VecDeque<Vec<u8>>,
-    /// How much of the first file is sent, once the server has asked for it.
+    /// The sent part of the first file, after the server has requested it.
     fed: Option<usize>,
-    /// A file's buffer for the next one.
+    /// A spare buffer for the next file.
     spare: Vec<u8>,
-    /// Flushes in a row that an ample buffer had been enough for.
+    /// Consecutive flushes for which an ample buffer was enough.
     modest: u32,
 }
 
 impl Outbox {
-    /// The position in the stream where the send buffer ends.
+    /// The stream position at which the send buffer ends.
     #[inline]
     pub(super) fn end(&self, send: &[u8]) -> u64 {
         self.base + send.len() as u64
     }
 
-    /// Where in the send buffer this position of the stream is, if nothing from it on is sent.
+    /// The index of this stream position in the send buffer, if nothing from it on is sent.
     pub(super) fn unsent(&self, connection: &Connection, position: u64) -> Option<usize> {
         let at = usize::try_from(position.checked_sub(self.base)?).ok()?;
         (connection.sent <= at && at < connection.send.len()).then_some(at)
@@ -89,12 +89,12 @@ impl Outbox {
         file
     }
 
-    /// Keeps a file for when the server asks for it.
+    /// Queues a file until the server requests it.
     pub(super) fn keep(&mut self, file: Vec<u8>) {
         self.files.push_back(file);
     }
 
-    /// The server asks for the first file; false if there is none.
+    /// The server requests the first file; false if there is none.
     pub(super) fn feed(&mut self) -> bool {
         self.fed = self.files.front().map(|_| 0);
         self.fed.is_some()
@@ -106,26 +106,26 @@ impl Outbox {
         self.spare = self.files.pop_front().unwrap_or_default();
     }
 
-    /// Whether all of a statement is sent, its file included.
+    /// Whether a statement is completely sent, including its file.
     pub(super) fn is_sent(&self, connection: &Connection, pending: &Pending) -> bool {
-        // What the encryption holds back counts as not sent: the server would never answer it.
+        // Bytes that the encryption holds back are not sent, so the server would never answer them.
         let sent = connection.sent.saturating_sub(connection.stream.held_back());
         self.fed.is_none() && self.base + sent as u64 >= pending.end
     }
 
-    /// Leaves out what is not sent yet up to a position.
+    /// Skips unsent bytes up to a position.
     pub(super) fn skip_to(&mut self, connection: &mut Connection, end: u64) {
         let skipped = usize::try_from(end.saturating_sub(self.base)).unwrap_or(usize::MAX);
         connection.sent = skipped.min(connection.send.len()).max(connection.sent);
     }
 
-    /// Whether anything is left to send.
+    /// Whether there are unsent bytes.
     #[inline]
     pub(super) fn is_waiting(&self, connection: &Connection) -> bool {
         connection.sent < connection.send.len() || self.fed.is_some() || connection.stream.holds_back()
     }
 
-    /// Sends what may be sent, as far as there is room; `WouldBlock` when there is no more.
+    /// Sends as much as permitted and as there is space for; `WouldBlock` if there is no more space.
     #[inline]
     pub(super) fn flush(&mut self, connection: &mut Connection, queue: &Queue) -> io::Result<()> {
         if self.barriers > 0 {
@@ -171,13 +171,13 @@ impl Outbox {
         }
     }
 
-    /// Sends nothing more: the other end is closed, though it may have said something before.
+    /// Stops sending: the other end is closed, but its earlier messages may be readable.
     pub(super) fn give_up(&mut self, connection: &mut Connection) {
         connection.sent = connection.send.len();
         self.fed = None;
     }
 
-    /// Forgets everything: the connection is gone.
+    /// Clears everything after the connection is lost.
     pub(super) fn reset(&mut self) {
         *self = Self { spare: std::mem::take(&mut self.spare), ..Self::default() };
     }

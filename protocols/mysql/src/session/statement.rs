@@ -22,14 +22,14 @@ const CLOSE: u8 = 0x19;
 /// The server cannot prepare this kind of statement.
 const NOT_PREPARABLE: u16 = 1295;
 
-/// The types that parameters are sent as: a signed integer of 64 bits, and a string.
+/// The types in which parameters are sent: a signed integer of 64 bits, and a string.
 pub(super) const LONG_LONG: u8 = 0x08;
 pub(super) const VAR_STRING: u8 = 0xfd;
 const DOUBLE: u8 = 0x05;
 pub(super) const DATETIME: u8 = 0x0c;
 const NEW_DECIMAL: u8 = 0xf6;
 
-/// The type that a value is sent as; `None` for NULL, which has any.
+/// The type in which a value is sent; `None` for NULL, which may have any.
 pub(super) fn type_of(param: &Param<'_>) -> Option<u8> {
     Some(match param {
         Param::Null => return None,
@@ -37,12 +37,12 @@ pub(super) fn type_of(param: &Param<'_>) -> Option<u8> {
         Param::Double(_) => DOUBLE,
         Param::Timestamp(_) => DATETIME,
         Param::Decimal(_) => NEW_DECIMAL,
-        // Digits, which the server reads without a loss.
+        // As digits, which the server parses without loss.
         Param::Unsigned(_) | Param::Text(_) | Param::Bytes(_) => VAR_STRING,
     })
 }
 
-/// Appends a value, of the type that it is sent as; nothing for NULL.
+/// Appends a value of the given type; appends no bytes for NULL.
 #[inline]
 pub(super) fn put_value(out: &mut Vec<u8>, param: &Param<'_>) {
     match param {
@@ -59,7 +59,7 @@ fn put_rarer_value(out: &mut Vec<u8>, param: &Param<'_>) {
         Param::Double(value) => out.extend_from_slice(&value.to_le_bytes()),
         Param::Timestamp(time) => put_time(out, time),
         other => {
-            // A number of at most forty digits: its length is one byte.
+            // A number of at most forty digits: its length takes one byte.
             out.push(0);
             let at = out.len();
             other.write_text(out);
@@ -68,7 +68,7 @@ fn put_rarer_value(out: &mut Vec<u8>, param: &Param<'_>) {
     }
 }
 
-/// Appends a date and time to the microsecond, as [`DATETIME`].
+/// Appends a date and time with microseconds, as [`DATETIME`].
 pub(super) fn put_time(out: &mut Vec<u8>, time: &DateTime) {
     let micros = time.subsec_nanosecond() / 1000;
     out.push(11);
@@ -78,14 +78,14 @@ pub(super) fn put_time(out: &mut Vec<u8>, time: &DateTime) {
     out.extend_from_slice(&micros.to_le_bytes());
 }
 
-/// How a statement of the session is carried out.
+/// How a statement of the session is executed.
 #[derive(Debug)]
 pub(super) enum Plan {
-    /// Prepared in the server.
+    /// Prepared on the server.
     Binary(Box<Binary>),
     /// Sent as text.
     Text(Arc<Template>),
-    /// Rows to be loaded.
+    /// Rows to load.
     Rows(Box<Rows>),
 }
 
@@ -106,7 +106,7 @@ impl Plan {
         }
     }
 
-    /// Prepares it once more, on a new connection, before `deadline`.
+    /// Prepares it again on a new connection, before `deadline`.
     pub(super) fn prepare_again(
         &mut self,
         connection: &mut Connection,
@@ -120,7 +120,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What it says.
+    /// The statement's text.
     pub(super) fn sql(&self) -> &[u8] {
         match self {
             Plan::Binary(binary) => &binary.sql,
@@ -129,7 +129,7 @@ impl Plan {
         }
     }
 
-    /// Appends the command that has the server forget it, which it does without an answer.
+    /// Appends the command that deallocates it on the server, which sends no answer.
     pub(super) fn write_close(&self, out: &mut Vec<u8>) {
         let id = match self {
             Plan::Binary(binary) => binary.id,
@@ -149,28 +149,26 @@ impl Plan {
 /// A statement that the server has prepared.
 #[derive(Debug)]
 pub(super) struct Binary {
-    /// In the connection's character set, as the client had it.
+    /// The text in the connection's character set, as the client passed it.
     pub(super) sql: Box<[u8]>,
     pub(super) id: u32,
-    /// The columns of its rows, as the server said last.
+    /// The columns of its rows, from the server's last definitions.
     pub(super) columns: Vec<Column>,
-    /// What the last answer had before its first row, frames included. An
-    /// answer that starts with the same bytes has the same columns, and they
-    /// need not be read again. Empty where that is not kept.
+    /// The bytes of the last answer before its first row, including frames. An answer that starts with the same bytes
+    /// has the same columns, which need not be parsed again. Empty if not kept.
     pub(super) prologue: Vec<u8>,
-    /// The types that the server takes the parameters for.
+    /// The parameter types that the server assumes.
     types: Vec<u8>,
     /// Whether the server knows [`Binary::types`].
     bound: bool,
-    /// What every execution starts with: frame, command, number of the
-    /// statement, flags, a count that is always 1; if there are parameters, a
-    /// bit for each that is NULL, and whether their types follow.
+    /// The start of every execution: frame, command, statement number, flags, and a count that is always 1. With
+    /// parameters, a bit for each that is NULL, and whether their types follow.
     opening: Vec<u8>,
 }
 
-/// Where in [`Binary::opening`] the bits of NULLs are.
+/// The offset of the NULL bits in [`Binary::opening`].
 const NULLS: usize = HEADER + 10;
-/// How long an opening is with one parameter.
+/// The length of an opening with one parameter.
 const OF_ONE: usize = NULLS + 2;
 
 impl Binary {
@@ -201,12 +199,12 @@ impl Binary {
         Ok(Self { sql: sql.into(), id: prepared.id, columns, prologue: Vec::new(), types, bound: false, opening })
     }
 
-    /// How many parameters it has.
+    /// The number of parameters.
     pub(super) fn params(&self) -> usize {
         self.types.len()
     }
 
-    /// An answer with rows begins with this packet.
+    /// Starts the prologue of an answer with rows with this packet.
     pub(super) fn begin_prologue(&mut self, framed: &[u8], defined: bool) {
         if defined {
             self.columns.clear();
@@ -215,9 +213,9 @@ impl Binary {
         self.prologue.extend_from_slice(framed);
     }
 
-    /// One more packet before the rows.
+    /// Adds a packet before the rows.
     pub(super) fn add_to_prologue(&mut self, framed: &[u8]) {
-        // What is longer costs more memory than reading it costs time.
+        // A longer prologue would cost more in memory than parsing costs in time.
         const LONGEST: usize = 1 << 10;
         if !self.prologue.is_empty() && !framed.is_empty() && self.prologue.len() + framed.len() <= LONGEST {
             self.prologue.extend_from_slice(framed);
@@ -226,13 +224,13 @@ impl Binary {
         }
     }
 
-    /// Appends the command that runs the statement with these parameters, as many as it has.
+    /// Appends the command that executes the statement with these parameters, whose number must match.
     #[inline]
     pub(super) fn write(&mut self, out: &mut Vec<u8>, params: &[Param<'_>]) {
         if let ([Param::Int(key)], [LONG_LONG], true) = (params, &self.types[..], self.bound)
             && let Some(opening) = self.opening.first_chunk::<OF_ONE>()
         {
-            // What most benchmarks do most often, appended as a whole.
+            // The most common case of most benchmarks, appended as a whole.
             let mut command = [0; OF_ONE + 8];
             command[..OF_ONE].copy_from_slice(opening);
             command[..HEADER].copy_from_slice(&frame::header(OF_ONE + 8 - HEADER, 0));
@@ -251,10 +249,10 @@ impl Binary {
         }
         for (number, (param, have)) in params.iter().zip(&self.types).enumerate() {
             match type_of(param) {
-                // The bit says it all, whatever the type.
+                // The NULL bit is enough, for any type.
                 None => out[at + NULLS + number / 8] |= 1 << (number % 8),
                 Some(wanted) if wanted == *have => put_value(out, param),
-                // Another kind of value than before: once more, with the types.
+                // The value's type differs from before: send it again with the types.
                 Some(_) => return self.write_again(out, at, params),
             }
         }
@@ -268,7 +266,7 @@ impl Binary {
         self.write_any(out, params);
     }
 
-    /// Notes the types of the parameters and tells them to the server.
+    /// Records the types of the parameters and sends them to the server.
     #[cold]
     fn bind(&mut self, out: &mut Vec<u8>, params: &[Param<'_>]) {
         self.bound = true;
@@ -282,7 +280,7 @@ impl Binary {
     }
 }
 
-/// Takes as many definitions as the server said, and what ends them.
+/// Reads the announced number of definitions, and the packet that ends them.
 fn definitions(
     connection: &mut Connection,
     count: u16,

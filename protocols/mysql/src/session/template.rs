@@ -1,4 +1,4 @@
-//! Statements sent as text, with their parameters written out.
+//! Statements sent as text, with literal parameters.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,16 +9,16 @@ use super::literal;
 use crate::codec::frame;
 use crate::query::QUERY;
 
-/// The texts that sessions share. Ten thousand terminals run the same few, and seldom one twice: each with its own would hold
-/// a hundred megabytes of them.
+/// The texts that sessions share. Ten thousand terminals run the same few texts, so separate copies would take a
+/// hundred megabytes.
 #[derive(Debug, Default)]
 pub struct Templates(Mutex<HashMap<Arc<[u8]>, Arc<Template>>>);
 
 impl Templates {
-    /// So many are kept: who writes the values into the texts has a new one each time.
+    /// The most texts kept, because a workload with literal values has a new text for each statement.
     const MOST: usize = 1 << 10;
 
-    /// A statement's, looked for when it is prepared and never when it is run.
+    /// The template of a statement; looked up when it is prepared, not when it is executed.
     pub(super) fn of(&self, sql: &[u8]) -> Arc<Template> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(template) = known.get(sql) {
@@ -32,11 +32,11 @@ impl Templates {
     }
 }
 
-/// A statement and where its parameters go.
+/// A statement and the positions of its parameters.
 #[derive(Debug)]
 pub(super) struct Template {
     pub(super) sql: Arc<[u8]>,
-    /// The places of the question marks, ascending.
+    /// The positions of the question marks, ascending.
     marks: Vec<usize>,
 }
 
@@ -45,12 +45,12 @@ impl Template {
         Self { sql: sql.into(), marks: marks(sql) }
     }
 
-    /// How many parameters it has.
+    /// The number of parameters.
     pub(super) fn params(&self) -> usize {
         self.marks.len()
     }
 
-    /// Appends the command that runs the statement with these parameters, as many as it has.
+    /// Appends the command that executes the statement with these parameters, whose number must match.
     pub(super) fn write(&self, out: &mut Vec<u8>, params: &[Param<'_>], backslashes: bool) {
         let at = frame::start(out);
         out.push(QUERY);
@@ -58,7 +58,7 @@ impl Template {
         frame::finish(out, at, 0);
     }
 
-    /// Has the command that began at `at`, and ends the buffer, run the statement too.
+    /// Adds the statement to the command that begins at `at` and ends the buffer.
     pub(super) fn add(&self, out: &mut Vec<u8>, at: usize, params: &[Param<'_>], backslashes: bool) {
         out.push(b';');
         self.put(out, params, backslashes);
@@ -77,7 +77,7 @@ impl Template {
     }
 }
 
-/// The question marks that are neither in a string, nor a name, nor a comment.
+/// The question marks outside of strings, names and comments.
 fn marks(sql: &[u8]) -> Vec<usize> {
     let mut marks = Vec::new();
     let mut at = 0;
@@ -100,8 +100,8 @@ fn marks(sql: &[u8]) -> Vec<usize> {
     marks
 }
 
-/// How long the string or name is that starts here. A doubled quote ends one
-/// and starts the next, which comes to the same.
+/// The length of the string or name that starts here. A doubled quote is treated as the end of one and the start of the
+/// next, with the same result.
 fn quoted(sql: &[u8]) -> usize {
     let quote = sql[0];
     let mut at = 1;

@@ -1,4 +1,4 @@
-//! Statements that travel together.
+//! Statements sent in groups.
 
 use crate::locks::{send, wait_for_a_lock};
 use crate::support::Server;
@@ -11,7 +11,7 @@ fn text() -> SessionOptions {
     SessionOptions { text: true, ..SessionOptions::default() }
 }
 
-/// A session that groups, over a table of its own; what inserts a row and what selects them all.
+/// A session with groups and its own table, a statement that inserts a row, and one that selects all rows.
 fn grouping(mut session: WireSession) -> (WireSession, Statement, Statement) {
     session.run("CREATE OR REPLACE TEMPORARY TABLE line (id INT PRIMARY KEY, word LONGTEXT) ENGINE=InnoDB").unwrap();
     assert!(session.group_statements());
@@ -31,7 +31,7 @@ fn each_statement_of_a_group_has_its_own_answer() {
     assert!(!server.session(&SessionOptions::default()).group_statements(), "prepared ones travel alone");
     for session in server.sessions(&text()) {
         let (mut session, insert, select) = grouping(session);
-        // More than a pipeline's worth, with all that a text could be cut at.
+        // More than the pipeline's depth, with all characters at which a text could be split.
         for id in 0..20 {
             session.submit(insert, &[Param::Int(id), Param::Text(b"a;'b\\;\"c -- ;")]).unwrap();
             session.submit(select, &[]).unwrap();
@@ -43,14 +43,14 @@ fn each_statement_of_a_group_has_its_own_answer() {
             assert!(rows.iter().all(|row| row[1] == b"a;'b\\;\"c -- ;"));
         }
         assert!(answer(&mut session, 0).is_err(), "nothing is under way");
-        // What is submitted after the first is sent is a request of its own.
+        // A statement submitted after the first is sent becomes a separate request.
         session.submit(select, &[]).unwrap();
         session.submit(insert, &[Param::Int(20), Param::Null]).unwrap();
         assert_eq!(answer(&mut session, 2).unwrap().0.rows, 20);
         session.submit(select, &[]).unwrap();
         assert_eq!(answer(&mut session, 0).unwrap().0.affected, 1);
         assert_eq!(answer(&mut session, 2).unwrap().0.rows, 21);
-        // What is not prepared stands alone, and so does what follows it.
+        // An unprepared statement is sent alone, and so is the one after it.
         session.submit_text("SELECT 5").unwrap();
         session.submit(select, &[]).unwrap();
         session.submit_text("SELECT 6").unwrap();
@@ -60,7 +60,7 @@ fn each_statement_of_a_group_has_its_own_answer() {
     }
 }
 
-/// The first that fails is the last that is carried out: after a deadlock, what follows would stand for itself.
+/// The first failed statement is the last to be executed: after a deadlock, the rest would run outside the transaction.
 #[test]
 #[needs(MariaDb, Openssl)]
 fn what_stands_behind_a_failure_is_not_carried_out() {
@@ -94,7 +94,7 @@ fn what_stands_behind_a_failure_is_not_carried_out() {
     }
 }
 
-/// A deadlock has ended the transaction: what stands behind it in the same text would be carried out and committed by itself.
+/// A deadlock has ended the transaction, so the statements after it in the same text would run and commit separately.
 #[test]
 #[needs(MariaDb, Openssl)]
 fn a_deadlock_in_a_group_leaves_nothing_of_it() {
@@ -110,7 +110,7 @@ fn a_deadlock_in_a_group_leaves_nothing_of_it() {
         let all = all.map(|sql| session.prepare(sql).unwrap());
         (session, all)
     };
-    // Who has changed less is the victim.
+    // The transaction with fewer changes is the victim.
     let (mut heavy, [begin, update, ..]) = prepared();
     ask(&mut heavy, begin, &[], 0).unwrap();
     for id in 1..=40 {
@@ -123,7 +123,7 @@ fn a_deadlock_in_a_group_leaves_nothing_of_it() {
     light.submit(insert, &[Param::Int(100)]).unwrap();
     light.submit(commit, &[]).unwrap();
     send(&mut light);
-    // The circle is closed only once the other waits.
+    // The deadlock exists only once the other transaction waits.
     wait_for_a_lock(&server, "deadlock");
     let group = |session: &mut WireSession| [0; 3].map(|columns| answer(session, columns).map(|_| ()));
     heavy.submit(update, &[Param::Int(50)]).unwrap();

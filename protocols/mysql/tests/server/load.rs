@@ -1,4 +1,4 @@
-//! Loading rows in each of the ways.
+//! Bulk loading in each way.
 
 use crate::support::Server;
 use rumba_core::error::EngineError;
@@ -9,7 +9,7 @@ use rumba_testkit::sql::{answer, ask, ints, load};
 
 const WAYS: [LoadWay; 3] = [LoadWay::BulkExecute, LoadWay::LoadData, LoadWay::Insert];
 
-/// What a careless client would not bring through.
+/// Values that a careless client would corrupt.
 const AWKWARD: [&[u8]; 8] = [
     b"",
     b"it's \"quoted\" `so`",
@@ -69,7 +69,8 @@ fn what_is_loaded_is_what_was_given_whatever_the_way() {
     }
 }
 
-/// Times alone, times and text in one column, amounts, and what is none: a column goes in one type, and all of them arrive.
+/// Columns with only times, with times and text, with amounts, and with other values. Each column is sent as one type,
+/// and all values arrive.
 #[test]
 #[needs(MariaDb, Openssl)]
 fn every_load_method_keeps_exact_times_and_amounts() {
@@ -121,7 +122,7 @@ fn rows_beyond_the_servers_packet_come_in_as_many_as_it_takes() {
             // Every byte of it is escaped in text.
             let blob = vec![b'\''; 100_000];
             let values: Vec<Param<'_>> = (0..50).flat_map(|id| [Param::Int(id), Param::Bytes(&blob)]).collect();
-            // The next statement waits behind all parts of the load.
+            // The next statement waits for all parts of the load.
             session.submit_rows(rows, &values).unwrap();
             let total = session_sum(&mut session);
             assert_eq!(total, (50, 5_000_000), "{way:?}");
@@ -132,7 +133,7 @@ fn rows_beyond_the_servers_packet_come_in_as_many_as_it_takes() {
     }
 }
 
-/// Takes the answer to a load, and sums up what there is.
+/// Receives the answer to a load, and sums up the loaded rows.
 fn session_sum(session: &mut WireSession) -> (u64, i64) {
     let loaded = answer(session, 0).unwrap().0.affected;
     (loaded, ints(session, "SELECT SUM(LENGTH(b)) FROM much").unwrap()[0])
@@ -153,7 +154,7 @@ fn duplicate_row_is_reported_and_nothing_is_loaded() {
         session.run("BEGIN").unwrap();
         let several = load(&mut session, rows, &[Param::Int(4), Param::Int(5), Param::Int(6)]).unwrap_err();
         match way {
-            // The server leaves such a row out and loads the others.
+            // The server skips such a row and loads the others.
             LoadWay::LoadData => assert!(several.to_string().contains("roll back"), "{several}"),
             _ => assert!(matches!(several, EngineError::Duplicate(_)), "{way:?}: {several}"),
         }

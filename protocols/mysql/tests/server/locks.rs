@@ -1,4 +1,4 @@
-//! What other transactions do to one's own.
+//! The effects of concurrent transactions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -20,7 +20,7 @@ impl Driver for Deaf {
     fn forget(&self, _fd: i32) {}
 }
 
-/// Sends what is submitted, and does not wait for the answer.
+/// Sends the submitted statements without waiting for the answer.
 pub fn send(session: &mut WireSession) {
     let _driven = drive_with(std::rc::Rc::new(Deaf));
     assert!(session.poll_answer(&mut Context::from_waker(Waker::noop()), &mut |_| {}).is_pending());
@@ -37,7 +37,7 @@ pub fn wait_for_a_lock(server: &Server, table: &str) {
         if admin.query(&waits).unwrap().rows[0][0].as_deref() == Some("1") {
             return;
         }
-        // InnoDB shows the same again to those who look more often than every 100 ms.
+        // InnoDB refreshes this view at most every 100 ms.
         std::thread::sleep(std::time::Duration::from_millis(150));
     }
     panic!("nobody waits for a lock on {table}");
@@ -70,7 +70,7 @@ fn deadlock_gives_one_session_a_counted_conflict() {
     send(&mut a);
     wait_for_a_lock(&server, "dead");
     let of_b = ask(&mut b, of_b, &[Param::Int(1)], 0);
-    // Nobody may hold what the other one waits for.
+    // Release B's locks, because A may still wait for one.
     b.run("ROLLBACK").unwrap();
     let of_a = answer(&mut a, 0);
     let conflicts = [of_a.err(), of_b.err()].into_iter().flatten().filter(|error| error.is_conflict()).count();

@@ -1,4 +1,4 @@
-//! Being let in, and being refused: every way of authentication, with and without encryption.
+//! Successful and refused logins: every authentication method, with and without encryption.
 
 use crate::support::{Server, TIMEOUT};
 use rumba_protocol_mysql::{Address, Admin, Identified, Target, Tls, WireError};
@@ -140,7 +140,7 @@ fn a_certificate_for_another_name_is_refused() {
     let error = refusal(&target);
     assert!(matches!(error, WireError::Tls(_)), "{error:?}");
     assert!(error.to_string().contains("connect by the name that the certificate is for"), "{error}");
-    // Whoever asks for the authority alone is not asked for the name.
+    // With an authority alone, the host name is not checked.
     server.admin().query("CREATE USER any@'%'").unwrap();
     let any = |ca| Target { user: "any".into(), database: None, tls: Tls::Signed { ca }, ..target.clone() };
     Admin::connect(&any(Some(server.ca())), TIMEOUT).unwrap();

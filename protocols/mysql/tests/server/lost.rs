@@ -1,4 +1,4 @@
-//! Connections that end before their session does.
+//! Connections that end before their session.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -57,7 +57,7 @@ fn session_survives_a_server_restart_and_prepares_again() {
         let rows = session.prepare_rows("kept", &["id"]).unwrap();
         ask(&mut session, early, &[Param::Int(0)], 1).unwrap();
         server.kill();
-        // Three are under way; none of them can be answered.
+        // Three statements are in progress; none of them can be answered.
         for _ in 0..3 {
             session.submit(early, &[Param::Int(1)]).unwrap();
         }

@@ -1,4 +1,4 @@
-//! The client against a real MariaDB, which these tests start and stop.
+//! Tests the client with a real MariaDB, which the tests start and stop.
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]

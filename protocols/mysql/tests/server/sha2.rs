@@ -1,5 +1,5 @@
-//! caching_sha2_password, MySQL's default, which MariaDB does not have: step by
-//! step, against values that Python's hashlib computed.
+//! caching_sha2_password, MySQL's default, which MariaDB does not have. Each step is compared with values computed by
+//! Python's hashlib.
 
 use std::process::Command;
 
@@ -18,7 +18,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What MySQL 8 greets with.
+/// The greeting of MySQL 8.
 fn packet(plugin: &str) -> Vec<u8> {
     let mut packet = b"\x0a8.4.0\0\x07\0\0\0".to_vec();
     packet.extend_from_slice(&NONCE[..8]);

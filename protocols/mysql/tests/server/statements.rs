@@ -1,4 +1,4 @@
-//! Statements of every kind, over both ways to the server.
+//! Statements of every kind, over every kind of connection.
 
 use std::cell::RefCell;
 use std::os::fd::BorrowedFd;
@@ -13,7 +13,7 @@ use rumba_protocol_mysql::{SessionOptions, Target, Tls, WireSession};
 use rumba_testkit::sql::{answer, ask, ints};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// What a value may be that a careless client would not bring through.
+/// A value that a careless client would corrupt.
 const AWKWARD: &[u8] = b"it's \"q\" `n` \\ back\\\\slash\ttab\nline\r\x1a zero\0 percent% high\x80\xc3\xa4\xff";
 
 fn text() -> SessionOptions {
@@ -117,7 +117,7 @@ fn every_type_of_column_is_read_as_its_integer_or_its_bytes() {
             4,
             -12,
         ];
-        // As text a double may come as 1e15.
+        // As text a double may be 1e15.
         let upto = if options.text { 13 } else { 18 };
         assert_eq!(found[..upto], expected[..upto], "text: {}", options.text);
         let last = session.prepare("SELECT dt, tm, da, NULL, bl FROM types WHERE b < ?").unwrap();
@@ -180,7 +180,7 @@ fn an_error_in_a_pipeline_is_that_of_its_statement_alone() {
                 session.run("DELETE FROM line").unwrap();
             }
             assert!(answer(&mut session, 0).is_err(), "nothing is under way");
-            // A transaction goes on as well.
+            // A transaction continues as well.
             assert!(session.survives_errors());
             session.run("BEGIN; INSERT INTO line VALUES (1)").unwrap();
             for id in [1, 2] {
@@ -209,7 +209,7 @@ fn refusal_names_the_statement_and_the_session_continues() {
     assert_eq!(ints(&mut session, "SELECT 5").unwrap(), [5]);
 }
 
-/// A new connection has latin1.
+/// A new connection uses latin1.
 #[test]
 #[needs(MariaDb, Openssl)]
 fn statements_may_contain_bytes_that_are_not_utf8() {
@@ -297,7 +297,7 @@ fn a_table_that_is_altered_is_read_with_its_new_columns() {
     assert_eq!(told(&mut session, 2), [1, 2]);
 }
 
-/// Remembers the last thing that was waited for.
+/// Records the last wait.
 #[derive(Default)]
 struct Last(RefCell<Option<Wait>>);
 
@@ -328,7 +328,7 @@ fn session_reports_its_wait_and_never_blocks_the_driver() {
                 Poll::Pending => pending += 1,
             }
             let Some(Wait::Readable(socket)) = last.0.take() else { panic!("nothing is waited for") };
-            // SAFETY: the session, which is alive, has the socket open.
+            // SAFETY: the session, which is alive, keeps the socket open.
             let socket = unsafe { BorrowedFd::borrow_raw(socket) };
             poll(&mut [PollFd::new(&socket, PollFlags::IN)], None).unwrap();
         }
@@ -337,9 +337,8 @@ fn session_reports_its_wait_and_never_blocks_the_driver() {
     }
 }
 
-/// A session that had handed a whole statement to its encryption waited for the
-/// answer, though the end of the statement was still held back, for want of
-/// room in the socket: for ever, on a busy host.
+/// A session had passed a complete statement to its encryption and waited for the answer. But the end of the statement
+/// was still held back for lack of space in the socket, so on a busy host it waited forever.
 #[test]
 #[needs(MariaDb, Openssl)]
 fn tls_output_is_flushed_before_waiting_for_the_answer() {
@@ -362,7 +361,7 @@ fn tls_output_is_flushed_before_waiting_for_the_answer() {
                 Some(Wait::Writable(socket)) => (socket, PollFlags::OUT),
                 other => panic!("{other:?} is waited for"),
             };
-            // SAFETY: the session, which is alive, has the socket open.
+            // SAFETY: the session, which is alive, keeps the socket open.
             let socket = unsafe { BorrowedFd::borrow_raw(socket) };
             let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
             let came = poll(&mut [PollFd::new(&socket, ready)], Some(&limit)).unwrap();

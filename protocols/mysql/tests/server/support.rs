@@ -1,4 +1,4 @@
-//! A MariaDB of the tests' own: private directory, Unix socket, a port on loopback, TLS.
+//! A private MariaDB for the tests: directory, Unix socket, a loopback port, TLS.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl Server {
         server
     }
 
-    /// A server of one's own.
+    /// A private server.
     pub fn start(options: &[&str]) -> Self {
         let installed = Installed::new();
         let dir = installed.directory();
@@ -64,7 +64,7 @@ impl Server {
         server
     }
 
-    /// Starts it again after [`Server::kill`], where it was.
+    /// Starts it again after [`Server::kill`], on the same data.
     pub fn start_again(&self) {
         self.server.start_again();
         self.make_schema();
@@ -98,7 +98,7 @@ impl Server {
         Admin::connect(&self.root(), TIMEOUT).unwrap()
     }
 
-    /// Where sessions go: the schema `test`, over the socket.
+    /// The sessions' address: the schema `test`, over the socket.
     pub fn test(&self) -> Target {
         Target { database: Some("test".into()), ..self.root() }
     }
@@ -107,7 +107,7 @@ impl Server {
         WireSession::connect(&self.test(), options).unwrap()
     }
 
-    /// A session over each way to the server: its socket, TCP, encrypted TCP.
+    /// A session over each kind of connection: its socket, TCP, encrypted TCP.
     pub fn sessions(&self, options: &SessionOptions) -> [WireSession; 3] {
         self.admin().query("CREATE USER IF NOT EXISTS root@'127.0.0.1'").unwrap();
         self.admin().query("GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION").unwrap();
@@ -116,7 +116,7 @@ impl Server {
         [self.test(), tcp, tls].map(|target| WireSession::connect(&target, options).unwrap())
     }
 
-    /// It takes nothing from its sockets until [`Server::go_on`].
+    /// Stops the server from reading its sockets until [`Server::go_on`].
     pub fn pause(&self) {
         self.server.signal(Signal::STOP);
     }
@@ -131,7 +131,7 @@ impl Server {
     }
 }
 
-/// An authority, the server's certificate from it, and an authority that has nothing to do with it.
+/// Creates an authority, the server's certificate signed by it, and an unrelated authority.
 fn certify(dir: &Path) {
     let at = |name: &str| dir.join(name).display().to_string();
     certificate::of_authority(dir, "ca");

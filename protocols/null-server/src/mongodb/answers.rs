@@ -1,35 +1,35 @@
-//! Answers that are made once and copied for every question.
+//! Answers that are made once and copied for every request.
 
 use super::bson::Writer;
 use super::message::{LONGEST, answer, old_answer};
 use crate::config::{ColumnKind, Config};
 use crate::text::groups_of_digits;
 
-/// What the server answers, made when it starts.
+/// The server's answers, made at its start.
 #[derive(Debug)]
 pub struct Answers {
     /// The fixed documents, all in one batch.
     pub found: Vec<u8>,
-    /// No more of them.
+    /// The end of a cursor.
     pub no_more: Vec<u8>,
-    /// One document changed.
+    /// One document modified.
     pub changed: Vec<u8>,
-    /// One document changed, and shown.
+    /// One document modified and returned.
     pub shown: Vec<u8>,
-    /// How many there are.
+    /// The number of documents.
     pub counted: Vec<u8>,
-    /// Done.
+    /// Success.
     pub done: Vec<u8>,
-    /// What the server says of itself, to OP_MSG and to OP_QUERY.
+    /// The server's greeting, for OP_MSG and for OP_QUERY.
     pub hello: [Vec<u8>; 2],
-    /// Which version it is.
+    /// The server's version.
     pub version: Vec<u8>,
-    /// How it does: it counts nothing.
+    /// The server's status, without any counters.
     pub status: Vec<u8>,
 }
 
 impl Answers {
-    /// The answers of a server that was told this.
+    /// The answers of a server with this configuration.
     pub fn new(config: &Config) -> Self {
         let text = groups_of_digits(config.row_bytes);
         let found = answer(|of| {
@@ -72,7 +72,7 @@ impl Answers {
     }
 }
 
-/// So many documents were added, or counted.
+/// An answer with the number of inserted or counted documents.
 pub fn counted(documents: usize) -> Vec<u8> {
     answer(|of| {
         of.small("n", i32::try_from(documents).unwrap_or(i32::MAX));
@@ -80,7 +80,7 @@ pub fn counted(documents: usize) -> Vec<u8> {
     })
 }
 
-/// A refusal.
+/// An error.
 pub fn refused(code: i32, name: &str, words: &str) -> Vec<u8> {
     answer(|of| {
         of.ok(false);
@@ -109,7 +109,7 @@ fn document(of: &mut Writer<'_>, config: &Config, number: u32, text: &str) {
     }
 }
 
-/// A router, which has transactions and stands for nobody but itself.
+/// A router, which supports transactions and names no other servers.
 fn hello(of: &mut Writer<'_>) {
     of.bool("ismaster", true);
     of.bool("isWritablePrimary", true);

@@ -1,6 +1,6 @@
-//! As much of BSON as answers need.
+//! The part of BSON that answers need.
 
-/// The types of values that are written.
+/// The types of written values.
 const DOUBLE: u8 = 0x01;
 const TEXT: u8 = 0x02;
 const DOCUMENT: u8 = 0x03;
@@ -13,7 +13,7 @@ const INT64: u8 = 0x12;
 #[derive(Debug)]
 pub struct Writer<'a>(&'a mut Vec<u8>);
 
-/// Appends a document of these values.
+/// Appends a document with these values.
 pub fn write(out: &mut Vec<u8>, values: impl FnOnce(&mut Writer<'_>)) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -64,19 +64,19 @@ impl Writer<'_> {
     }
 }
 
-/// The name of a document's first value, which is what a command is called.
+/// The name of a document's first value, which is the command's name.
 pub fn first_name(document: &[u8]) -> Option<&[u8]> {
     let (_, name, _) = elements(document)?.next()?;
     Some(name)
 }
 
-/// How many values the list of this name has.
+/// The number of values in the list of this name.
 pub fn values_in(document: &[u8], list: &[u8]) -> Option<usize> {
     let (_, _, value) = elements(document)?.find(|(kind, name, _)| *kind == ARRAY && *name == list)?;
     Some(elements(value)?.count())
 }
 
-/// How many documents lie behind each other.
+/// The number of consecutive documents.
 pub fn documents_in(mut bytes: &[u8]) -> Option<usize> {
     let mut count = 0;
     while !bytes.is_empty() {
@@ -87,7 +87,7 @@ pub fn documents_in(mut bytes: &[u8]) -> Option<usize> {
     Some(count)
 }
 
-/// Types, names and values, up to one that is cut off or of a type that no command needs.
+/// Types, names and values, up to one that is truncated or of a type that no command needs.
 fn elements(document: &[u8]) -> Option<impl Iterator<Item = (u8, &[u8], &[u8])>> {
     let mut left = document.get(4..length(document)?.checked_sub(1)?)?;
     Some(std::iter::from_fn(move || {
@@ -104,15 +104,15 @@ fn width(kind: u8, value: &[u8]) -> Option<usize> {
     Some(match kind {
         TEXT => length(value)?.checked_add(4)?,
         DOCUMENT | ARRAY => length(value)?,
-        // Bytes, of some kind.
+        // Binary data of any subtype.
         0x05 => length(value)?.checked_add(5)?,
-        // An object's id.
+        // An ObjectId.
         0x07 => 12,
         BOOL => 1,
-        // Nothing.
+        // Null.
         0x0a => 0,
         INT32 => 4,
-        // Numbers with a fraction, times, timestamps.
+        // Doubles, dates, timestamps.
         DOUBLE | 0x09 | 0x11 | INT64 => 8,
         _ => return None,
     })
@@ -143,7 +143,7 @@ mod tests {
         let doubled = [&bytes[..], &bytes].concat();
         assert_eq!((documents_in(&doubled), documents_in(&doubled[..bytes.len() + 3])), (Some(2), None));
         for cut in 0..bytes.len() {
-            // Nothing is read beyond what is there.
+            // A truncated document must not cause a read beyond its end.
             let _ = (first_name(&bytes[..cut]), values_in(&bytes[..cut], b"documents"));
         }
         assert_eq!(documents_in(&[0, 0, 0, 0]), None, "it would never end");

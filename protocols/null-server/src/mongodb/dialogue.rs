@@ -1,21 +1,21 @@
-//! The dialogue with one client: messages in, answers out, no I/O.
+//! The dialogue with one client, from messages to answers, without I/O.
 
 use super::answers::{Answers, counted, refused};
 use super::bson::{documents_in, first_name, values_in};
 use super::message::{First, OP_MSG, OP_QUERY, append, first};
 use crate::dialogue::{ENOUGH, Taken};
 
-/// Four bytes of a checksum end the message.
+/// Flag: the message ends with a checksum of four bytes.
 const CHECKSUM: u32 = 1;
-/// Nobody waits for an answer.
+/// Flag: no answer is wanted.
 const UNANSWERED: u32 = 1 << 1;
 
-/// The dialogue with one client, of which nothing needs to be known.
+/// The dialogue with one client, which needs no state.
 #[derive(Debug, Default)]
 pub struct Dialogue;
 
 impl Dialogue {
-    /// Takes the messages that have arrived whole and appends their answers.
+    /// Handles complete messages and appends their answers.
     pub fn take(&mut self, input: &[u8], answers: &Answers, out: &mut Vec<u8>) -> Taken {
         let (mut rest, mut taken) = (input, Taken::default());
         while !taken.ended {
@@ -46,7 +46,7 @@ impl Dialogue {
     }
 }
 
-/// Answers a message; whether it was a command, and not only a greeting. `None` where it is none.
+/// Answers a message. Returns whether it was a command instead of a greeting; `None` if it is invalid.
 #[inline]
 fn message(body: &[u8], number: u32, answers: &Answers, out: &mut Vec<u8>) -> Option<bool> {
     let (&flags, mut sections) = body.split_first_chunk::<4>()?;
@@ -91,7 +91,7 @@ fn message(body: &[u8], number: u32, answers: &Answers, out: &mut Vec<u8>) -> Op
     Some(!matches!(command, b"hello" | b"isMaster" | b"ismaster"))
 }
 
-/// How many documents an insert has, in its list or behind it.
+/// The number of documents in an insert, in its list or in a section after it.
 fn inserted(document: &[u8], more: &[u8]) -> Option<Vec<u8>> {
     let Some((&1, section)) = more.split_first() else { return Some(counted(values_in(document, b"documents")?)) };
     let length = u32::from_le_bytes(*section.first_chunk()?) as usize;

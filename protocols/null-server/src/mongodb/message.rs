@@ -1,38 +1,38 @@
-//! Messages: sixteen bytes that say how long they are, of which number, and of which kind.
+//! Messages: a header of sixteen bytes with length, number and opcode.
 
 use super::bson::{Writer, write};
 
 const HEADER: usize = 16;
-/// What everybody speaks since 3.6.
+/// The opcode of all clients since 3.6.
 pub const OP_MSG: u32 = 2013;
-/// By what drivers find out whether a server speaks it.
+/// The opcode by which drivers find out whether a server supports OP_MSG.
 pub const OP_QUERY: u32 = 2004;
-/// How that is answered.
+/// The opcode of its answer.
 const OP_REPLY: u32 = 1;
-/// The longest message that is taken, which is what `hello` says.
+/// The longest accepted message, as announced in `hello`.
 pub const LONGEST: usize = 48_000_000;
 
-/// The message that input starts with.
+/// The first message of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum First<'a> {
-    /// A message.
+    /// A complete message.
     Whole {
-        /// Its number, which the answer names.
+        /// Its number, which the answer repeats.
         number: u32,
-        /// Of what kind.
+        /// Its opcode.
         kind: u32,
-        /// What follows its header.
+        /// The bytes after its header.
         body: &'a [u8],
-        /// What follows it.
+        /// The input after the message.
         rest: &'a [u8],
     },
-    /// Not all of it has come.
+    /// An incomplete message.
     Part,
-    /// Something that no message starts with.
+    /// Invalid input.
     Nonsense,
 }
 
-/// Looks at the first message.
+/// Parses the first message.
 #[inline]
 pub fn first(input: &[u8]) -> First<'_> {
     let Some((header, _)) = input.split_first_chunk::<HEADER>() else { return First::Part };
@@ -47,10 +47,10 @@ pub fn first(input: &[u8]) -> First<'_> {
     }
 }
 
-/// An answer in OP_MSG, to a question whose number is put in by [`append`].
+/// An answer in OP_MSG; [`append`] fills in the request's number.
 pub fn answer(values: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
     let mut out = header(OP_MSG);
-    // No flags; a document.
+    // No flags; the kind of a document section.
     out.extend_from_slice(&[0; 5]);
     write(&mut out, values);
     ended(out)
@@ -59,7 +59,7 @@ pub fn answer(values: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
 /// An answer in OP_REPLY.
 pub fn old_answer(values: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
     let mut out = header(OP_REPLY);
-    // Flags, a cursor, where it starts: nothing; one document.
+    // Zero flags, cursor and starting position; one document.
     out.extend_from_slice(&[0; 16]);
     out.extend_from_slice(&1_u32.to_le_bytes());
     write(&mut out, values);
@@ -78,7 +78,7 @@ fn ended(mut out: Vec<u8>) -> Vec<u8> {
     out
 }
 
-/// Appends an answer to the question of this number.
+/// Appends an answer to the request of this number.
 #[inline]
 pub fn append(out: &mut Vec<u8>, answer: &[u8], number: u32) {
     let at = out.len();

@@ -1,4 +1,4 @@
-//! MongoDB's protocol: OP_MSG, and the OP_QUERY with which older drivers say hello.
+//! MongoDB's protocol: OP_MSG, and OP_QUERY for the greeting of older drivers.
 
 mod answers;
 mod bson;
@@ -8,8 +8,8 @@ mod message;
 pub use answers::Answers;
 pub use dialogue::Dialogue;
 
-/// The version that the server says it is.
+/// The version that the server reports.
 pub const VERSION: &str = "7.0.0 (rumba null server)";
 
-/// The longest answer: as much as drivers take in one message, its envelope apart.
+/// The longest answer: the most that drivers accept in one message, without its envelope.
 pub const LONGEST: u64 = 47 << 20;

@@ -1,4 +1,4 @@
-//! Answers that are made once and copied for every question.
+//! Answers that are made once and copied for every request.
 
 use crate::config::{ColumnKind, Config};
 use crate::mysql::packet::{HEADER, packet, payload_length, status};
@@ -9,7 +9,7 @@ use crate::text::groups_of_digits;
 #[derive(Debug, Default)]
 pub struct Template {
     bytes: Vec<u8>,
-    /// Where a status stands.
+    /// The positions of the status flags.
     statuses: Vec<usize>,
     packets: u8,
 }
@@ -34,7 +34,7 @@ impl Template {
         Self { bytes, statuses, packets: sequence.wrapping_sub(1) }
     }
 
-    /// Appends the answer with its packets numbered on from `sequence` and with this status.
+    /// Appends the answer with packet numbers that continue from `sequence`, and with this status.
     #[inline]
     pub fn append(&self, out: &mut Vec<u8>, sequence: &mut u8, status: u16) {
         let start = out.len();
@@ -49,7 +49,7 @@ impl Template {
     }
 }
 
-/// Numbers packets that stand one after another.
+/// Numbers consecutive packets.
 #[cold]
 fn renumber(mut packets: &mut [u8], mut sequence: u8) {
     while let Some((header, rest)) = packets.split_first_chunk_mut::<HEADER>() {
@@ -59,23 +59,23 @@ fn renumber(mut packets: &mut [u8], mut sequence: u8) {
     }
 }
 
-/// What the server answers, made when it starts.
+/// The server's answers, made at its start.
 #[derive(Debug)]
 pub struct Answers {
-    /// To what changes nothing.
+    /// The answer to a statement that changes no row.
     pub done: Template,
-    /// To what changes a row.
+    /// The answer to a statement that changes a row.
     pub changed: Template,
     /// The columns of the fixed result set.
     pub columns: Vec<Described>,
     /// The fixed result set as text, without and with [`crate::mysql::packet::capability::DEPRECATE_EOF`].
     text: [Template; 2],
-    /// And as binary.
+    /// The same in binary.
     binary: [Template; 2],
 }
 
 impl Answers {
-    /// The answers of a server that was told this.
+    /// The answers of a server with this configuration.
     pub fn new(config: &Config) -> Self {
         let columns: Vec<Described> = config
             .columns
@@ -113,7 +113,7 @@ impl Answers {
     }
 }
 
-/// What a connection starts with.
+/// The initial status of a connection.
 pub const FIRST_STATUS: u16 = status::AUTOCOMMIT;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The dialogue with one client: packets in, answers out, no I/O.
+//! The dialogue with one client, from packets to answers, without I/O.
 
 use crate::dialogue::{ENOUGH, Taken};
 use crate::mysql::answers::{Answers, FIRST_STATUS, Template};
@@ -12,18 +12,18 @@ use crate::mysql::statements::{Description, Prepared, Statements};
 use crate::mysql::variables::Asker;
 use crate::sql::{Statement, find_word, placeholders, skip_blank, split, statement, strings};
 
-/// The longest message that is taken, as `max_allowed_packet` says.
+/// The longest accepted message, as announced in `max_allowed_packet`.
 const LONGEST_MESSAGE: usize = 64 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
 enum Phase {
-    /// The login is awaited.
+    /// Waiting for the login.
     Login,
-    /// The proof of a password in another way is awaited.
+    /// Waiting for an authentication with another method.
     Proof { sha2: bool },
-    /// Commands are awaited.
+    /// Waiting for commands.
     Ready,
-    /// The file of a LOAD DATA LOCAL is awaited; of the packet at hand, so many bytes are still to come.
+    /// Waiting for the file of a LOAD DATA LOCAL; `left` bytes of the current packet are pending.
     File { left: usize },
 }
 
@@ -36,7 +36,7 @@ pub struct Dialogue {
     status: u16,
     database: Option<String>,
     statements: Statements,
-    /// The first packets of a message that takes several.
+    /// The first packets of a message with several packets.
     message: Vec<u8>,
 }
 
@@ -55,7 +55,7 @@ impl Dialogue {
         }
     }
 
-    /// Takes the packets that have arrived whole and appends their answers.
+    /// Handles complete packets and appends their answers.
     pub fn take(&mut self, input: &[u8], answers: &Answers, out: &mut Vec<u8>) -> Taken {
         let (mut rest, mut taken) = (input, Taken::default());
         while !taken.ended {
@@ -81,7 +81,7 @@ impl Dialogue {
         taken
     }
 
-    /// Takes one packet; true at the end of the dialogue.
+    /// Handles one packet; true at the end of the dialogue.
     #[inline]
     fn frame(&mut self, frame: Frame<'_>, answers: &Answers, out: &mut Vec<u8>) -> bool {
         let mut sequence = frame.sequence.wrapping_add(1);
@@ -92,7 +92,7 @@ impl Dialogue {
             Phase::Ready => self.command(frame.payload, sequence, answers, out),
             Phase::Login => self.login(frame.payload, sequence, answers, out),
             Phase::Proof { sha2 } => {
-                // An empty password is proven by nothing, and is not told that it was fast.
+                // An empty password needs no proof, and its login has no fast-success message.
                 if sha2 && frame.payload.len() > 1 {
                     put_fast_success(out, &mut sequence);
                 }
@@ -239,7 +239,7 @@ impl Dialogue {
         self.answer(act, Format::Binary, 0, &mut sequence, answers, out);
     }
 
-    /// Appends the answer to a statement that needs none of its own.
+    /// Appends the prepared answer to a statement.
     #[inline]
     fn answer(
         &mut self,
@@ -280,7 +280,7 @@ impl Dialogue {
             let more = if parts.peek().is_some() { status::MORE_RESULTS } else { 0 };
             self.statement(part, more, &mut sequence, answers, out);
             if matches!(self.phase, Phase::File { .. }) {
-                // What follows a LOAD DATA LOCAL in one text is not run.
+                // Statements after a LOAD DATA LOCAL in one text are ignored.
                 break;
             }
         }
@@ -367,7 +367,7 @@ impl Dialogue {
     }
 }
 
-/// Drops what has arrived of a file's packets, but not the empty one that ends the file.
+/// Drops received bytes of a file's packets, except the empty packet that ends the file.
 fn drop_file<'a>(left: &mut usize, mut rest: &'a [u8]) -> &'a [u8] {
     if *left == 0 {
         let Some((header, more)) = rest.split_first_chunk::<HEADER>() else { return rest };

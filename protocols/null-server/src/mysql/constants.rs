@@ -1,12 +1,12 @@
-//! Questions about the server itself: SELECT without FROM, SHOW, EXPLAIN.
-//! Drivers and people ask them at the start; they may cost something.
+//! Queries about the server itself: SELECT without FROM, SHOW, EXPLAIN. Drivers and people send them at the start, so
+//! their cost does not matter.
 
 use crate::mysql::VERSION;
 use crate::mysql::resultset::{Described, Value};
 use crate::mysql::variables::{Asker, variable, variables_like};
 use crate::sql::{find_word, first_word, has_word, is_name, skip_blank, strings};
 
-/// An answer made for one question.
+/// An answer made for one query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Its columns.
@@ -15,12 +15,12 @@ pub struct Table {
     pub rows: Vec<Vec<Value>>,
 }
 
-/// What a question comes to.
+/// The reply to a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// An answer of its own.
+    /// A specific answer.
     Table(Table),
-    /// Nothing that is known here: the fixed result set.
+    /// An unknown query: the fixed result set.
     Fixed,
     /// There is no variable of this name.
     NoVariable(String),
@@ -69,7 +69,7 @@ fn show(rest: &[u8], asker: &Asker<'_>) -> Table {
     table(&[if about("tables") { "Tables" } else { "Result" }], Vec::new())
 }
 
-/// A SELECT whose every expression is known here; otherwise the fixed result set.
+/// Answers a SELECT whose expressions are all known here; otherwise the fixed result set.
 fn select(list: &str, asker: &Asker<'_>) -> Reply {
     let list = list.trim().trim_end_matches(';');
     let before_limit = find_word(list.as_bytes(), b"limit").map_or(list.len(), |rest| list.len() - rest.len() - 5);
@@ -89,7 +89,7 @@ fn select(list: &str, asker: &Asker<'_>) -> Reply {
     Reply::Table(Table { columns, rows: vec![row] })
 }
 
-/// The parts of a list between commas that stand outside of quotes and parentheses.
+/// Splits a list at commas outside of quotes and parentheses.
 fn items(list: &str) -> Vec<&str> {
     let (mut depth, mut quote, mut start, mut items) = (0i32, None, 0, Vec::new());
     for (at, letter) in list.char_indices() {
@@ -110,7 +110,7 @@ fn items(list: &str) -> Vec<&str> {
     items
 }
 
-/// An expression and the name of its column, which is itself where it has no other.
+/// An expression and the name of its column, which by default is the expression.
 fn with_alias(item: &str) -> (&str, &str) {
     let Some((expression, alias)) = item.rsplit_once(char::is_whitespace) else { return (item, item) };
     let bare = alias.trim_matches(['`', '\'', '"']);

@@ -1,9 +1,9 @@
-//! The greeting and the login. Any user with any password is let in.
+//! The greeting and the login. Any user with any password is accepted.
 
 use crate::mysql::VERSION;
 use crate::mysql::packet::{capability, packet, status};
 
-/// What the server can do.
+/// The server's capabilities.
 pub const CAPABILITIES: u32 = capability::FOUND_ROWS
     | capability::LONG_FLAG
     | capability::CONNECT_WITH_DB
@@ -19,12 +19,12 @@ pub const CAPABILITIES: u32 = capability::FOUND_ROWS
     | capability::PLUGIN_AUTH_LENENC
     | capability::DEPRECATE_EOF;
 
-/// How MySQL and MariaDB have proven passwords for twenty years.
+/// The traditional authentication method of MySQL and MariaDB.
 pub const NATIVE: &[u8] = b"mysql_native_password";
-/// What MySQL's newer clients insist on.
+/// The method that MySQL's newer clients require.
 pub const SHA2: &[u8] = b"caching_sha2_password";
 
-/// The same for everybody: no password is ever compared, so nothing depends on it.
+/// A constant challenge is safe, because no password is ever checked.
 const NONCE: &[u8; 20] = b"rumba+null+server+20";
 
 /// Appends the greeting of a connection.
@@ -51,7 +51,7 @@ pub fn put_greeting(out: &mut Vec<u8>, id: u32) {
     });
 }
 
-/// Appends a request to prove the password in another way.
+/// Appends a request to authenticate with another method.
 pub fn put_switch(out: &mut Vec<u8>, sequence: &mut u8, plugin: &[u8]) {
     packet(out, sequence, |out| {
         out.push(0xFE);
@@ -62,23 +62,23 @@ pub fn put_switch(out: &mut Vec<u8>, sequence: &mut u8, plugin: &[u8]) {
     });
 }
 
-/// Appends what caching_sha2_password calls a fast success.
+/// Appends the fast-success message of caching_sha2_password.
 pub fn put_fast_success(out: &mut Vec<u8>, sequence: &mut u8) {
     packet(out, sequence, |out| out.extend_from_slice(&[1, 3]));
 }
 
-/// What a client says of itself.
+/// A client's login packet.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Login<'a> {
-    /// What both can do.
+    /// The capabilities of both sides.
     pub capabilities: u32,
-    /// The schema that it wants.
+    /// The requested schema.
     pub database: Option<&'a [u8]>,
-    /// How it proves its password; absent if it does not say.
+    /// The client's authentication method; absent if it does not name one.
     pub plugin: Option<&'a [u8]>,
 }
 
-/// Reads a login; `None` if it is none of the protocol since MySQL 4.1.
+/// Parses a login; `None` if it does not follow the protocol since MySQL 4.1.
 pub fn login(payload: &[u8]) -> Option<Login<'_>> {
     let (capabilities, rest) = payload.split_first_chunk()?;
     let capabilities = u32::from_le_bytes(*capabilities) & CAPABILITIES;
@@ -86,11 +86,11 @@ pub fn login(payload: &[u8]) -> Option<Login<'_>> {
     if !has(capability::PROTOCOL_41) {
         return None;
     }
-    // Its longest packet, its character set and a reserve.
+    // Skip the packet limit, the character set and reserved bytes.
     let rest = rest.get(4 + 1 + 23..)?;
     let (_user, rest) = until_nul(rest)?;
     let (_proof, rest) = if has(capability::PLUGIN_AUTH_LENENC) || has(capability::SECURE_CONNECTION) {
-        // A proof longer than 250 bytes would be written with a longer length; there is none such.
+        // A proof longer than 250 bytes would have a longer length field, but no method has such a proof.
         let (length, rest) = rest.split_first()?;
         rest.split_at_checked(usize::from(*length))?
     } else {
@@ -106,7 +106,7 @@ pub fn login(payload: &[u8]) -> Option<Login<'_>> {
     Some(Login { capabilities, database, plugin })
 }
 
-/// Text up to a zero byte, and what follows it.
+/// Text up to a zero byte, and the rest.
 fn until_nul(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = bytes.iter().position(|&byte| byte == 0);
     end.map(|end| (&bytes[..end], &bytes[end + 1..]))

@@ -13,10 +13,10 @@ pub use answers::Answers;
 pub use commands::Dialogue;
 pub use packet::LONGEST;
 
-/// The version that the server greets with.
+/// The version in the server's greeting.
 pub const VERSION: &str = "8.0.0-rumba-null";
 
-/// The error 1040 in the place of a greeting; nobody has agreed on SQL states by then.
+/// Error 1040 in place of a greeting; it has no SQL state, which is not agreed yet.
 pub fn refusal(words: &str) -> Vec<u8> {
     let mut out = Vec::new();
     packet::packet(&mut out, &mut 0, |out| {

@@ -1,13 +1,13 @@
 //! Packets: a length of three bytes, a sequence number, a payload.
 
-/// The longest payload of one packet; a longer message goes on in the next one.
+/// The longest payload of one packet; a longer message continues in the next one.
 pub const LONGEST: usize = 0xFF_FFFF;
 /// Bytes before a payload.
 pub const HEADER: usize = 4;
 
 /// Capabilities, as the protocol numbers them.
 pub mod capability {
-    /// The affected rows of an UPDATE are those found and not those changed.
+    /// UPDATE reports the rows found instead of those changed.
     pub const FOUND_ROWS: u32 = 1 << 1;
     /// Column flags of two bytes.
     pub const LONG_FLAG: u32 = 1 << 2;
@@ -17,7 +17,7 @@ pub mod capability {
     pub const LOCAL_FILES: u32 = 1 << 7;
     /// The protocol since MySQL 4.1.
     pub const PROTOCOL_41: u32 = 1 << 9;
-    /// The status tells about transactions.
+    /// The status includes transaction flags.
     pub const TRANSACTIONS: u32 = 1 << 13;
     /// Authentication since MySQL 4.1.
     pub const SECURE_CONNECTION: u32 = 1 << 15;
@@ -29,11 +29,11 @@ pub mod capability {
     pub const PS_MULTI_RESULTS: u32 = 1 << 18;
     /// Authentication plugins have names.
     pub const PLUGIN_AUTH: u32 = 1 << 19;
-    /// The login tells about the client.
+    /// The login includes attributes of the client.
     pub const CONNECT_ATTRS: u32 = 1 << 20;
-    /// The password's proof has a length of any size.
+    /// The authentication data has a length of variable size.
     pub const PLUGIN_AUTH_LENENC: u32 = 1 << 21;
-    /// Result sets end with an OK packet, and nothing stands between columns and rows.
+    /// Result sets end with an OK packet, and no packet separates columns and rows.
     pub const DEPRECATE_EOF: u32 = 1 << 24;
     /// MariaDB's, in a second word: COM_STMT_BULK_EXECUTE.
     pub const MARIADB_BULK: u32 = 1 << 2;
@@ -49,7 +49,7 @@ pub mod status {
     pub const MORE_RESULTS: u16 = 8;
 }
 
-/// Appends a packet whose payload `write` appends; the next packet's sequence number is left in `sequence`.
+/// Appends a packet whose payload `write` appends, and increments `sequence`.
 pub fn packet(out: &mut Vec<u8>, sequence: &mut u8, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0, 0, 0, *sequence]);
@@ -60,7 +60,7 @@ pub fn packet(out: &mut Vec<u8>, sequence: &mut u8, write: impl FnOnce(&mut Vec<
     out[start..start + 3].copy_from_slice(&(length as u32).to_le_bytes()[..3]);
 }
 
-/// Appends an integer of the protocol's variable length.
+/// Appends a length-encoded integer.
 pub fn put_length(out: &mut Vec<u8>, number: u64) {
     match number {
         0..=250 => out.push(number as u8),
@@ -79,7 +79,7 @@ pub fn put_length(out: &mut Vec<u8>, number: u64) {
     }
 }
 
-/// Appends a string after its length.
+/// Appends a string with its length prefix.
 pub fn put_string(out: &mut Vec<u8>, text: &[u8]) {
     put_length(out, text.len() as u64);
     out.extend_from_slice(text);
@@ -96,16 +96,16 @@ pub fn put_error(out: &mut Vec<u8>, sequence: &mut u8, code: u16, sqlstate: &str
     });
 }
 
-/// A packet that has arrived whole.
+/// A complete packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// Its sequence number.
     pub sequence: u8,
-    /// Its payload; at [`LONGEST`] bytes the message goes on in the next packet.
+    /// Its payload; at [`LONGEST`] bytes the message continues in the next packet.
     pub payload: &'a [u8],
 }
 
-/// The first packet of `input` and what follows it; `None` until it has arrived whole.
+/// The first packet of `input` and the rest; `None` if it is incomplete.
 #[inline]
 pub fn first_frame(input: &[u8]) -> Option<(Frame<'_>, &[u8])> {
     let (header, rest) = input.split_first_chunk::<HEADER>()?;
@@ -114,7 +114,7 @@ pub fn first_frame(input: &[u8]) -> Option<(Frame<'_>, &[u8])> {
     Some((Frame { sequence: header[3], payload }, rest))
 }
 
-/// The payload's length that a header tells.
+/// The payload's length in a header.
 #[inline]
 pub fn payload_length(header: [u8; HEADER]) -> usize {
     u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize

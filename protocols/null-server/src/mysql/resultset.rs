@@ -1,4 +1,4 @@
-//! Result sets as bytes: columns, rows as text and as binary, and their ends.
+//! Encodes result sets: columns, rows in text and binary, and their ends.
 
 use crate::mysql::packet::{packet, put_length, put_string, status};
 
@@ -7,11 +7,11 @@ use crate::mysql::packet::{packet, put_length, put_string, status};
 pub enum Kind {
     /// BIGINT.
     Int,
-    /// VARCHAR of up to so many bytes.
+    /// VARCHAR of up to this many bytes.
     Text(u32),
 }
 
-/// A column as a result set describes it.
+/// A column's description in a result set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
     /// Its name.
@@ -39,7 +39,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The column that would hold it.
+    /// The column type for the value.
     pub fn kind(&self) -> Kind {
         match self {
             Value::Int(_) => Kind::Int,
@@ -49,7 +49,7 @@ impl Value {
     }
 }
 
-/// How rows are written.
+/// The format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Answers to COM_QUERY.
@@ -58,7 +58,7 @@ pub enum Format {
     Binary,
 }
 
-/// utf8mb4_general_ci, which every client knows; and what numbers have.
+/// utf8mb4_general_ci, which every client knows, and the character set of numbers.
 const UTF8MB4: u16 = 45;
 const BINARY: u16 = 63;
 
@@ -92,7 +92,7 @@ fn put_text_row(out: &mut Vec<u8>, row: &[Value]) {
 fn put_binary_row(out: &mut Vec<u8>, row: &[Value]) {
     out.push(0);
     let nulls = out.len();
-    // The bits of NULLs begin at the third, as the protocol has it.
+    // The NULL bits begin at the third bit, as the protocol requires.
     out.resize(nulls + (row.len() + 9) / 8, 0);
     for (index, value) in row.iter().enumerate() {
         match value {
@@ -103,8 +103,8 @@ fn put_binary_row(out: &mut Vec<u8>, row: &[Value]) {
     }
 }
 
-/// Appends the end of columns or rows: an EOF packet, or the OK packet that
-/// took its place. Returns where the status stands.
+/// Appends the end of columns or rows: an EOF packet, or the OK packet that replaces it. Returns the position of the
+/// status.
 pub fn put_end(out: &mut Vec<u8>, sequence: &mut u8, deprecate_eof: bool) -> usize {
     let mut at = 0;
     packet(out, sequence, |out| {
@@ -119,7 +119,7 @@ pub fn put_end(out: &mut Vec<u8>, sequence: &mut u8, deprecate_eof: bool) -> usi
     at
 }
 
-/// Appends a whole result set; returns where in `out` a status stands.
+/// Appends a result set; returns the position of a status in `out`.
 pub fn put_result_set(
     out: &mut Vec<u8>,
     sequence: &mut u8,

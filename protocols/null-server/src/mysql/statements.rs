@@ -4,40 +4,40 @@ use crate::mysql::answers::Template;
 use crate::mysql::resultset::Described;
 use crate::sql::Statement;
 
-/// What executing a prepared statement is answered with.
+/// The answer to executing a prepared statement.
 #[derive(Debug)]
 pub enum Prepared {
     /// The fixed result set.
     Rows,
-    /// A row was changed.
+    /// One changed row.
     Changed,
-    /// An answer of its own, made when it was prepared.
+    /// A specific answer, made when it was prepared.
     Own(Box<Template>),
-    /// What this kind of statement does to the connection.
+    /// The effect of this statement on the connection.
     Acts(Statement),
 }
 
-/// A prepared statement's description, as its preparation is answered with.
+/// A prepared statement's description in the answer to COM_STMT_PREPARE.
 #[derive(Debug)]
 pub struct Description {
     /// The columns of its rows.
     pub columns: Vec<Described>,
-    /// The values that it leaves open.
+    /// The number of placeholders.
     pub placeholders: usize,
 }
 
-/// The statements that a connection has prepared; their ids count from 1.
+/// The prepared statements of a connection; their ids count from 1.
 #[derive(Debug, Default)]
 pub struct Statements {
     slots: Vec<Option<Prepared>>,
     last: u32,
 }
 
-/// MariaDB's id of the statement that was prepared last, used before its answer is known.
+/// MariaDB's id for the last prepared statement, used before its answer arrives.
 const LAST: u32 = u32::MAX;
 
 impl Statements {
-    /// Keeps a statement and gives its id.
+    /// Stores a statement and returns its id.
     pub fn add(&mut self, prepared: Prepared) -> u32 {
         let slot = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
         if slot == self.slots.len() {
@@ -55,7 +55,7 @@ impl Statements {
         self.slots.get((id as usize).checked_sub(1)?)?.as_ref()
     }
 
-    /// Forgets a statement.
+    /// Removes a statement.
     pub fn close(&mut self, id: u32) {
         let id = if id == LAST { self.last } else { id };
         if let Some(slot) = (id as usize).checked_sub(1).and_then(|slot| self.slots.get_mut(slot)) {
@@ -63,7 +63,7 @@ impl Statements {
         }
     }
 
-    /// Forgets all.
+    /// Removes all statements.
     pub fn clear(&mut self) {
         self.slots.clear();
     }

@@ -1,10 +1,10 @@
-//! Variables that drivers ask for before they trust a connection.
+//! Variables that drivers query when they connect.
 
 use crate::mysql::VERSION;
 use crate::mysql::packet::status;
 use crate::mysql::resultset::Value;
 
-/// What of a connection a question may be about.
+/// The connection's state for queries about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker<'a> {
     /// The connection's number.
@@ -15,7 +15,7 @@ pub struct Asker<'a> {
     pub database: Option<&'a str>,
 }
 
-/// Variables that are the same for everybody, as a server of the 8.0 series has them.
+/// Variables with constant values, as in a server of the 8.0 series.
 const FIXED: &[(&str, &str)] = &[
     ("auto_increment_increment", "1"),
     ("auto_increment_offset", "1"),
@@ -84,7 +84,7 @@ pub fn variable(name: &str, asker: &Asker<'_>) -> Option<Value> {
     Some(value.parse().map_or_else(|_| Value::Text((*value).to_owned()), Value::Int))
 }
 
-/// Every variable whose name is like one of these patterns; all of them without patterns.
+/// All variables whose name matches one of these patterns; without patterns, all variables.
 pub fn variables_like(patterns: &[&[u8]], asker: &Asker<'_>) -> Vec<[Value; 2]> {
     let autocommit = if asker.status & status::AUTOCOMMIT != 0 { "ON" } else { "OFF" };
     std::iter::once(&("autocommit", autocommit))
@@ -94,7 +94,7 @@ pub fn variables_like(patterns: &[&[u8]], asker: &Asker<'_>) -> Vec<[Value; 2]> 
         .collect()
 }
 
-/// SQL's LIKE, in any case of letters: `%` is any text, `_` any character, a backslash takes their meaning away.
+/// SQL's LIKE, ignoring case: `%` matches any text, `_` any character, and a backslash escapes them.
 fn like(name: &[u8], pattern: &[u8]) -> bool {
     match pattern {
         [] => name.is_empty(),

@@ -1,4 +1,4 @@
-//! Answers that are made once and copied for every question.
+//! Answers that are made once and copied for every request.
 
 use super::message::{put, put_tag, put_text};
 use crate::config::{ColumnKind, Config};
@@ -8,7 +8,7 @@ use crate::text::groups_of_digits;
 pub const INT8: u32 = 20;
 const TEXT: u32 = 25;
 
-/// How values are written.
+/// The format of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// As text.
@@ -17,23 +17,23 @@ pub enum Format {
     Binary,
 }
 
-/// What the server answers, made when it starts.
+/// The server's answers, made at its start.
 #[derive(Debug)]
 pub struct Answers {
     /// RowDescription of the fixed result set, by format.
     described: [Vec<u8>; 2],
-    /// Its rows and their end.
+    /// Its rows and their end, by format.
     rows: [Vec<u8>; 2],
 }
 
 impl Answers {
-    /// The answers of a server that was told this.
+    /// The answers of a server with this configuration.
     pub fn new(config: &Config) -> Self {
         let both = [Format::Text, Format::Binary];
         Self { described: both.map(|format| described(config, format)), rows: both.map(|format| rows(config, format)) }
     }
 
-    /// What the columns of the fixed result set are.
+    /// The description of the fixed result set's columns.
     pub fn described(&self, format: Format) -> &[u8] {
         &self.described[format as usize]
     }
@@ -55,7 +55,7 @@ fn described(config: &Config, format: Format) -> Vec<u8> {
                 ColumnKind::Int => (INT8, 8_i16),
                 ColumnKind::Text => (TEXT, -1),
             };
-            // Of no table.
+            // The column belongs to no table.
             out.extend_from_slice(&[0; 6]);
             out.extend_from_slice(&oid.to_be_bytes());
             out.extend_from_slice(&width.to_be_bytes());

@@ -1,4 +1,4 @@
-//! The dialogue with one client: messages in, answers out, no I/O.
+//! The dialogue with one client, from messages to answers, without I/O.
 
 use std::collections::HashMap;
 
@@ -8,42 +8,42 @@ use super::message::{First, first, pass_value, put, put_error, put_tag, put_text
 use crate::dialogue::{ENOUGH, Taken};
 use crate::sql::{self, Statement, find_word, first_word, skip_blank, split};
 
-/// In the place of a version, what else the first message may ask for: to cancel, and encryption in two ways.
+/// Codes in place of a version in the first message: a cancel request, and two kinds of encryption requests.
 const CANCEL: u32 = 80_877_102;
 const TLS: u32 = 80_877_103;
 const GSS: u32 = 80_877_104;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The first message is awaited.
+    /// Waiting for the first message.
     Startup,
-    /// Statements are awaited.
+    /// Waiting for statements.
     Ready,
-    /// Something was wrong: everything up to Sync is passed over.
+    /// After an error: messages up to Sync are skipped.
     Skipping,
-    /// Rows are awaited.
+    /// Waiting for rows of a COPY.
     Copy {
-        /// Whether the statement came as text: no Sync follows the rows.
+        /// Whether the statement was sent as text, so that no Sync follows the rows.
         as_text: bool,
     },
 }
 
-/// What a statement is answered with.
+/// The answer to a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     /// The fixed result set.
     Rows,
-    /// One changed row, under this tag.
+    /// One changed row, with this tag.
     Changed(&'static str),
-    /// Nothing but this tag.
+    /// Only this tag.
     Done(&'static str),
     /// A transaction begins.
     Begin,
-    /// It ends.
+    /// A transaction ends.
     End(&'static str),
-    /// Rows are asked for.
+    /// A request for rows.
     Copy,
-    /// There is no statement.
+    /// The statement is empty.
     Empty,
 }
 
@@ -53,19 +53,19 @@ pub struct Dialogue {
     id: u32,
     phase: Phase,
     in_transaction: bool,
-    /// The statements that it has prepared, by name; and how many values each leaves open.
+    /// The prepared statements by name, with the number of their parameters.
     statements: HashMap<Vec<u8>, (Act, u16)>,
-    /// What is bound to be executed: the portal without a name, the only one there is.
+    /// The bound statement of the unnamed portal, which is the only one supported.
     bound: Option<(Act, Format)>,
 }
 
 impl Dialogue {
-    /// The client speaks first.
+    /// A new dialogue without a greeting, because the client speaks first.
     pub fn new(id: u32) -> Self {
         Self { id, phase: Phase::Startup, in_transaction: false, statements: HashMap::new(), bound: None }
     }
 
-    /// Takes the messages that have arrived whole and appends their answers.
+    /// Handles complete messages and appends their answers.
     pub fn take(&mut self, input: &[u8], answers: &Answers, out: &mut Vec<u8>) -> Taken {
         let (mut rest, mut taken) = (input, Taken::default());
         while !taken.ended {
@@ -96,11 +96,11 @@ impl Dialogue {
         taken
     }
 
-    /// Takes the first message; true at the end of the dialogue.
+    /// Handles the first message; true at the end of the dialogue.
     fn start(&mut self, body: &[u8], out: &mut Vec<u8>) -> bool {
         let code = body.first_chunk::<4>().map_or(0, |&code| u32::from_be_bytes(code));
         match code {
-            // Nothing is encrypted here.
+            // Encryption is not supported.
             TLS | GSS => out.push(b'N'),
             CANCEL => return true,
             _ if code >> 16 == 3 => self.welcome(out),
@@ -140,7 +140,7 @@ impl Dialogue {
         out.extend_from_slice(&[b'Z', 0, 0, 0, 5, if self.in_transaction { b'T' } else { b'I' }]);
     }
 
-    /// Takes a message; true at the end of the dialogue.
+    /// Handles a message; true at the end of the dialogue.
     #[inline]
     fn message(&mut self, kind: u8, body: &[u8], answers: &Answers, out: &mut Vec<u8>) -> bool {
         let taken = match kind {
@@ -154,14 +154,15 @@ impl Dialogue {
             b'P' => self.parse(body, out),
             b'D' => self.describe(body, answers, out),
             b'C' => self.close(body, out),
-            // Everything is sent at once anyway; what is left of rows that were refused.
+            // Flush needs no action, because everything is sent immediately; the others are remaining rows of a refused
+            // COPY.
             b'H' | b'd' | b'c' | b'f' => Some(()),
             b'X' => return true,
             _ => None,
         };
         if taken.is_none() {
             put_error(out, "ERROR", "08P01", &format!("invalid message {:?}", char::from(kind)));
-            // Behind a statement as text comes no Sync.
+            // No Sync follows a statement as text.
             if kind == b'Q' { self.ready(out) } else { self.phase = Phase::Skipping }
         }
         false
@@ -175,13 +176,13 @@ impl Dialogue {
         kind == b'X'
     }
 
-    /// Passes over rows.
+    /// Skips the rows of a COPY.
     fn rows(&mut self, kind: u8, as_text: bool, out: &mut Vec<u8>) -> bool {
         match kind {
             b'c' => put_tag(out, "COPY 1"),
             b'f' => put_error(out, "ERROR", "57014", "COPY from stdin failed"),
             b'X' => return true,
-            // Rows, and what a client may send without being asked.
+            // Rows, and other messages that may come at any time.
             _ => return false,
         }
         self.phase = Phase::Ready;
@@ -229,7 +230,7 @@ impl Dialogue {
         for _ in 0..take_u16(&mut body)? {
             pass_value(&mut body)?;
         }
-        // One for all columns, or one for each, of which the first is taken for all.
+        // One format for all columns, or one for each, of which the first is used for all.
         let is_binary = take_u16(&mut body)? > 0 && take_u16(&mut body)? == 1;
         self.bound = Some((act, if is_binary { Format::Binary } else { Format::Text }));
         out.extend_from_slice(&[b'2', 0, 0, 0, 4]);
@@ -268,7 +269,7 @@ impl Dialogue {
             self.answer(act, Format::Text, answers, out);
             if let Phase::Copy { as_text } = &mut self.phase {
                 *as_text = true;
-                // What follows a COPY in one text is not run.
+                // Statements after a COPY in one text are ignored.
                 return Some(());
             }
         }
@@ -291,7 +292,7 @@ impl Dialogue {
             }
             Act::Copy => {
                 self.phase = Phase::Copy { as_text: false };
-                // In whichever format, of no columns.
+                // Accept any format; report no columns.
                 put(out, b'G', |out| out.extend_from_slice(&[0; 3]));
             }
             Act::Empty => out.extend_from_slice(&[b'I', 0, 0, 0, 4]),
@@ -299,7 +300,7 @@ impl Dialogue {
     }
 }
 
-/// What a statement is answered with.
+/// The answer to a statement.
 fn act(text: &[u8]) -> Act {
     let text = skip_blank(text);
     let (word, rest) = first_word(text);
@@ -312,7 +313,7 @@ fn act(text: &[u8]) -> Act {
     }
     match sql::statement(text) {
         Statement::Rows | Statement::Asking => Act::Rows,
-        // What gives rows back is asked for them.
+        // A statement with RETURNING returns rows.
         Statement::Changed if find_word(rest, b"returning").is_some() => Act::Rows,
         Statement::Changed if is("insert") => Act::Changed("INSERT 0 1"),
         Statement::Changed if is("delete") => Act::Changed("DELETE 1"),
@@ -326,7 +327,7 @@ fn act(text: &[u8]) -> Act {
     }
 }
 
-/// How many values a statement leaves open: the largest number behind a dollar.
+/// The number of parameters of a statement: the largest number after a dollar sign.
 fn parameters(text: &[u8]) -> u16 {
     let digits = |part: &[u8]| {
         let end = part.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(part.len());

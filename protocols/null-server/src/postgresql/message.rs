@@ -1,29 +1,29 @@
-//! Messages: a byte that says of what kind, four of length, a body.
+//! Messages: a byte for the type, four bytes of length, a body.
 
 /// The bytes before a message's body.
 const HEADER: usize = 5;
-/// The longest message that is taken.
+/// The longest accepted message.
 const LONGEST: usize = 64 << 20;
 
-/// The message that input starts with.
+/// The first message of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum First<'a> {
-    /// A message.
+    /// A complete message.
     Whole {
-        /// Of what kind.
+        /// Its type.
         kind: u8,
         /// Its body.
         body: &'a [u8],
-        /// What follows it.
+        /// The input after the message.
         rest: &'a [u8],
     },
-    /// Not all of it has come.
+    /// An incomplete message.
     Part,
-    /// Something that no message starts with.
+    /// Invalid input.
     Nonsense,
 }
 
-/// Looks at the first message.
+/// Parses the first message.
 #[inline]
 pub fn first(input: &[u8]) -> First<'_> {
     let Some((&[kind, a, b, c, d], after)) = input.split_first_chunk::<HEADER>() else { return First::Part };
@@ -37,10 +37,10 @@ pub fn first(input: &[u8]) -> First<'_> {
     }
 }
 
-/// The first message of a connection, which has no kind: its code and its body.
+/// Parses the first message of a connection, which has no type, into its code and its body.
 pub fn startup(input: &[u8]) -> First<'_> {
     let Some((&length, after)) = input.split_first_chunk::<4>() else { return First::Part };
-    // As much as servers take from who is not let in yet.
+    // The length that servers accept before authentication.
     let Some(length) =
         (u32::from_be_bytes(length) as usize).checked_sub(4).filter(|length| (4..=10_000).contains(length))
     else {
@@ -78,13 +78,13 @@ pub fn put_tag(out: &mut Vec<u8>, tag: &str) {
     put(out, b'C', |out| put_text(out, tag));
 }
 
-/// Appends text and the zero that ends it.
+/// Appends text and its terminating zero.
 pub fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
     out.push(0);
 }
 
-/// Takes text up to a zero off a body; `None` without one.
+/// Removes text up to a zero from a body; `None` without one.
 pub fn take_text<'a>(body: &mut &'a [u8]) -> Option<&'a [u8]> {
     let end = body.iter().position(|&byte| byte == 0)?;
     let (text, rest) = body.split_at(end);
@@ -92,14 +92,14 @@ pub fn take_text<'a>(body: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(text)
 }
 
-/// Takes a number of two bytes off a body.
+/// Removes a number of two bytes from a body.
 pub fn take_u16(body: &mut &[u8]) -> Option<u16> {
     let (&number, rest) = body.split_first_chunk::<2>()?;
     *body = rest;
     Some(u16::from_be_bytes(number))
 }
 
-/// Takes a value, with its length before it, off a body.
+/// Removes a value with its length prefix from a body.
 pub fn pass_value(body: &mut &[u8]) -> Option<()> {
     let (&length, rest) = body.split_first_chunk::<4>()?;
     let length = u32::from_be_bytes(length);

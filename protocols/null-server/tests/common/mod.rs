@@ -1,4 +1,4 @@
-//! A client that writes and reads packets and knows nothing else.
+//! A minimal client that only writes and reads packets.
 #![allow(clippy::unwrap_used, dead_code)] // Each test file uses its part.
 
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ pub const MULTI_STATEMENTS: u32 = 1 << 16;
 pub const PLUGIN_AUTH: u32 = 1 << 19;
 pub const DEPRECATE_EOF: u32 = 1 << 24;
 
-/// A server on a socket of its own.
+/// A server on a private socket.
 pub struct TestServer {
     dir: tempfile::TempDir,
     pub server: NullServer,
@@ -53,9 +53,9 @@ impl Client {
         Self::over(UnixStream::connect(socket).unwrap())
     }
 
-    /// One that is connected and waits for the greeting.
+    /// A client that is connected and waits for the greeting.
     pub fn over(stream: UnixStream) -> Self {
-        // Far more than any answer takes; only a hanging server is found by it.
+        // Far longer than any answer takes, so that only a hanging server times out.
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut client = Self { stream, greeting: Vec::new() };
@@ -85,7 +85,7 @@ impl Client {
         self.stream.write_all(bytes).unwrap();
     }
 
-    /// The same connection once more, to send while somebody reads.
+    /// A second handle of the connection, to send while another thread reads.
     pub fn another_hand(&self) -> UnixStream {
         self.stream.try_clone().unwrap()
     }
@@ -99,7 +99,7 @@ impl Client {
         payload
     }
 
-    /// Packets with these sequence numbers.
+    /// Reads packets with these sequence numbers.
     pub fn read_all(&mut self, sequences: std::ops::RangeInclusive<u8>) -> Vec<Vec<u8>> {
         sequences.map(|sequence| self.read(sequence)).collect()
     }
@@ -108,7 +108,7 @@ impl Client {
         self.write(0, &command(0x03, sql.as_bytes()));
     }
 
-    /// The connection's number, as the greeting tells it behind the version.
+    /// The connection's number, which follows the version in the greeting.
     pub fn number(&self) -> &[u8] {
         let at = 1 + rumba_null_server::Protocol::MySql.version().len() + 1;
         &self.greeting[at..at + 4]

@@ -1,32 +1,32 @@
-//! Messages' frames: a byte that says of what kind, and four of length.
+//! Message frames: a byte for the type, and four bytes of length.
 
 use super::Malformed;
 
 /// The bytes before a message's body.
 pub const HEADER: usize = 5;
-/// What the length in a header counts beside the body: itself.
+/// The bytes of the length field, which the length includes.
 const ITSELF: usize = 4;
-/// No server's message is longer: it allocates no more than 1 GiB for one.
+/// The limit for a message's length; a server allocates at most 1 GiB for one.
 const LONGEST: usize = 1 << 30;
 
-/// Where a message lies in a buffer, or how much of it is missing.
+/// The position of a message in a buffer, or its missing length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framed {
     /// A message.
     Whole {
-        /// Of what kind it is: `b'D'`.
+        /// Its type: `b'D'`.
         kind: u8,
         /// The length of its body, which starts after the header.
         length: usize,
     },
-    /// The buffer must hold at least so many bytes before more can be said.
+    /// The buffer must hold at least this many bytes before parsing can continue.
     Short(usize),
 }
 
-/// Looks at the message that starts `bytes`.
+/// Parses the frame of the message at the start of `bytes`.
 ///
 /// # Errors
-/// It says a length that no message has.
+/// An impossible length.
 pub fn framed(bytes: &[u8]) -> Result<Framed, Malformed> {
     let Some((&[kind, a, b, c, d], rest)) = bytes.split_first_chunk::<HEADER>() else {
         return Ok(Framed::Short(HEADER));
@@ -39,7 +39,7 @@ pub fn framed(bytes: &[u8]) -> Result<Framed, Malformed> {
     Ok(Framed::Whole { kind, length })
 }
 
-/// Takes the first message off `bytes`, if all of it is there.
+/// Removes the first message from `bytes`, if it is complete.
 #[inline]
 pub fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     let (&[kind, a, b, c, d], after) = bytes.split_first_chunk::<HEADER>()?;
@@ -49,27 +49,27 @@ pub fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     Some((kind, body))
 }
 
-/// Begins a message of this kind; [`finish`] takes where.
+/// Begins a message of this type; [`finish`] takes the returned position.
 #[inline]
 pub fn start(out: &mut Vec<u8>, kind: u8) -> usize {
     out.extend_from_slice(&[kind, 0, 0, 0, 0]);
     out.len() - ITSELF
 }
 
-/// Ends the message that was begun there.
+/// Ends the message that began at `at`.
 #[inline]
 pub fn finish(out: &mut [u8], at: usize) {
     let length = (out.len() - at) as u32;
     out[at..at + ITSELF].copy_from_slice(&length.to_be_bytes());
 }
 
-/// Appends text and the zero that ends it.
+/// Appends text and its terminating zero.
 pub fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(text);
     out.push(0);
 }
 
-/// Appends a value with its length before it.
+/// Appends a value with its length prefix.
 #[inline]
 pub fn put_value(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&(bytes.len() as u32).to_be_bytes());

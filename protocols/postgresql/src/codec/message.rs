@@ -1,24 +1,24 @@
-//! What servers say, rows apart.
+//! The server's messages, except rows.
 
 use super::{Malformed, Reader};
 
-/// Whether the session is in a transaction, as every answer's end tells.
+/// The transaction state that the server reports at the end of every answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transaction {
-    /// It is in none.
+    /// No transaction.
     #[default]
     None,
-    /// It is in one.
+    /// In a transaction.
     Open,
-    /// It is in one that failed: nothing but its end is taken.
+    /// In a failed transaction; the server only accepts its end.
     Failed,
 }
 
 impl Transaction {
-    /// Reads ReadyForQuery.
+    /// Parses ReadyForQuery.
     ///
     /// # Errors
-    /// It says none of the three.
+    /// An unknown state.
     #[inline]
     pub fn of(body: &[u8]) -> Result<Self, Malformed> {
         match body {
@@ -30,32 +30,32 @@ impl Transaction {
     }
 }
 
-/// An error or a notice, in the server's own words.
+/// An error or a notice as the server reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal<'a> {
-    /// `ERROR`, `FATAL`, `PANIC`, in English where the server says so too (since 9.6).
+    /// `ERROR`, `FATAL`, `PANIC`, in English if the server sends the untranslated field (since 9.6).
     pub severity: &'a [u8],
     /// The SQLSTATE: `23505`.
     pub sqlstate: [u8; 5],
     /// The message.
     pub message: &'a [u8],
-    /// More of it; empty if there is none.
+    /// The detail message; empty if there is none.
     pub detail: &'a [u8],
-    /// What the server advises; empty if nothing.
+    /// The server's hint; empty if there is none.
     pub hint: &'a [u8],
 }
 
 impl Refusal<'_> {
-    /// Whether the server ends the connection with it.
+    /// Whether the server closes the connection after it.
     pub fn is_fatal(&self) -> bool {
         matches!(self.severity, b"FATAL" | b"PANIC")
     }
 }
 
-/// Reads ErrorResponse or NoticeResponse.
+/// Parses ErrorResponse or NoticeResponse.
 ///
 /// # Errors
-/// A field is cut off.
+/// A field is truncated.
 pub fn refusal(body: &[u8]) -> Result<Refusal<'_>, Malformed> {
     const WHAT: &str = "ErrorResponse";
     let mut refusal = Refusal { severity: b"", sqlstate: *b"XX000", message: b"", detail: b"", hint: b"" };
@@ -78,7 +78,7 @@ pub fn refusal(body: &[u8]) -> Result<Refusal<'_>, Malformed> {
     }
 }
 
-/// The rows that CommandComplete counts: the last word of its tag, `INSERT 0 5`; 0 where it counts none.
+/// The row count of CommandComplete: the last word of its tag, `INSERT 0 5`; 0 if it has none.
 #[inline]
 pub fn counted(tag: &[u8]) -> u64 {
     let tag = tag.strip_suffix(&[0]).unwrap_or(tag);
@@ -96,10 +96,10 @@ pub fn counted(tag: &[u8]) -> u64 {
     0
 }
 
-/// Reads ParameterDescription: the types of a statement's parameters.
+/// Parses ParameterDescription: the types of a statement's parameters.
 ///
 /// # Errors
-/// It is cut off.
+/// The message is truncated.
 pub fn parameters(body: &[u8]) -> Result<Vec<u32>, Malformed> {
     const WHAT: &str = "ParameterDescription";
     let mut reader = Reader::new(body);
@@ -107,7 +107,7 @@ pub fn parameters(body: &[u8]) -> Result<Vec<u32>, Malformed> {
     (0..count).map(|_| reader.u32(WHAT)).collect()
 }
 
-/// A column, as RowDescription has it.
+/// A column in RowDescription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Described<'a> {
     /// Its name.
@@ -116,10 +116,10 @@ pub struct Described<'a> {
     pub oid: u32,
 }
 
-/// Reads RowDescription, column by column.
+/// Parses RowDescription, column by column.
 ///
 /// # Errors
-/// It is cut off.
+/// The message is truncated.
 pub fn columns<'a>(body: &'a [u8], mut each: impl FnMut(Described<'a>)) -> Result<(), Malformed> {
     const WHAT: &str = "RowDescription";
     let mut reader = Reader::new(body);

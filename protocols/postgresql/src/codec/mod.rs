@@ -1,4 +1,4 @@
-//! The protocol's messages as bytes, without I/O.
+//! Encoding and decoding of the protocol's messages, without I/O.
 
 pub mod frame;
 pub mod message;

@@ -1,18 +1,18 @@
-//! Reading a message's fields, never beyond its end. Numbers have their highest byte first.
+//! Parses a message's fields, never beyond its end. Numbers are big-endian.
 
-/// A message that does not hold what the protocol says it must.
+/// A message that violates the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed message: {0}")]
 pub struct Malformed(pub &'static str);
 
-/// What is left of a message.
+/// The unread rest of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     left: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// Reads a message's body from its start.
+    /// Parses a message's body from its start.
     pub fn new(body: &'a [u8]) -> Self {
         Self { left: body }
     }
@@ -20,7 +20,7 @@ impl<'a> Reader<'a> {
     /// The next `N` bytes.
     ///
     /// # Errors
-    /// `what` is cut off.
+    /// `what` is truncated.
     #[inline]
     pub fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], Malformed> {
         let (taken, left) = self.left.split_first_chunk::<N>().ok_or(Malformed(what))?;
@@ -28,10 +28,10 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    /// A byte.
+    /// One byte.
     ///
     /// # Errors
-    /// `what` is cut off.
+    /// `what` is truncated.
     pub fn u8(&mut self, what: &'static str) -> Result<u8, Malformed> {
         Ok(self.array::<1>(what)?[0])
     }
@@ -39,7 +39,7 @@ impl<'a> Reader<'a> {
     /// Two bytes.
     ///
     /// # Errors
-    /// `what` is cut off.
+    /// `what` is truncated.
     pub fn u16(&mut self, what: &'static str) -> Result<u16, Malformed> {
         Ok(u16::from_be_bytes(self.array(what)?))
     }
@@ -47,12 +47,12 @@ impl<'a> Reader<'a> {
     /// Four bytes.
     ///
     /// # Errors
-    /// `what` is cut off.
+    /// `what` is truncated.
     pub fn u32(&mut self, what: &'static str) -> Result<u32, Malformed> {
         Ok(u32::from_be_bytes(self.array(what)?))
     }
 
-    /// Bytes up to a zero, which is taken too.
+    /// Bytes up to a zero, which is consumed too.
     ///
     /// # Errors
     /// There is no zero.
@@ -63,10 +63,10 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// A value with its length before it; `None` is NULL.
+    /// A value with its length prefix; `None` is NULL.
     ///
     /// # Errors
-    /// `what` is cut off.
+    /// `what` is truncated.
     pub fn value(&mut self, what: &'static str) -> Result<Option<&'a [u8]>, Malformed> {
         let length = self.u32(what)?;
         if length == u32::MAX {
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
         Ok(Some(taken))
     }
 
-    /// All that is left.
+    /// All remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.left)
     }

@@ -1,4 +1,4 @@
-//! Rows, read where they lie.
+//! Rows, parsed in place.
 
 use jiff::SignedDuration;
 use rumba_core::sql::Row;
@@ -7,7 +7,7 @@ use rumba_core::value::{DateTime, Decimal, SqlValue, leading_int};
 use super::Malformed;
 use super::types::Layout;
 
-/// Where a column's value lies in its row; NULL starts beyond any row.
+/// The position of a column's value in its row; NULL starts beyond any row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ValueRange {
     start: u32,
@@ -16,7 +16,7 @@ struct ValueRange {
 
 const NULL: ValueRange = ValueRange { start: u32::MAX, length: 0 };
 
-/// A column of an answer's rows: how it is laid out in each, and where in the row at hand it lies.
+/// A column of an answer's rows: its layout, and its position in the current row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     layout: Layout,
@@ -30,7 +30,7 @@ impl From<Layout> for Column {
 }
 
 impl Column {
-    /// How it is laid out.
+    /// The column's layout.
     pub fn layout(self) -> Layout {
         self.layout
     }
@@ -39,7 +39,7 @@ impl Column {
 /// Finds the columns of a row.
 ///
 /// # Errors
-/// It is cut off, or has another number of columns.
+/// The row is truncated, or has another number of columns.
 #[inline]
 pub fn find(body: &[u8], columns: &mut [Column]) -> Result<(), Malformed> {
     const CUT_OFF: Malformed = Malformed("DataRow");
@@ -55,17 +55,17 @@ pub fn find(body: &[u8], columns: &mut [Column]) -> Result<(), Malformed> {
             rest = after;
             continue;
         }
-        // No message is longer than what the place's numbers hold.
+        // A message's length always fits in these numbers.
         *place = ValueRange { start: (body.len() - after.len()) as u32, length };
         rest = after.get(length as usize..).ok_or(CUT_OFF)?;
     }
     Ok(())
 }
 
-/// Turns the digits of bytes that came as text into the bytes, in their place.
+/// Decodes hexadecimal digits of bytes received as text, in place.
 ///
 /// # Errors
-/// Something else than digits.
+/// The text contains other characters.
 pub fn decode(body: &mut [u8], columns: &mut [Column]) -> Result<(), Malformed> {
     const WHAT: Malformed = Malformed("bytea in hexadecimal (bytea_output = hex)");
     for Column { layout, place } in columns.iter_mut().filter(|column| column.layout == Layout::Hex) {
@@ -88,8 +88,8 @@ pub fn decode(body: &mut [u8], columns: &mut [Column]) -> Result<(), Malformed> 
     Ok(())
 }
 
-/// A row of an answer. Numbers are in the protocol's binary form, the highest
-/// byte first, when a prepared statement's are asked for as bytes.
+/// A row of an answer. Requested as bytes, the numbers of a prepared statement are in the protocol's big-endian binary
+/// format.
 #[derive(Clone, Copy, Debug)]
 pub struct PgRow<'a> {
     /// The row's message, without its header.
@@ -155,7 +155,7 @@ impl Row for PgRow<'_> {
     }
 }
 
-/// An integer of 2, 4 or 8 bytes, the highest first.
+/// An integer of 2, 4 or 8 bytes, big-endian.
 #[inline]
 fn integer(bytes: &[u8], unsigned: bool) -> i64 {
     if let Ok(bytes) = bytes.try_into() {
@@ -167,7 +167,7 @@ fn integer(bytes: &[u8], unsigned: bool) -> i64 {
     bytes.try_into().map_or(0, |bytes| i64::from(i16::from_be_bytes(bytes)))
 }
 
-/// Microseconds since the year 2000; what lies beyond all calendars, such as infinity, is none.
+/// A date and time from microseconds since the year 2000; `None` for values outside the calendar, such as infinity.
 fn timestamp(bytes: &[u8]) -> Option<DateTime> {
     const EPOCH: DateTime = DateTime::constant(2000, 1, 1, 0, 0, 0, 0);
     let micros = i64::from_be_bytes(bytes.try_into().ok()?);

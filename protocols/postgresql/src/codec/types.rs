@@ -1,4 +1,4 @@
-//! Types by their numbers (`pg_type.oid`; those of built-in types never change), and how their values are sent.
+//! Types by their numbers (`pg_type.oid`; those of built-in types never change), and the format of their values.
 
 use rumba_core::sql::ParamType;
 
@@ -21,14 +21,14 @@ const TIMESTAMP: u32 = 1114;
 const TIMESTAMPTZ: u32 = 1184;
 const NUMERIC: u32 = 1700;
 
-/// How a column's value is laid out in a row.
+/// The layout of a column's value in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// An integer of 2, 4 or 8 bytes, the highest first.
+    /// An integer of 2, 4 or 8 bytes, big-endian.
     Int {
-        /// Its bytes.
+        /// The number of bytes.
         width: u8,
-        /// Whether it has no sign.
+        /// Whether it is unsigned.
         unsigned: bool,
     },
     /// A floating-point number of 4 bytes.
@@ -37,15 +37,15 @@ pub enum Layout {
     Double,
     /// A byte, 0 or 1.
     Bool,
-    /// Bytes, as they are.
+    /// Bytes, unchanged.
     Bytes,
-    /// Characters, as they are.
+    /// Characters, unchanged.
     Characters,
     /// Microseconds since the year 2000, 8 bytes.
     Timestamp,
     /// An exact number, as text.
     Decimal,
-    /// The value as text, of a type with a binary form of its own.
+    /// Text, for a type whose binary format this client does not support.
     Text,
     /// `t` or `f`.
     TextBool,
@@ -54,7 +54,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// How a type's values are asked for where a statement is prepared: binary, if that is plain.
+    /// The layout requested for a prepared statement's values: binary, if that format is simple.
     pub fn of(oid: u32) -> Self {
         match oid {
             BOOL => Layout::Bool,
@@ -72,7 +72,7 @@ impl Layout {
         }
     }
 
-    /// How a type's values come where a statement is sent as text.
+    /// The layout of a type's values if the statement is sent as text.
     pub fn of_text(oid: u32) -> Self {
         match oid {
             BYTEA => Layout::Hex,
@@ -87,19 +87,19 @@ impl Layout {
     }
 }
 
-/// How a parameter's value is sent.
+/// The format of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamLayout {
-    /// An integer of so many bytes, the highest first.
+    /// An integer with this many bytes, big-endian.
     Int(u8),
-    /// Bytes, as they are.
+    /// Bytes, unchanged.
     Bytes,
     /// The value as text.
     Text,
 }
 
 impl ParamLayout {
-    /// How values of a type are sent.
+    /// The format of parameters of a type.
     pub fn of(oid: u32) -> Self {
         match oid {
             INT2 => ParamLayout::Int(2),
@@ -116,7 +116,7 @@ impl ParamLayout {
     }
 }
 
-/// Whether values of a type are bytes that no character set touches.
+/// Whether a type's values are bytes that are never converted to another character set.
 pub fn is_bytea(oid: u32) -> bool {
     oid == BYTEA
 }
@@ -130,7 +130,7 @@ pub fn declared_oid(declared: ParamType) -> u32 {
     }
 }
 
-/// Whether values of a type are exact numbers of any length.
+/// Whether a type's values are exact numbers of any length.
 pub fn is_numeric(oid: u32) -> bool {
     oid == NUMERIC
 }

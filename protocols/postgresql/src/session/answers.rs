@@ -1,4 +1,4 @@
-//! Taking answers: what arrives, is read where it lies, and is shown row by row.
+//! Receives answers, parses them in place, and passes on each row.
 
 use std::io;
 use std::task::Poll;
@@ -19,7 +19,7 @@ use crate::codec::{Malformed, frame};
 use crate::connection::Message;
 use crate::error::lost;
 
-/// What a message brought.
+/// The result of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taken {
     /// More messages belong to the answer.
@@ -28,9 +28,9 @@ enum Taken {
     Complete,
 }
 
-/// How an exchange with the server went.
+/// The result of an exchange with the server.
 enum Exchanged {
-    /// Something was sent, or received, or waited for.
+    /// Data was sent or received, or the session waited.
     Done,
     /// A driver waits.
     Pending,
@@ -39,10 +39,10 @@ enum Exchanged {
 }
 
 impl PgSession {
-    /// Sends what is to be sent, takes what has come, and waits in between.
+    /// Sends pending data, handles received messages, and waits in between.
     #[inline]
     pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
-        // What nearly every call comes to. A lost connection's queue is empty.
+        // The most common case. The queue of a lost connection is empty.
         if let Some(&Pending { kind: Kind::Binary, statement, last: true, .. }) = self.queue.front()
             && !self.skipping
         {
@@ -58,7 +58,7 @@ impl PgSession {
         self.advance_any(visit)
     }
 
-    /// Takes an answer of any kind, however it comes.
+    /// Handles an answer of any kind.
     #[inline(never)]
     fn advance_any(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         while self.link.is_up() {
@@ -88,7 +88,7 @@ impl PgSession {
         self.without_link()
     }
 
-    /// Sends what may be sent and takes what has come, after a wait if nothing has.
+    /// Sends and receives as much as possible, and waits first if no data has arrived.
     #[inline(never)]
     fn exchange(&mut self) -> Exchanged {
         let mut ready = Ready::ToRead;
@@ -109,9 +109,9 @@ impl PgSession {
         Exchanged::Done
     }
 
-    /// Sends what there is room for; whether room to write must be waited for. While the server owes answers to a
-    /// group that is sent whole, those are waited for: it may be unable to go on before they are taken. A group that
-    /// is not sent whole is one of small statements and rows, whose answers the kernel holds.
+    /// Sends as much as there is space for. Returns whether the session must wait for space. If a completely sent group
+    /// is unanswered, it waits for those answers instead, because the server may be unable to continue before the
+    /// client reads. A partly sent group has only small statements and rows, so the kernel can buffer its answers.
     fn flush_is_blocked(&mut self) -> bool {
         let connection = &mut self.connection;
         while connection.sent < connection.send.len() || connection.stream.holds_back() {
@@ -121,7 +121,7 @@ impl PgSession {
                     let sent = connection.sent.saturating_sub(connection.stream.held_back());
                     return self.base + (sent as u64) < group_end(&self.queue);
                 }
-                // The server's last words may still be there to be read; if not, reading says what happened.
+                // The server's last message may still be readable; if not, the read reports the error.
                 Err(_) => break,
             }
         }
@@ -138,15 +138,15 @@ impl PgSession {
         false
     }
 
-    /// Waits; true when a driver does so.
+    /// Waits; returns true if a driver does it.
     #[inline]
     fn wait(&mut self, ready: Ready) -> bool {
         self.waited = true;
         self.connection.stream.wait(ready)
     }
 
-    /// Takes the answer of a prepared statement that is alone in its group, as far as it is as usual; whether all of it
-    /// was there. Whatever else comes is left.
+    /// Handles the common form of an answer to a prepared statement that is alone in its group. Returns whether it was
+    /// complete. Messages of other kinds are left.
     #[inline]
     fn take_usual(&mut self, statement: usize, visit: Visit<'_>) -> bool {
         let Some(Plan::Binary(binary)) = self.statements.get_mut(statement) else { return false };
@@ -160,7 +160,7 @@ impl PgSession {
                     self.answer.rows += 1;
                 }
                 (b'2', []) => {}
-                // Of a transaction that failed, COMMIT says that it was rolled back.
+                // For a failed transaction, the tag of COMMIT is ROLLBACK.
                 (b'C', &[first, ..]) if binary.control != Control::Commit || first == b'C' => {
                     if counts_changes(first) {
                         self.answer.affected = counted(body);
@@ -181,7 +181,7 @@ impl PgSession {
         complete
     }
 
-    /// Takes messages of any kind until the first statement is answered, or nothing is left.
+    /// Handles messages of any kind until the first statement is answered, or no messages are left.
     fn take(&mut self, pending: Pending, visit: Visit<'_>) -> Result<Taken, PgError> {
         while let Some(Message { kind, body }) = self.connection.message()? {
             if self.take_message(pending, kind, body, visit)? == Taken::Complete {
@@ -191,7 +191,7 @@ impl PgSession {
         Ok(Taken::Part)
     }
 
-    /// Takes one message.
+    /// Handles one message.
     fn take_message(
         &mut self,
         pending: Pending,
@@ -222,7 +222,7 @@ impl PgSession {
             }
             // An empty statement, whose end is its only answer.
             b'I' => return Ok(if pending.last { Taken::Part } else { Taken::Complete }),
-            // Bound; closed; described; rows may come; what may come at any time.
+            // Bound; closed; described; rows may follow; messages that may come at any time.
             b'2' | b'3' | b'n' | b'G' | b'N' | b'S' | b'A' => {}
             other => {
                 return Err(PgError::Protocol(format!("{:?} in answer to a statement", char::from(other))));
@@ -246,7 +246,7 @@ impl PgSession {
         Ok(())
     }
 
-    /// Takes what ends a statement that succeeded.
+    /// Handles the end of a successful statement.
     fn take_tag(&mut self, pending: Pending, place: std::ops::Range<usize>) -> Result<Taken, PgError> {
         let tag = self.connection.incoming.at(place);
         if tag.first().is_some_and(|&first| counts_changes(first)) {
@@ -266,7 +266,7 @@ impl PgSession {
         Ok(if pending.last { Taken::Part } else { Taken::Complete })
     }
 
-    /// Takes a refusal; an error when it means that the connection is gone.
+    /// Handles a refusal; an error means that the connection is lost.
     fn take_error(&mut self, pending: Pending, place: std::ops::Range<usize>) -> Result<Taken, PgError> {
         let refusal = message::refusal(self.connection.incoming.at(place))?;
         if refusal.is_fatal() || lost(&refusal.sqlstate) {
@@ -275,7 +275,7 @@ impl PgSession {
         let sql = self.statements.get(pending.statement).map(Plan::sql).unwrap_or_default();
         let failure = usual(SqlState(refusal.sqlstate), &self.options.counts).unwrap_or_else(|| refused(&refusal, sql));
         self.failure.get_or_insert(failure);
-        // Without an answer of its own to the rest of the group, the server is ready after it.
+        // The server does not answer the rest of the group, but reports that it is ready after it.
         self.skipping = !pending.last;
         Ok(if pending.last { Taken::Part } else { Taken::Complete })
     }
@@ -289,7 +289,7 @@ impl PgSession {
         Ok(Answer::default())
     }
 
-    /// The first statement is answered: what it came to, failures apart.
+    /// The first statement is answered; returns its result, except failures.
     #[inline]
     fn complete(&mut self) -> Answer {
         self.queue.pop();
@@ -302,8 +302,8 @@ impl PgSession {
     }
 }
 
-/// Whether the rows that a tag counts are changed ones: SELECT and FETCH count those that they gave. Of all the others
-/// that begin so (SET, START, SAVEPOINT), none counts any.
+/// Whether the row count in a tag counts changed rows. SELECT and FETCH count returned rows. The other tags with the
+/// same first letters (SET, START, SAVEPOINT) have no count.
 #[inline]
 fn counts_changes(first: u8) -> bool {
     !matches!(first, b'S' | b'F')

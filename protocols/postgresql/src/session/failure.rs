@@ -1,4 +1,4 @@
-//! Server errors as what a worker needs to know of them.
+//! Converts server errors for workers.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,14 +9,14 @@ use super::PgCounts;
 use crate::PgError;
 use crate::codec::message::Refusal;
 
-/// A mistake of the caller's, or something that this session cannot do.
+/// The error for a caller's mistake or for an operation that this session does not support.
 #[cold]
 pub(super) fn call_failed(call: &'static str, message: &str) -> EngineError {
     EngineError::Failed { call, message: message.to_owned() }
 }
 
-/// Another transaction stood in the way, or the row is there already: what
-/// happens on the load path, and allocates nothing.
+/// The frequent errors: a conflict with another transaction, or a duplicate key. They occur on the load path, so no
+/// memory is allocated.
 pub(super) fn usual(sqlstate: SqlState, counts: &PgCounts) -> Option<EngineError> {
     let code = ErrorCode::of_server(0, sqlstate.0);
     let conflict = |why| Some(EngineError::Conflict { why, code });
@@ -38,7 +38,7 @@ pub(super) fn usual(sqlstate: SqlState, counts: &PgCounts) -> Option<EngineError
     }
 }
 
-/// A statement that the server refused.
+/// The error for a statement that the server refused.
 #[cold]
 pub(super) fn refused(refusal: &Refusal<'_>, sql: &[u8]) -> EngineError {
     let remedy = match &refusal.sqlstate {

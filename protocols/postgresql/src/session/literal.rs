@@ -5,17 +5,17 @@ use rumba_core::value::put_int;
 
 use crate::codec::types::{self, ParamLayout};
 
-/// Appends a parameter of a type as SQL has it, `standard_conforming_strings` being on as it is by default.
+/// Appends a parameter of a type as SQL, assuming `standard_conforming_strings = on`, which is the default.
 pub(super) fn put(out: &mut Vec<u8>, param: Param<'_>, oid: u32) {
     match param {
         Param::Null => out.extend_from_slice(b"NULL"),
-        // Text wants text.
+        // A text parameter requires a quoted literal.
         Param::Int(number) if ParamLayout::of(oid) == ParamLayout::Bytes => {
             out.push(b'\'');
             put_int(out, number);
             out.push(b'\'');
         }
-        // A minus after a minus would begin a comment.
+        // Two adjacent minus signs would begin a comment.
         Param::Int(number) if number < 0 => {
             out.push(b'(');
             put_int(out, number);
@@ -28,7 +28,7 @@ pub(super) fn put(out: &mut Vec<u8>, param: Param<'_>, oid: u32) {
             out.push(b'\'');
         }
         Param::Text(bytes) | Param::Bytes(bytes) => put_quoted(out, bytes),
-        // In quotes it is of the type that its place wants.
+        // A quoted literal gets the type that its position requires.
         Param::Unsigned(_) | Param::Double(_) | Param::Decimal(_) | Param::Timestamp(_) => {
             out.push(b'\'');
             param.write_text(out);
@@ -37,7 +37,7 @@ pub(super) fn put(out: &mut Vec<u8>, param: Param<'_>, oid: u32) {
     }
 }
 
-/// Appends bytes as `bytea` takes them from text.
+/// Appends bytes in `bytea`'s text format.
 pub(super) fn put_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.extend_from_slice(b"\\x");
@@ -58,7 +58,7 @@ fn put_quoted(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'\'');
 }
 
-/// A name in quotes; a dot parts schema and table.
+/// Quotes a name; a dot separates schema and table.
 pub(super) fn quoted_name(name: &str) -> String {
     let parts: Vec<String> = name.split('.').map(|part| format!("\"{}\"", part.replace('"', "\"\""))).collect();
     parts.join(".")

@@ -1,7 +1,7 @@
-//! Loading many rows: COPY, in its binary format where the columns' types allow it.
+//! Bulk loading with COPY, in its binary format if the columns' types allow it.
 //!
-//! The rows go behind the statement without waiting for the server to ask for
-//! them: one that refuses the statement passes over them, as the protocol says.
+//! The rows are sent after the statement without waiting for the server's request. A server that refuses the statement
+//! ignores them, as the protocol requires.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::Param;
@@ -15,19 +15,19 @@ use crate::codec::types::{self, ParamLayout};
 use crate::connection::Connection;
 use crate::query::put_query;
 
-/// How much of the rows one message carries.
+/// The number of bytes of rows in one message.
 const CHUNK: usize = 64 << 10;
-/// What binary rows begin with: a signature, flags, and no extension.
+/// The start of binary rows: a signature, flags, and no extension.
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-/// In the place of a row's number of columns: there are no more rows.
+/// Marks the end of the rows, in place of a row's number of columns.
 const TRAILER: [u8; 2] = [0xff, 0xff];
 
-/// How rows of one table are loaded.
+/// How the rows of a table are loaded.
 #[derive(Debug)]
 pub(super) struct Rows {
-    /// The statement in the text format, which takes any value.
+    /// The statement in the text format, which accepts any value.
     sql: String,
-    /// The same in the binary format, if each column has a plain form there.
+    /// The same in the binary format, if each column has a simple binary format.
     binary: Option<String>,
     columns: Vec<CopyColumn>,
 }
@@ -38,14 +38,14 @@ struct CopyColumn {
     bytea: bool,
 }
 
-/// How a column's values go in the binary format.
+/// The binary format of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CopyLayout {
-    /// As a parameter does.
+    /// The format of a parameter.
     Param(ParamLayout),
-    /// Whole numbers as `numeric`; the server takes them with half the work that their digits as text are.
+    /// Integers as `numeric`; the server needs half as much work for them as for their digits as text.
     Numeric,
-    /// Not at all.
+    /// No supported binary format.
     None,
 }
 
@@ -60,14 +60,14 @@ impl CopyLayout {
 }
 
 impl Rows {
-    /// Prepares the loading of rows, blocking.
+    /// Prepares bulk loading, blocking.
     pub(super) fn prepare(connection: &mut Connection, table: &str, columns: &[&str]) -> Result<Self, PgError> {
         if columns.is_empty() {
             return Err(PgError::Unable("rows without columns cannot be loaded".into()));
         }
         let names: Vec<String> = columns.iter().map(|column| quoted_name(column)).collect();
         let (table, names) = (quoted_name(table), names.join(", "));
-        // Parsed for its types, and never run.
+        // Parsed only for its types, and never executed.
         let select = format!("SELECT {names} FROM {table}");
         let described = Described::ask(connection, "", select.as_bytes(), &[], None)?;
         let columns: Vec<CopyColumn> = described
@@ -100,7 +100,7 @@ impl Rows {
                 let problem = format!("a value of column {} is not of its type, in: {}", column + 1, self.sql);
                 return Err(call_failed("submit_rows", &problem));
             }
-            // Digits and fractions go as text.
+            // Values with decimals, and digits as text, are sent in the text format.
             Some(Err(_)) | None => {
                 out.truncate(start);
                 self.write_text(out, values);
@@ -111,7 +111,7 @@ impl Rows {
         Ok(true)
     }
 
-    /// Appends rows in the binary format; on failure, which column has a value that its type does not.
+    /// Appends rows in the binary format. On failure, returns the column with a value of another type.
     fn write_binary(&self, out: &mut Vec<u8>, sql: &str, values: &[Param<'_>]) -> Result<(), usize> {
         put_query(out, sql.as_bytes());
         let mut at = frame::start(out, b'd');
@@ -132,7 +132,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Appends rows as text, which takes any value.
+    /// Appends rows in the text format, which accepts any value.
     fn write_text(&self, out: &mut Vec<u8>, values: &[Param<'_>]) {
         put_query(out, self.sql.as_bytes());
         let mut at = frame::start(out, b'd');
@@ -153,7 +153,7 @@ impl Rows {
     }
 }
 
-/// Appends a value as its type has it; `None` if it is of another.
+/// Appends a value in its column's format; `None` if its type does not match.
 #[inline]
 fn put_binary(out: &mut Vec<u8>, value: &Param<'_>, layout: CopyLayout) -> Option<()> {
     use ParamLayout::{Bytes, Int};
@@ -174,8 +174,8 @@ fn put_binary(out: &mut Vec<u8>, value: &Param<'_>, layout: CopyLayout) -> Optio
     Some(())
 }
 
-/// Appends a whole number as `numeric` is sent: how many digits to the base of 10,000 it has, the power of the first, the
-/// sign, how many decimal digits are behind the point, and the digits.
+/// Appends an integer in the format of `numeric`. Its fields are the number of base-10,000 digits, the exponent of the
+/// first, the sign, the number of decimal places, and the digits.
 fn put_numeric(out: &mut Vec<u8>, is_negative: bool, size: u64) {
     // 2^64 has five digits.
     const MOST: u32 = 5;
@@ -187,7 +187,7 @@ fn put_numeric(out: &mut Vec<u8>, is_negative: bool, size: u64) {
     }
     let head = [8 + 2 * count, (count << 16) | count.saturating_sub(1), if is_negative { 0x4000_0000 } else { 0 }];
     out.extend_from_slice(head.map(u32::to_be_bytes).as_flattened());
-    // As many as there may be, and without those that are not: no length is looked at.
+    // Appends the maximum number of digits and truncates, which avoids a variable-length copy.
     digits <<= 16 * (MOST - count);
     out.extend_from_slice(&digits.to_be_bytes()[16 - 2 * MOST as usize..]);
     out.truncate(out.len() - 2 * (MOST - count) as usize);
@@ -197,7 +197,7 @@ fn put_text(out: &mut Vec<u8>, value: &Param<'_>, bytea: bool) {
     match value {
         Param::Null => out.extend_from_slice(b"\\N"),
         Param::Bytes(bytes) if bytea => {
-            // Its backslash is one of two to COPY.
+            // COPY requires two backslashes; the value contains one.
             out.push(b'\\');
             put_hex(out, bytes);
         }
@@ -206,7 +206,7 @@ fn put_text(out: &mut Vec<u8>, value: &Param<'_>, bytea: bool) {
     }
 }
 
-/// Appends characters as COPY has them in text: what would end a value or a row is written as a backslash and a letter.
+/// Appends characters in COPY's text format: those that would end a value or a row become a backslash and a letter.
 fn put_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
     let (mut start, mut at) = (0, suspect_from(bytes, 0));
     while let Some(&byte) = bytes.get(at) {
@@ -227,8 +227,8 @@ fn put_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&bytes[start..]);
 }
 
-/// Where from `at` on the first backslash or control character lies; the end where there is none. Most rows have none, and
-/// eight bytes are looked at in the time of one.
+/// The position of the first backslash or control character from `at` on, or the end if there is none. Most rows have
+/// none, so this checks eight bytes in the time of one.
 fn suspect_from(bytes: &[u8], mut at: usize) -> usize {
     const SPACES: u64 = u64::from_ne_bytes([b' '; 8]);
     const BACKSLASHES: u64 = u64::from_ne_bytes([b'\\'; 8]);
@@ -237,7 +237,7 @@ fn suspect_from(bytes: &[u8], mut at: usize) -> usize {
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let word = u64::from_le_bytes(*eight);
         let other = word ^ BACKSLASHES;
-        // A byte that borrows has its highest bit set, and so may those above it: the lowest is the one that counts.
+        // A byte that borrows has its highest bit set, and so may those above it, so only the lowest one counts.
         let found = (word.wrapping_sub(SPACES) & !word | other.wrapping_sub(ONES) & !other) & HIGHEST;
         if found != 0 {
             return at + (found.trailing_zeros() / 8) as usize;
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_ends_a_value_is_escaped_wherever_it_lies() {
-        // All bytes at all places of a word, beside what is nearly one that counts.
+        // Tests all bytes at all positions of a word, next to bytes that differ only slightly from special ones.
         for length in [1, 7, 8, 9, 20] {
             for place in 0..length {
                 for byte in 0..=u8::MAX {

@@ -1,10 +1,8 @@
 //! A session: one client's connection on the load path.
 //!
-//! Every prepared statement goes as Bind, Execute and Sync. Within a
-//! transaction, a statement that is submitted before the one before it was sent
-//! takes that one's Sync away: the server answers the whole group at once, and
-//! what follows a failure in it is left out. What ends the transaction has a
-//! group of its own.
+//! Every prepared statement is sent as Bind, Execute and Sync. Within a transaction, a statement submitted before the
+//! previous one was sent removes that one's Sync. The server then answers the whole group at once, and skips statements
+//! after a failed one. The end of a transaction is always a separate group.
 
 mod answers;
 mod failure;
@@ -32,48 +30,47 @@ use failure::call_failed;
 use queue::{Kind, Pending, Queue};
 use statement::{Control, Plan, SYNC};
 
-/// In the place of a statement's number: one that was not prepared.
+/// The number of a statement that was not prepared.
 const UNPREPARED: Statement = Statement(usize::MAX);
-/// How many statements may be under way.
+/// The pipeline depth: how many statements may be in progress.
 const PIPELINE: usize = 8;
-/// How many statements a group may have that a workload has asked for: a delivery's has eleven.
+/// The most statements in a group that a workload requests: a delivery's has eleven.
 const GROUP: usize = 64;
-/// A statement longer than this ends the group before it: what is sent of a
-/// group without waiting for its answers must fit into the kernel's buffers.
+/// A statement longer than this ends the group before it. The part of a group that is sent without waiting for answers
+/// must fit into the kernel's buffers.
 const LONG: usize = 16 << 10;
-/// A send buffer that grew beyond this is given back when it is not needed any more.
+/// A send buffer larger than this shrinks when its size is no longer needed.
 const AMPLE: usize = 16 << 10;
-/// So many flushes in a row did not need it.
+/// The number of consecutive flushes without need for the size after which it shrinks.
 const PATIENCE: u32 = 64;
 
-/// What all sessions of an instance count together; each adds only when the
-/// rare thing happens.
+/// Counters shared by all sessions of an instance. A session only updates them for rare events.
 #[derive(Debug, Default)]
 pub struct PgCounts {
-    /// Transactions that the server ended to break a deadlock.
+    /// Transactions that the server rolled back because of a deadlock.
     pub deadlocks: AtomicU64,
-    /// Transactions that could not be serialised.
+    /// Transactions that could not be serialized.
     pub serialization_failures: AtomicU64,
     /// Statements that waited too long for a lock.
     pub lock_timeouts: AtomicU64,
     /// Connections lost.
     pub connections_lost: AtomicU64,
-    /// Connections made anew.
+    /// Connections reopened.
     pub reconnects: AtomicU64,
 }
 
-/// What a session is told.
+/// The options of a session.
 #[derive(Clone, Debug, Default)]
 pub struct SessionOptions {
-    /// What a table's definition ends with.
+    /// Options at the end of each table definition.
     pub table_options: String,
     /// Statements to run on every new connection: isolation level, names.
     pub setup: Vec<String>,
-    /// What happens when the connection is lost.
+    /// The reaction to a lost connection.
     pub on_lost: OnLost,
-    /// Whether statements are sent as text with their parameters written out, and not prepared (the simple protocol).
+    /// Whether statements are sent as text with literal parameters instead of prepared (the simple protocol).
     pub text: bool,
-    /// What is counted.
+    /// The shared counters.
     pub counts: Arc<PgCounts>,
 }
 
@@ -85,22 +82,22 @@ pub struct PgSession {
     link: Link,
     statements: Statements<Plan>,
     queue: Queue,
-    /// The position in the stream of the send buffer's first byte.
+    /// The stream position of the send buffer's first byte.
     base: u64,
-    /// Flushes in a row that an ample buffer had been enough for.
+    /// Consecutive flushes for which an ample buffer was enough.
     modest: u32,
-    /// How many statements may travel in one group.
+    /// The most statements in one group.
     group: usize,
-    /// Whether what is submitted next is carried out within a transaction.
+    /// Whether the next submitted statement will run within a transaction.
     in_block: bool,
-    /// Whether a statement of the group at hand failed, and the rest of it is left out by the server.
+    /// Whether a statement of the current group failed, so that the server skips its rest.
     skipping: bool,
-    /// What the answer at hand came to so far.
+    /// The result of the current answer so far.
     answer: Answer,
     failure: Option<EngineError>,
-    /// The columns of the answer at hand to a statement that was sent as text.
+    /// The columns of the current answer to a statement that was sent as text.
     text_columns: Vec<Column>,
-    /// The socket was waited for since bytes were last taken from it.
+    /// Whether the session waited for the socket since it last received data.
     waited: bool,
 }
 
@@ -108,10 +105,10 @@ impl PgSession {
     /// Connects.
     ///
     /// # Errors
-    /// The server's or the system's words.
+    /// The server's or the system's error.
     pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
         let connection = lost::enter(target, options).map_err(|error| {
-            // A server that is not there, or ended meanwhile, is told as where a connection is lost.
+            // A server that is absent or has ended is reported as a lost connection.
             if error.is_lost() { EngineError::Lost(error.to_string()) } else { error.during("connect") }
         })?;
         Ok(Self {
@@ -133,18 +130,18 @@ impl PgSession {
         })
     }
 
-    /// The version that the server says it is.
+    /// The version that the server reports.
     pub fn server_version(&self) -> &str {
         &self.connection.version
     }
 
-    /// Whether the session was in a transaction when the server last told, and
-    /// whether that failed: an error ends everything but ROLLBACK here.
+    /// The transaction state that the server last reported. After an error a transaction is failed, and only ROLLBACK
+    /// is possible.
     pub fn transaction(&self) -> Transaction {
         self.connection.transaction
     }
 
-    /// Makes sure that the connection is there and nothing is under way on it.
+    /// Ensures that the connection is open and no statement is in progress.
     fn idle(&mut self, call: &'static str) -> Result<(), EngineError> {
         self.link_up()?;
         if self.queue.front().is_none() {
@@ -153,7 +150,7 @@ impl PgSession {
         Err(call_failed(call, "answers to earlier statements have not been taken yet"))
     }
 
-    /// Submits what is not prepared, or while the connection is not there, or with the wrong parameters.
+    /// Submits an unprepared statement, or one while there is no connection or with the wrong number of parameters.
     #[cold]
     fn submit_other(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
         self.link_up()?;
@@ -177,7 +174,7 @@ impl PgSession {
         }
     }
 
-    /// Notes a statement whose messages end the send buffer.
+    /// Records a statement whose messages end the send buffer.
     #[inline]
     fn submitted(&mut self, statement: Statement, kind: Kind, control: Control) {
         let end = self.base + self.connection.send.len() as u64;
@@ -189,8 +186,8 @@ impl PgSession {
         }
     }
 
-    /// Takes the Sync away that ends the statement before the one that begins at `at`, if both are of one transaction
-    /// and nothing of them is sent.
+    /// Removes the Sync of the statement before the one that begins at `at`, if both belong to one transaction and none
+    /// of their bytes are sent.
     #[inline]
     fn join_group(&mut self, at: usize) {
         let unsent = at >= SYNC.len() && self.connection.sent <= at - SYNC.len();
@@ -227,7 +224,7 @@ impl SqlSession for PgSession {
     }
 
     fn group_statements(&mut self) -> bool {
-        // Those of a transaction always do, if they are prepared; but so many of them.
+        // Prepared statements of a transaction are always grouped; this only raises the limit.
         self.group = GROUP;
         !self.options.text
     }
@@ -263,7 +260,8 @@ impl SqlSession for PgSession {
             Some(Plan::Binary(binary)) if self.link.is_up() && binary.params() == params.len() => {
                 let (at, control) = (self.connection.send.len(), binary.control);
                 binary.write(&mut self.connection.send, params);
-                // What ends a transaction stands alone: it must be carried out whatever came of the statements before.
+                // The end of a transaction is a separate group, because it must be executed even if earlier statements
+                // fail.
                 if at > 0 && !matches!(control, Control::Commit | Control::Rollback) {
                     self.join_group(at);
                 }
@@ -307,7 +305,7 @@ impl SqlSession for PgSession {
         if tells_server {
             self.idle("close")?;
         }
-        // From here on its number, and the name that the server knows it by, can be another's.
+        // From here on its number and its name on the server may be reused.
         if let Some(plan) = self.statements.close(statement.0).filter(|_| tells_server) {
             plan.write_close(&mut self.connection.send);
         }
@@ -325,7 +323,7 @@ impl SqlSession for PgSession {
 
     fn reread(&mut self, statement: Statement, raw: &[u8], visit: Visit<'_>) {
         let Some(Plan::Binary(binary)) = self.statements.get_mut(statement.0) else { return };
-        // It was found once, and the columns are those of the last answer.
+        // It was found before, and the columns are those of the last answer.
         if row::find(raw, &mut binary.columns).is_ok() {
             visit(&PgRow { body: raw, columns: &binary.columns });
         }

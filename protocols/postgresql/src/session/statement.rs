@@ -13,19 +13,19 @@ use crate::codec::{frame, message};
 use crate::connection::{Connection, Message};
 use crate::query::refuse_zero;
 
-/// What ends a group of statements: the server answers all of them, and what failed is over.
+/// The end of a group: the server answers all of its statements and resets its error state.
 pub(super) const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
 
-/// What a statement does to the transaction around it.
+/// The effect of a statement on its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Control {
-    /// It begins one.
+    /// Begins a transaction.
     Begin,
-    /// It commits it.
+    /// Commits the transaction.
     Commit,
-    /// It ends it in another way.
+    /// Ends the transaction in another way.
     Rollback,
-    /// Nothing.
+    /// No effect.
     Nothing,
 }
 
@@ -51,19 +51,19 @@ impl Control {
     }
 }
 
-/// How a statement of the session is carried out.
+/// How a statement of the session is executed.
 #[derive(Debug)]
 pub(super) enum Plan {
-    /// Prepared in the server.
+    /// Prepared on the server.
     Binary(Binary),
     /// Sent as text.
     Text(Template, Control),
-    /// Rows to be loaded.
+    /// Rows to load.
     Rows(Rows),
 }
 
 impl Plan {
-    /// Prepares a statement as number `number` of its session.
+    /// Prepares a statement with the number `number` in its session.
     pub(super) fn prepare(
         connection: &mut Connection,
         number: usize,
@@ -72,14 +72,14 @@ impl Plan {
         text: bool,
     ) -> Result<Self, PgError> {
         if text {
-            // Described under no name, which the server keeps no longer than the next one.
+            // Described without a name, because the server replaces the unnamed statement with the next one.
             let described = Described::ask(connection, "", sql, types, None)?;
             return Ok(Plan::Text(Template::new(sql, described.params), Control::of(sql)));
         }
         Ok(Plan::Binary(Binary::prepare(connection, number, sql, types, None)?))
     }
 
-    /// Prepares it once more, on a new connection, before `deadline`.
+    /// Prepares it again on a new connection, before `deadline`.
     pub(super) fn prepare_again(
         &mut self,
         connection: &mut Connection,
@@ -91,7 +91,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What it says.
+    /// The statement's text.
     pub(super) fn sql(&self) -> &[u8] {
         match self {
             Plan::Binary(binary) => &binary.sql,
@@ -100,7 +100,7 @@ impl Plan {
         }
     }
 
-    /// Appends the message that has the server forget it, whose answer comes with the next statement's.
+    /// Appends the message that deallocates it on the server, whose answer comes with the next statement's.
     pub(super) fn write_close(&self, out: &mut Vec<u8>) {
         if let Plan::Binary(binary) = self {
             let close = frame::start(out, b'C');
@@ -110,7 +110,7 @@ impl Plan {
         }
     }
 
-    /// What it does to the transaction around it.
+    /// The effect on its transaction.
     pub(super) fn control(&self) -> Control {
         match self {
             Plan::Binary(binary) => binary.control,
@@ -120,17 +120,17 @@ impl Plan {
     }
 }
 
-/// What a server says of a statement.
+/// The server's description of a statement.
 pub(super) struct Described {
     /// The types of its parameters.
     pub(super) params: Vec<u32>,
-    /// The columns of its rows, by type.
+    /// The types of its result columns.
     pub(super) columns: Vec<u32>,
 }
 
 impl Described {
-    /// Has the server parse a statement under this name, with the types of its first parameters as they are declared, and
-    /// say what it is, blocking.
+    /// Makes the server parse a statement under this name, with the declared types of its first parameters, and returns
+    /// its description. Blocks.
     pub(super) fn ask(
         connection: &mut Connection,
         name: &str,
@@ -173,7 +173,7 @@ impl Described {
                     connection.incoming.answered();
                     return failure.map_or(Ok(described), Err);
                 }
-                // Parsed; a statement that was closed before; no rows; notices and what else comes at any time.
+                // Parsed; an earlier statement closed; no rows; notices and other messages that may come at any time.
                 b'1' | b'3' | b'n' | b'N' | b'S' | b'A' => {}
                 other => {
                     return Err(PgError::Protocol(format!(
@@ -186,7 +186,7 @@ impl Described {
     }
 }
 
-/// What the server knows a statement of the session by.
+/// The name of the session's statement on the server.
 fn name(number: usize) -> String {
     format!("s{number}")
 }
@@ -194,27 +194,27 @@ fn name(number: usize) -> String {
 /// A statement that the server has prepared.
 #[derive(Debug)]
 pub(super) struct Binary {
-    /// In the connection's encoding, as the client had it.
+    /// The text in the connection's encoding, as the client passed it.
     pub(super) sql: Box<[u8]>,
-    /// The types of its parameters that the client has declared, which are the first or all of them.
+    /// The parameter types that the client has declared: the first ones, or all.
     declared: Box<[ParamType]>,
-    /// Its number in the session, and so its name in the server.
+    /// Its number in the session, which determines its name on the server.
     number: usize,
     pub(super) control: Control,
     /// The columns of its rows.
     pub(super) columns: Vec<Column>,
-    /// How its parameters are sent, where they are of the kind that the type is.
+    /// The format of its parameters, if they match the type.
     params: Vec<ParamLayout>,
-    /// What every execution starts with: Bind, without its length, up to the values.
+    /// The start of every execution: Bind, without its length, up to the values.
     opening: Vec<u8>,
-    /// What every execution ends with: how the rows are asked for, Execute, Sync.
+    /// The end of every execution: the format of the rows, Execute, Sync.
     closing: Vec<u8>,
-    /// A whole execution with one integer, and where that is; for what most benchmarks do most often.
+    /// A complete execution with one integer, and the integer's position, for the most common case of benchmarks.
     whole: Option<(Vec<u8>, usize)>,
 }
 
 impl Binary {
-    /// How many columns its rows have, if it gives any.
+    /// The number of columns, if the statement returns rows.
     #[inline]
     pub(super) fn returned(&self) -> Option<u32> {
         Some(self.columns.len() as u32).filter(|&columns| columns > 0)
@@ -233,7 +233,7 @@ impl Binary {
         let params: Vec<ParamLayout> = described.params.iter().map(|&oid| ParamLayout::of(oid)).collect();
         let layouts: Vec<Layout> = described.columns.iter().map(|&oid| Layout::of(oid)).collect();
 
-        // Bind to the portal without a name.
+        // Bind to the unnamed portal.
         let mut opening = Vec::new();
         frame::start(&mut opening, b'B');
         frame::put_text(&mut opening, b"");
@@ -251,7 +251,7 @@ impl Binary {
             layouts.iter().for_each(|layout| closing.extend_from_slice(&layout.format().to_be_bytes()));
         }
         let of_bind = closing.len();
-        // Execute the portal without a name, to its last row.
+        // Execute the unnamed portal without a row limit.
         closing.extend_from_slice(&[b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0]);
         closing.extend_from_slice(&SYNC);
 
@@ -274,12 +274,13 @@ impl Binary {
         Ok(Self { sql: sql.into(), declared, number, control, columns, params, opening, closing, whole })
     }
 
-    /// How many parameters it has.
+    /// The number of parameters.
     pub(super) fn params(&self) -> usize {
         self.params.len()
     }
 
-    /// Appends the messages that run the statement with these parameters, as many as it has, and end the group.
+    /// Appends the messages that execute the statement with these parameters, whose number must match, and end the
+    /// group.
     #[inline]
     pub(super) fn write(&self, out: &mut Vec<u8>, params: &[Param<'_>]) {
         if let ([Param::Int(number)], Some((whole, at)), [ParamLayout::Int(8)]) =
@@ -308,9 +309,10 @@ impl Binary {
                     frame::put_value(out, bytes);
                 }
                 (_, ParamLayout::Text) => put_as_text(out, param),
-                // Not of the kind that its type is: as text, which the server reads or refuses in its own words.
+                // If the value does not match the type, send it as text, which the server parses or refuses with its
+                // own error.
                 _ => {
-                    // The formats stand before the second count of the opening.
+                    // The formats precede the second count of the opening.
                     let formats = start + self.opening.len() - 2 - 2 * self.params.len();
                     out[formats + 2 * number..][..2].copy_from_slice(&0_u16.to_be_bytes());
                     put_as_text(out, param);
@@ -324,7 +326,7 @@ impl Binary {
     }
 }
 
-/// Appends a value as text, with its length before it.
+/// Appends a value as text with its length prefix.
 fn put_as_text(out: &mut Vec<u8>, param: &Param<'_>) {
     let length = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -333,7 +335,7 @@ fn put_as_text(out: &mut Vec<u8>, param: &Param<'_>) {
     out[length..length + 4].copy_from_slice(&bytes.to_be_bytes());
 }
 
-/// How long the messages are that follow Bind.
+/// The length of the messages after Bind.
 const EXECUTE_AND_SYNC: usize = 10 + SYNC.len();
 
 fn fits(value: i64, width: u8) -> bool {

@@ -1,17 +1,17 @@
-//! Statements sent as text, with their parameters written out.
+//! Statements sent as text, with literal parameters.
 
 use rumba_core::sql::Param;
 
 use super::literal;
 use crate::codec::{frame, types};
 
-/// A statement and where its parameters go.
+/// A statement and the positions of its parameters.
 #[derive(Debug)]
 pub(super) struct Template {
     pub(super) sql: Box<[u8]>,
     /// The parameters' types, in the order of their numbers.
     oids: Vec<u32>,
-    /// Where `$n` stands, how long it is, and which parameter it is, ascending.
+    /// The position and length of each `$n`, and its parameter, ascending.
     marks: Vec<Mark>,
 }
 
@@ -23,19 +23,19 @@ struct Mark {
 }
 
 impl Template {
-    /// A statement whose parameters are of these types.
+    /// A template with parameters of these types.
     pub(super) fn new(sql: &[u8], oids: Vec<u32>) -> Self {
         let marks = marks(sql).into_iter().filter(|mark| mark.param < oids.len()).collect();
         Self { sql: sql.into(), oids, marks }
     }
 
-    /// How many parameters it has.
+    /// The number of parameters.
     pub(super) fn params(&self) -> usize {
         self.oids.len()
     }
 
-    /// Whether these parameters, as many as it has, can be written out: a zero byte would end the message, and stands
-    /// only in what is written as digits.
+    /// Whether these parameters can be sent as literals. A zero byte would end the message, so it is allowed only in
+    /// values that are sent as digits.
     pub(super) fn takes(&self, params: &[Param<'_>]) -> bool {
         params.iter().zip(&self.oids).all(|(param, &oid)| match param {
             Param::Text(bytes) | Param::Bytes(bytes) => types::is_bytea(oid) || !bytes.contains(&0),
@@ -43,7 +43,7 @@ impl Template {
         })
     }
 
-    /// Appends the message that runs the statement with these parameters, as many as it has.
+    /// Appends the message that executes the statement with these parameters, whose number must match.
     pub(super) fn write(&self, out: &mut Vec<u8>, params: &[Param<'_>]) {
         let sql = &self.sql;
         let message = frame::start(out, b'Q');
@@ -59,7 +59,7 @@ impl Template {
     }
 }
 
-/// The parameters that are neither in a string, nor a name, nor a comment.
+/// The parameters outside of strings, names and comments.
 fn marks(sql: &[u8]) -> Vec<Mark> {
     let mut marks = Vec::new();
     let mut at = 0;
@@ -79,7 +79,7 @@ fn marks(sql: &[u8]) -> Vec<Mark> {
                 rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |end| end + 1)
             }
             b'/' if rest.starts_with(b"/*") => comment(rest),
-            // A dollar within a name is part of it.
+            // A dollar sign within a name is part of it.
             byte if is_name(byte) => rest.iter().position(|&byte| !is_name(byte) && byte != b'$').unwrap_or(rest.len()),
             _ => 1,
         };
@@ -98,7 +98,7 @@ fn parameter(sql: &[u8]) -> Option<(usize, usize)> {
     Some((1 + digits, number.checked_sub(1)?))
 }
 
-/// How long the string is that starts here with `$tag$`; 1 if none does.
+/// The length of the `$tag$` string that starts here; 1 if there is none.
 fn dollar_quoted(sql: &[u8]) -> usize {
     let name = sql[1..].iter().take_while(|&&byte| is_name(byte)).count();
     let Some(b'$') = sql.get(1 + name) else { return 1 };
@@ -106,8 +106,8 @@ fn dollar_quoted(sql: &[u8]) -> usize {
     body.windows(tag.len()).position(|window| window == tag).map_or(sql.len(), |end| end + 2 * tag.len())
 }
 
-/// How long the string or name is that starts here. A doubled quote ends one
-/// and starts the next, which comes to the same.
+/// The length of the string or name that starts here. A doubled quote is treated as the end of one and the start of the
+/// next, with the same result.
 fn quoted(sql: &[u8], backslashes: bool) -> usize {
     let mut at = 1;
     while let Some(&byte) = sql.get(at) {
@@ -121,7 +121,7 @@ fn quoted(sql: &[u8], backslashes: bool) -> usize {
     sql.len()
 }
 
-/// How long the comment is that starts here; comments nest.
+/// The length of the comment that starts here; comments nest.
 fn comment(sql: &[u8]) -> usize {
     let (mut at, mut depth) = (0, 0);
     while at < sql.len() {

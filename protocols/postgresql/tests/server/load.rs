@@ -1,4 +1,4 @@
-//! Rows by COPY.
+//! Bulk loading with COPY.
 
 use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::sql::{Param, SqlSession};
@@ -13,7 +13,7 @@ use rumba_testkit::sql::{answer, ask, ints, load};
 fn rows_arrive_as_they_were_given_in_either_format() {
     let server = shared();
     for mut session in sessions(&server) {
-        // The last has a type that only the text format brings.
+        // The last type is supported only in the text format.
         for (table, amount) in [("plain", "integer"), ("exact", "numeric"), ("rough", "double precision")] {
             session
                 .run(&format!(
@@ -55,7 +55,7 @@ fn numbers_of_any_length_arrive_whatever_they_are_given_as() {
     let rows = session.prepare_rows("numbers", &["id", "n"]).unwrap();
     let whole = [0, 1, -1, 9_999, 10_000, -10_001, 99_990_000, 100_000_000, 123_456_789, i64::MAX, i64::MIN];
     let whole = whole.into_iter().map(|number| (Param::Int(number), number.to_string()));
-    // Those with the last are sent as text, all of them.
+    // Batches with one of these are sent in the text format as a whole.
     let [digits, cents] = [&b"0.00012345678901234567890"[..], b"-17.90"];
     let batches = [
         whole.chain([(Param::Unsigned(u64::MAX), u64::MAX.to_string()), (Param::Null, String::new())]).collect(),
@@ -93,7 +93,7 @@ fn rows_that_cannot_be_loaded_are_not_and_the_session_goes_on() {
         assert!(load(&mut session, rows, &[Param::Int(1)]).unwrap_err().to_string().contains("last row"));
         assert_eq!(ints(&mut session, "SELECT id FROM once").unwrap(), [1], "all or none");
 
-        // In a transaction that failed, the server passes over the rows.
+        // In a failed transaction the server ignores the rows.
         let [begin, rollback] = ["BEGIN", "ROLLBACK"].map(|sql| session.prepare(sql).unwrap());
         let many: Vec<Param<'_>> = (10..20_000).flat_map(|id| pair(id, 1)).collect();
         session.submit(begin, &[]).unwrap();

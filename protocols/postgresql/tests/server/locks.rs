@@ -1,4 +1,4 @@
-//! What other transactions do to one's own.
+//! The effects of concurrent transactions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,13 +22,13 @@ impl Driver for Deaf {
     fn forget(&self, _fd: i32) {}
 }
 
-/// Sends what is submitted, and does not wait for the answer.
+/// Sends the submitted statements without waiting for the answer.
 fn send(session: &mut PgSession) {
     let _driven = drive_with(std::rc::Rc::new(Deaf));
     assert!(session.poll_answer(&mut Context::from_waker(Waker::noop()), &mut |_| {}).is_pending());
 }
 
-/// Waits until somebody waits for a lock.
+/// Waits until a session waits for a lock.
 fn wait_for_a_lock(server: &PostgreSql) {
     let mut admin = admin(server);
     for _ in 0..1000 {
@@ -64,7 +64,7 @@ fn deadlock_gives_one_session_a_counted_conflict() {
     send(&mut a);
     wait_for_a_lock(&server);
     let of_b = ask(&mut b, of_b, &[Param::Int(1)], 0);
-    // Nobody may hold what the other one waits for.
+    // Release B's locks, because A may still wait for one.
     b.run("ROLLBACK").unwrap();
     let of_a = answer(&mut a, 0);
     let conflicts = [of_a.err(), of_b.err()].into_iter().flatten().filter(|error| error.is_conflict()).count();
@@ -86,7 +86,7 @@ fn lock_timeout_and_serialization_failure_are_conflicts() {
     let error = b.run("UPDATE waited SET v = 2 WHERE id = 1").unwrap_err();
     assert!(error.is_conflict(), "as text too: {error}");
     assert_eq!(counts.lock_timeouts.load(Relaxed), 2);
-    // The one that took its snapshot before the other committed loses.
+    // The transaction whose snapshot precedes the other's commit fails.
     b.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM waited").unwrap();
     a.run("COMMIT").unwrap();
     assert!(ask(&mut b, update, &[Param::Int(1)], 0).unwrap_err().is_conflict());

@@ -1,4 +1,4 @@
-//! Being let in, or not.
+//! Successful and refused logins.
 
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,7 @@ fn who_is_not_there_is_told_with_where() {
 fn more_clients_than_there_is_room_for_are_told_what_to_do() {
     let server =
         PostgreSql::start(&["max_connections=3", "superuser_reserved_connections=0", "max_wal_senders=0"], &[]);
-    // Who looked whether the server is up may still hold a place.
+    // The connection that checked whether the server is up may still take a slot.
     let since = Instant::now();
     let mut held: Vec<Admin> = Vec::new();
     while held.len() < 3 {
@@ -67,14 +67,14 @@ fn more_clients_than_there_is_room_for_are_told_what_to_do() {
     let error = refused(&local(&server));
     assert!(error.contains("53300") && error.contains("max_connections"), "{error}");
     drop(held);
-    // Goodbyes are taken note of one after the other.
+    // The server handles the closed connections one after the other.
     let since = Instant::now();
     while let Err(error) = Admin::connect(&local(&server), TIMEOUT) {
         assert!(since.elapsed() < Duration::from_secs(10), "{error}");
     }
 }
 
-/// A certificate that signs itself, for 127.0.0.1.
+/// Creates a self-signed certificate for 127.0.0.1.
 fn certify(server: &PostgreSql) -> std::path::PathBuf {
     let made = tempfile::tempdir().unwrap();
     let [certificate, key] = certificate::of_server(made.path());

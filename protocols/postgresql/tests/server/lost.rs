@@ -1,4 +1,4 @@
-//! Connections that end before their session does.
+//! Connections that end before their session.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,7 +21,7 @@ fn counted(counts: &Arc<PgCounts>) -> (u64, u64) {
 
 fn kill_connection(server: &PostgreSql, session: &mut PgSession) {
     let id = ints(session, "SELECT pg_backend_pid()").unwrap()[0];
-    // The end is waited for: up to 5 s.
+    // Waits for the end, up to 5 s.
     let killed = admin(server).query(&format!("SELECT pg_terminate_backend({id}, 5000)")).unwrap();
     assert_eq!(killed.rows[0][0].as_deref(), Some("t"));
 }
@@ -58,7 +58,7 @@ fn session_survives_a_server_restart_and_prepares_again() {
     let rows = session.prepare_rows("kept", &["id"]).unwrap();
     ask(&mut session, early, &[Param::Int(0)], 1).unwrap();
     server.kill();
-    // Three are under way; none of them can be answered.
+    // Three statements are in progress; none of them can be answered.
     for _ in 0..3 {
         session.submit(early, &[Param::Int(1)]).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Statements of every kind, prepared and as text, over both ways to the server.
+//! Statements of every kind, prepared and as text, over every kind of connection.
 
 use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::sql::{Answer, Param, SqlSession};
@@ -9,7 +9,7 @@ use rumba_testkit::sql::{answer, ask, ints};
 
 use crate::support::{admin, local, session, sessions, shared, text};
 
-/// What a value may be that a careless client would not bring through.
+/// A value that a careless client would corrupt.
 const AWKWARD: &[u8] = b"it's \"q\" $1 \\ back\\\\slash\ttab\nline\r\x1a zero\0 percent% high\x80\xc3\xa4\xff";
 
 fn visited(session: &mut PgSession, visit: rumba_core::sql::Visit<'_>) -> Result<Answer, EngineError> {
@@ -164,7 +164,7 @@ fn what_is_prepared_and_closed_again_and_again_takes_one_place() {
     }
 }
 
-/// A new connection has the database's encoding.
+/// A new connection uses the database's encoding.
 #[test]
 #[needs(PostgreSql)]
 fn statements_may_use_a_non_utf8_encoding() {
@@ -253,7 +253,7 @@ fn requested_group_stays_one_group_at_any_length() {
     let server = shared();
     let mut grouping = 0;
     for mut session in sessions(&server) {
-        // Statements that are sent as text stand alone.
+        // Statements sent as text are not grouped.
         if !session.group_statements() {
             continue;
         }
@@ -270,7 +270,7 @@ fn requested_group_stays_one_group_at_any_length() {
         assert!(matches!(answer(&mut session, 0), Err(EngineError::Duplicate(_))));
         for nth in 2..30 {
             let error = answer(&mut session, 0).unwrap_err().to_string();
-            // Behind another Sync the server would have been asked, and have refused.
+            // After a separate Sync the server would execute the statement and refuse it.
             assert!(error.contains("left out"), "{nth}: {error}");
         }
         ask(&mut session, rollback, &[], 0).unwrap();
@@ -287,7 +287,7 @@ fn error_skips_rest_of_transaction_and_fails_its_commit() {
         let [begin, commit, rollback] = ["BEGIN", "COMMIT", "ROLLBACK"].map(|sql| session.prepare(sql).unwrap());
         let insert = session.prepare("INSERT INTO block VALUES ($1)").unwrap();
         for round in 0..3 {
-            // All at once, and the third fails.
+            // All are sent at once, and the third fails.
             session.submit(begin, &[]).unwrap();
             for id in [1, 1, 2] {
                 session.submit(insert, &[Param::Int(id)]).unwrap();
@@ -303,7 +303,7 @@ fn error_skips_rest_of_transaction_and_fails_its_commit() {
             let error = ask(&mut session, commit, &[], 0).unwrap_err().to_string();
             assert!(error.contains("rolled it back"), "{error}");
             assert_eq!(ints(&mut session, "SELECT count(*) FROM block").unwrap(), [0]);
-            // What ends the transaction is carried out even if it was sent with what failed.
+            // The end of the transaction is executed even if it was sent together with a failed statement.
             for (end, ends_well) in [(rollback, true), (commit, false)] {
                 session.submit(begin, &[]).unwrap();
                 for id in [1, 1] {
@@ -315,7 +315,7 @@ fn error_skips_rest_of_transaction_and_fails_its_commit() {
                 assert_eq!(answer(&mut session, 0).is_ok(), ends_well);
                 assert_eq!(session.transaction(), Transaction::None);
             }
-            // One that succeeds, in one exchange; and one that is given up.
+            // A successful transaction in one exchange, and one that is abandoned.
             session.submit(begin, &[]).unwrap();
             session.submit(insert, &[Param::Int(1)]).unwrap();
             session.submit(commit, &[]).unwrap();

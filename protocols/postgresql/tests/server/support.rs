@@ -1,4 +1,4 @@
-//! Sessions to a server of the tests' own, and what they are asked.
+//! Sessions with a private server for the tests, and their statements.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -47,7 +47,7 @@ pub fn text() -> SessionOptions {
     SessionOptions { text: true, ..SessionOptions::default() }
 }
 
-/// A session of either kind, over each way to the server.
+/// A session of each kind, over each kind of connection.
 pub fn sessions(server: &PostgreSql) -> Vec<PgSession> {
     let all = |options: SessionOptions| {
         [local(server), tcp(server)].map(|target| PgSession::connect(&target, &options).unwrap())

@@ -1,4 +1,4 @@
-//! `--mysql-dry-run`: nothing is connected to and nothing sent; every statement is taken for done.
+//! `--mysql-dry-run`: connects to nothing and sends nothing; every statement counts as done.
 
 use std::task::{Context, Poll};
 

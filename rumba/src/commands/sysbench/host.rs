@@ -1,4 +1,4 @@
-//! The ways to databases: which session each driver's options ask for, and which errors are passed over.
+//! Connections to databases: the session that each driver's options request, and the errors that are ignored.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -24,7 +24,7 @@ use super::{Ended, print};
 
 /// A driver with its options read.
 enum Way {
-    /// To none: `--mysql-dry-run`.
+    /// No connection: `--mysql-dry-run`.
     Nowhere,
     MySql {
         targets: Vec<mysql::Target>,
@@ -32,7 +32,7 @@ enum Way {
     },
     PostgreSql {
         target: postgresql::Target,
-        /// Where the server lets nobody in that way.
+        /// The second attempt, if the server refuses the first.
         otherwise: Option<Box<postgresql::Target>>,
         options: postgresql::SessionOptions,
     },
@@ -44,17 +44,17 @@ enum Way {
 }
 
 impl Way {
-    /// A session of a client, which has had `turn` others.
+    /// A session for a client that has already had `turn` others.
     fn session(&self, client: u32, turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
         let session: Box<dyn SqlSession> = match self {
             Way::MySql { targets, options } => {
-                // Several hosts or ports are taken in turns, by clients and by the connections of each.
+                // Hosts and ports are used in turn, across clients and across the connections of each client.
                 let target = &targets[client.wrapping_add(turn) as usize % targets.len()];
                 Box::new(mysql::WireSession::connect(target, options)?)
             }
             Way::PostgreSql { target, otherwise, options } => {
                 let connect = |target| postgresql::PgSession::connect(target, options);
-                // What is wrong with the server is wrong with both; what is wrong with the first is told.
+                // If both attempts fail, the server has a problem with both, so the first error is reported.
                 let session = connect(target).or_else(|error| match otherwise {
                     Some(otherwise) => connect(otherwise).map_err(|_| error),
                     None => Err(error),
@@ -70,22 +70,22 @@ impl Way {
     }
 }
 
-/// What scripts ask of this program.
+/// The services that scripts request from this program.
 pub struct Drivers {
-    /// The options before the script has declared its own: it may connect where it is loaded.
+    /// The options before the script has declared its own, because a script may connect while it is loaded.
     before: OptionSet,
     /// All of them.
     options: OnceLock<OptionSet>,
     log: Mutex<Log>,
-    /// A script has asked for a driver.
+    /// Whether a script has requested a driver.
     is_asked: AtomicBool,
     stopwatch: Stopwatch,
-    /// What a `thread_done` failed with, the first of them.
+    /// The first error of a `thread_done`.
     end_failure: OnceLock<String>,
 }
 
 impl Drivers {
-    /// With the options that are known by now.
+    /// With the options that are known so far.
     pub fn new(options: &OptionSet, verbosity: Rank) -> Self {
         Self {
             before: options.clone(),
@@ -97,33 +97,33 @@ impl Drivers {
         }
     }
 
-    /// Takes all options on.
+    /// Adopts the final options.
     pub fn adopt(&self, options: &OptionSet) {
         // They are set once, here.
         let _ = self.options.set(options.clone());
     }
 
-    /// Whether the driver that is used where none is named runs within this process.
+    /// Whether the default driver runs within this process.
     pub fn is_embedded(&self) -> bool {
         self.options().text("db-driver") == Some("sqlite")
     }
 
-    /// Whether a script has asked for a driver so far.
+    /// Whether a script has requested a driver so far.
     pub fn are_asked_for(&self) -> bool {
         self.is_asked.load(Relaxed)
     }
 
-    /// Prints a report, and what is told with it.
+    /// Prints a report, with the log lines that belong to it.
     pub fn report(&self, text: &str) {
         print(&self.log.lock().unwrap_or_else(PoisonError::into_inner).report(text));
     }
 
-    /// What statements took since the last call, where that is to be told.
+    /// The times of statements since the last call, if they are measured.
     pub fn statement_times(&self) -> Option<StatementTimes> {
         self.stopwatch.take()
     }
 
-    /// Prints what a client failed with.
+    /// Prints a client's error.
     pub fn client_failed(&self, error: &EngineError) -> Ended {
         if let Some(failure) = rumba_sysbench_tests::Failure::of_client(error) {
             return self.failed(&failure);
@@ -133,14 +133,14 @@ impl Drivers {
         Ended::after(1, words)
     }
 
-    /// What a client ended with, unless its `thread_done` alone has failed. That is told and passed over, as sysbench
-    /// does: the client has done all its events by then, and others go on.
+    /// A client's result, except for an error of its `thread_done` alone. As in sysbench, such an error is logged and
+    /// ignored, because the client has completed its events and others continue.
     pub fn pass_over(&self, end: Result<(), ScriptError>) -> Result<(), EngineError> {
         match end {
             Err(error) if error.is_of_end() => {
                 let words = error.to_string();
                 self.log(Level::Fatal, &words);
-                // Of several it is one that is kept.
+                // Only the first error is kept.
                 let _ = self.end_failure.set(words);
                 Ok(())
             }
@@ -148,12 +148,12 @@ impl Drivers {
         }
     }
 
-    /// What a `thread_done` failed with, the first of them.
+    /// The first error of a `thread_done`.
     pub fn end_failure(&self) -> Option<&str> {
         self.end_failure.get().map(String::as_str)
     }
 
-    /// Prints what a built-in test failed with.
+    /// Prints the error of a built-in test.
     pub fn failed(&self, failure: &rumba_sysbench_tests::Failure) -> Ended {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         failure.lines().for_each(|(rank, words)| print(&log.line(rank, words)));
@@ -161,7 +161,7 @@ impl Drivers {
         Ended::after(failure.exit_code(), words.join("\n"))
     }
 
-    /// Whether statements are timed. sysbench tells their times as what matters least of all.
+    /// Whether statements are timed. sysbench reports their times at its lowest rank, debug.
     fn times_statements(&self, settings: &DatabaseSettings) -> bool {
         settings.debug && self.log.lock().unwrap_or_else(PoisonError::into_inner).tells(Rank::Debug)
     }
@@ -170,7 +170,7 @@ impl Drivers {
         self.options.get().unwrap_or(&self.before)
     }
 
-    /// The way of a driver, and whether statements are timed on it.
+    /// A driver's connection settings, and whether its statements are timed.
     fn way(&self, driver: usize) -> Result<(Way, bool), EngineError> {
         let options = self.options();
         let name = DRIVERS[driver].name;
@@ -195,7 +195,8 @@ impl Host for Drivers {
         self.is_asked.store(true, Relaxed);
     }
 
-    /// What `--db-driver` names. Its other options are checked with it, as sysbench does when a script first asks.
+    /// The driver of `--db-driver`. This also checks the other options, as sysbench does when a script first requests
+    /// it.
     fn default_driver(&self) -> Option<usize> {
         match DatabaseSettings::read(self.options(), None) {
             Ok(settings) => DRIVERS.iter().position(|driver| driver.name == settings.driver),
@@ -227,11 +228,11 @@ impl Host for Drivers {
     }
 }
 
-/// What a script's client failed with, in the words of its interpreter.
+/// The message of a script client's error, in the words of its interpreter.
 fn words_of_script(error: &EngineError) -> Option<&str> {
     match error {
         EngineError::Failed { call: FAILED, message } => Some(message.as_str()),
-        // Words that tell of a full device have become one.
+        // A message about a full device has become a disk-full error.
         EngineError::DiskFull(words) => words.strip_prefix(FAILED)?.strip_prefix(": "),
         _ => None,
     }
@@ -284,8 +285,8 @@ fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
     Ok(Way::MySql { targets: targets.collect(), options: session })
 }
 
-/// Where a server of this host listens if nobody says, as the client library has it of `localhost`: `MYSQL_UNIX_PORT`, or
-/// where packages put it.
+/// The socket of a server on this host if none is given, as the client library finds it for `localhost`:
+/// `MYSQL_UNIX_PORT`, or the path of packages.
 fn usual_socket() -> Option<PathBuf> {
     const USUAL: [&str; 3] = ["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"];
     let named = std::env::var_os("MYSQL_UNIX_PORT").filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -331,7 +332,7 @@ fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineErr
         PgSslMode::VerifyCa => postgresql::Tls::Signed { ca: postgresql_authorities() },
         PgSslMode::VerifyFull => postgresql::Tls::Verified { ca: postgresql_authorities() },
     };
-    // Over a socket nothing is encrypted, so there is nothing to allow.
+    // A socket connection is never encrypted, so there is nothing to allow.
     let is_allowed = mode == PgSslMode::Allow && matches!(address, postgresql::Address::Tcp { .. });
     let target = postgresql::Target {
         address,
@@ -356,5 +357,5 @@ fn sqlite_way(options: &OptionSet) -> Result<Way, EngineError> {
     Ok(Way::Sqlite { file, pragmas, busy_timeout_ms })
 }
 
-/// What all clients share.
+/// The services that all clients share.
 pub type Shared = Arc<Drivers>;

@@ -25,25 +25,25 @@ use rumba_workload_sysbench::host::{Host, Level};
 
 use test::Test;
 
-/// Prints to standard output; a reader that has seen enough is no failure.
+/// Prints to standard output; a closed pipe is not an error.
 fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// A line on standard error, if anybody reads it.
+/// Prints a line on standard error, if it is open.
 fn note(what: &impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "{what}");
 }
 
-/// Why nothing more is done; what was wrong is printed already.
+/// The reason to stop; the message has already been printed.
 pub struct Ended {
     code: u8,
-    /// What was printed.
+    /// The printed message.
     words: String,
 }
 
 impl Ended {
-    /// With an exit code, after these words.
+    /// With an exit code, after this message.
     fn after(code: u8, words: impl Into<String>) -> Self {
         Self { code, words: words.into() }
     }
@@ -63,14 +63,14 @@ impl Ended {
         Self::after(1, error.to_string())
     }
 
-    /// Prints what ended a run.
+    /// Prints the reason that ended a run.
     fn run(failure: &Failure) -> Self {
         print(&format!("{failure}\n"));
         Self::after(failure.exit_code(), failure.to_string())
     }
 }
 
-/// The words of sysbench's command line, if this program was called so, or under its name.
+/// The words of sysbench's command line, if this program was invoked as `sysbench` or with the command `sysbench`.
 pub fn asked(mut argv: Vec<String>) -> Option<Vec<String>> {
     let called = |word: &String| std::path::Path::new(word).file_name().is_some_and(|name| name == "sysbench");
     if argv.first().is_some_and(called) {
@@ -79,7 +79,7 @@ pub fn asked(mut argv: Vec<String>) -> Option<Vec<String>> {
     (argv.get(1).is_some_and(|word| word == "sysbench")).then(|| argv.split_off(1))
 }
 
-/// Does what a command line asks, the program's name its first word.
+/// Runs a command line; its first word is the program's name.
 pub fn main(argv: Vec<String>) -> ExitCode {
     match command_line::parse(argv).map_err(|refusal| Ended::refused(&refusal)).and_then(|line| ask(&line)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -92,7 +92,7 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
     let mut read = |path: &str| std::fs::read_to_string(path);
     let applied = line.apply(&mut options, &mut read);
     applied.notices.iter().for_each(note);
-    // In sysbench's order: asked for both, it prints the help.
+    // In sysbench's order: given both options, it prints the help.
     if options.flag("help") {
         print(&help::general("sysbench"));
         return Ok(());
@@ -101,7 +101,7 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
         print(&format!("{}\n", version::line()));
         return Ok(());
     }
-    // As in sysbench: what a script declares under the name of one of these is its own, and not what the run goes by.
+    // As in sysbench: if a script declares an option under the name of one of these, the run does not use it.
     let (settings, warnings) = Settings::read(&mut options).map_err(|refusal| Ended::refused(&refusal))?;
     if settings.verbosity >= Rank::Notice {
         print(&version::banner(script::LUA));
@@ -113,20 +113,20 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
     }
 }
 
-/// What the general options ask for.
+/// The general options.
 struct General {
     settings: Settings,
     warnings: Vec<String>,
 }
 
 impl General {
-    /// All that is to be warned of, now that the options of the test or script are known.
+    /// All warnings, now that the options of the test or script are known.
     fn warnings(&self, options: &OptionSet) -> Vec<String> {
         options.unclaimed_words().into_iter().chain(self.warnings.iter().cloned()).collect()
     }
 }
 
-/// Reads what was given for options that are known only now, in files of options too.
+/// Resolves the given values of options that are known only now, including those in option files.
 fn resolve(
     unresolved: Unresolved,
     options: &mut OptionSet,
@@ -139,7 +139,7 @@ fn resolve(
     Ok(())
 }
 
-/// Does what is asked of a script.
+/// Runs the command of a script.
 fn ask_script(
     line: &CommandLine,
     general: &General,
@@ -151,12 +151,12 @@ fn ask_script(
     script.declare(&mut options)?;
     let unknown = if script.keeps_unknown() { Unknown::Keep } else { Unknown::Refuse };
     resolve(unresolved, &mut options, unknown, &mut |given| script.takes(given))?;
-    // Whichever driver the script asks for: it does so when threads are there.
+    // Checked for any driver, because scripts request theirs only once threads are running.
     SqliteSettings::read(&options).map_err(|refusal| Ended::refused(&refusal))?;
     let script = script.adopt(&options)?;
     general.warnings(&options).iter().for_each(|warning| script.warn(warning));
     let Some(word) = line.command.as_deref() else {
-        // Loading it was all: a script that is run as it is.
+        // Loading was all: the script runs as it is loaded.
         return Ok(());
     };
     let test = line.test.as_deref().unwrap_or_default();
@@ -174,7 +174,7 @@ fn ask_script(
     }
 }
 
-/// Does what is asked of a built-in test.
+/// Runs the command of a built-in test.
 fn ask_built_in(
     built_in: &BuiltIn,
     line: &CommandLine,
@@ -218,10 +218,10 @@ fn ask_built_in(
     }
 }
 
-/// What standard input holds.
+/// The content of standard input.
 fn standard_input() -> Vec<u8> {
     let mut text = Vec::new();
-    // What cannot be read is no script, and is told as such.
+    // An unreadable standard input is not a script, and is reported as such.
     let _ = std::io::stdin().read_to_end(&mut text);
     text
 }

@@ -1,4 +1,4 @@
-//! The document of `--report-json`, of a run that fails as of one that does not.
+//! The document of `--report-json`, for runs that fail as well as for others.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -11,16 +11,16 @@ use rumba_sysbench::{OptionSet, Refusal};
 
 use super::Ended;
 
-/// What is written of a run, and where, if that was asked for.
+/// The document of a run, and its file if one was requested.
 #[derive(Clone)]
 pub struct Record {
-    /// What is written.
+    /// The document.
     pub document: Document,
     file: Option<PathBuf>,
 }
 
 impl Record {
-    /// Of a run that is about to begin.
+    /// For a run that is about to begin.
     ///
     /// # Errors
     /// The file could not be written at the end.
@@ -32,22 +32,22 @@ impl Record {
         Ok(Self { document: Document::new(test, options), file })
     }
 
-    /// Adds what was printed of a failure.
+    /// Adds the printed message of a failure.
     pub fn add_failure(&mut self, words: &str) {
         self.document.add_failure(words.strip_prefix("FATAL: ").unwrap_or(words));
     }
 
-    /// Writes it, in place of what was written before: a run that failed leaves no other's document behind.
+    /// Writes the document over any earlier one, so that a failed run does not leave another run's document behind.
     pub fn write(&self) -> Result<(), Ended> {
         let Some(file) = &self.file else { return Ok(()) };
         self.write_to(file).map_err(|error| Ended::refused(&unwritable(file, &error)))
     }
 
-    /// Writes it into a file before what may never end. A pipe takes it once, at the end.
+    /// Writes the document to a file before a step that may never end. A pipe is written once, at the end.
     pub fn write_ahead(&self) {
         let Some(file) = &self.file else { return };
         if fs::metadata(file).map_or(true, |found| found.is_file()) {
-            // What is wrong with it is told at the end.
+            // An error here is reported by the final write.
             let _ = self.write_to(file);
         }
     }
@@ -57,10 +57,10 @@ impl Record {
     }
 }
 
-/// Whether a file can be written; what it holds stays.
+/// Checks whether a file can be written; its content stays.
 fn probe(file: &Path) -> io::Result<()> {
     match fs::metadata(file) {
-        // A pipe's reader would see its end.
+        // The pipe's reader would see end of file.
         Ok(found) if !found.is_file() && !found.is_dir() => Ok(()),
         Ok(_) => OpenOptions::new().append(true).open(file).map(drop),
         Err(_) => match OpenOptions::new().write(true).create_new(true).open(file) {

@@ -1,4 +1,4 @@
-//! What happened, as reports tell it: counts of a span and of each client.
+//! The figures of reports: counts of a span and of each client.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use rumba_sysbench::report::{Counts, Latency, Percentile, ThreadTimes};
 use rumba_sysbench::settings::Settings;
 use rumba_workload_sysbench::counters::{COUNTERS, Counter, Counters, EventTimes, total};
 
-/// Where clients' counts and the time stood when a report last told of them, so that the next tells what came after.
-/// Reports of each kind have their own: what one has told the other has not.
+/// The clients' counts and the time at the last report, so that the next report covers what came after.
+/// Each kind of report has its own, because one kind does not reset the other.
 pub struct Since {
     at: Duration,
     counters: [u64; COUNTERS],
     times: Vec<EventTimes>,
     errors: BTreeMap<String, u64>,
-    /// Events of the span, their times.
+    /// The events of the span and their times.
     pub span: SpanCounts,
 }
 
-/// What a report is to tell of.
+/// The kind of report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An interval. sysbench has nothing of single threads in it, nor of their shortest and longest events.
+    /// An interval. sysbench does not include single threads in it, nor their shortest and longest events.
     Intermediate,
-    /// All since the last of these, or since the start.
+    /// Everything since the last report of this kind, or since the start.
     Cumulative,
 }
 
 impl Since {
-    /// From now, so long after the start.
+    /// A start at the present counts, at this time after the start.
     pub fn now(clients: &[Arc<Counters>], at: Duration) -> Self {
         Self {
             at,
@@ -43,7 +43,7 @@ impl Since {
         }
     }
 
-    /// A report of what happened since the last, `elapsed` after the start. What happens from now on is the next one's.
+    /// A report of the time since the last one, at `elapsed` after the start. Later events belong to the next report.
     pub fn tell(
         &mut self,
         kind: Kind,
@@ -69,7 +69,7 @@ impl Since {
             interval_s: elapsed.saturating_sub(before.at).as_secs_f64(),
             elapsed_s: elapsed.as_secs_f64(),
             counts: Counts {
-                // To sysbench it is one counter, which scripts can count up too.
+                // sysbench has one counter for both, which scripts can increment too.
                 events: before.span.ops().wrapping_add(since(Counter::Transaction)),
                 reads: since(Counter::Read),
                 writes: since(Counter::Write),
@@ -100,7 +100,7 @@ fn times(now: EventTimes, before: EventTimes) -> ThreadTimes {
     }
 }
 
-/// How often each was counted since then.
+/// How often each error was counted since then.
 fn difference(now: &BTreeMap<String, u64>, before: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     let since = |(code, count): (&String, &u64)| (code.clone(), count - before.get(code).copied().unwrap_or(0));
     now.iter().map(since).filter(|(_, count)| *count > 0).collect()
@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// A client that has counted so many events of so long each, with a read and an error.
+    /// A client that has counted this many events of this duration, each with a read and an error.
     fn events(client: &Counters, span: [&mut Since; 2], count: u64, ns: u64) {
         let [first, second] = span;
         for _ in 0..count {
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!((told.counts.events, told.threads[0].events, told.latency.avg_ns), (7, 3, 5));
     }
 
-    /// Events of 1 to 100 ms, one of each: so many percent took that many milliseconds or less.
+    /// Events of 1 to 100 ms, one of each, so percentile N is N ms.
     #[test]
     fn reported_percentiles_follow_the_option_order() {
         let mut options = OptionSet::general();
@@ -175,12 +175,12 @@ mod tests {
         let asked: Vec<f64> = told.iter().map(|of| of.percent).collect();
         assert_eq!(asked, [99.0, 50.0, 12.5, 100.0]);
         for (of, took_ms) in told.iter().zip([99.0, 50.0, 13.0, 100.0]) {
-            // No bucket is wider.
+            // No bucket is wider than this.
             assert!((of.latency_ms / took_ms - 1.0).abs() < 0.008, "{of:?} and not {took_ms} ms");
         }
     }
 
-    /// A checkpoint took the counts away from under the intervals, and the rates of what came after it were of all the time.
+    /// A checkpoint once took counts away from the intervals, so that the next rates covered the whole time.
     #[test]
     fn checkpoint_starts_its_own_span_and_keeps_intervals() {
         let settings = Settings::read(&mut OptionSet::general()).unwrap().0;

@@ -1,4 +1,4 @@
-//! A run: clients, and the reports of what they do.
+//! A run: the clients, and the reports on their work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -22,9 +22,9 @@ use super::script::far_away;
 use super::test::Test;
 use super::{Ended, print};
 
-/// How often an interrupt is looked for.
+/// The interval at which an interrupt is checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// What the program ends with then, as shells have it.
+/// The exit code after an interrupt, as in shells.
 const INTERRUPTED: u8 = 130;
 
 /// Runs a test's events and reports.
@@ -39,7 +39,7 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
         }
     };
     let interrupt = Arc::new(AtomicBool::new(false));
-    // A second interrupt ends the program at once, as it would without this.
+    // A second interrupt ends the program at once, as without this handler.
     let registered = signal_hook::flag::register_conditional_shutdown(
         signal_hook::consts::SIGINT,
         INTERRUPTED.into(),
@@ -72,7 +72,7 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
     run.close(end)
 }
 
-/// Clients that wait for their start, and where their counts stood before they were made.
+/// Clients that wait for their start, and their counts before they were created.
 struct Ready {
     made: Made,
     counters: Vec<Arc<Counters>>,
@@ -81,7 +81,7 @@ struct Ready {
     all: Since,
 }
 
-/// Does what comes before the events: the test's own beginning, what clients share, the clients themselves.
+/// Prepares the events: runs the test's init, makes the clients' shared state, then the clients.
 fn begin(test: &Test<'_>, settings: &Settings, options: &OptionSet, record: &Record) -> Result<Ready, Ended> {
     let drivers = test.drivers();
     test.init()?;
@@ -96,10 +96,10 @@ fn begin(test: &Test<'_>, settings: &Settings, options: &OptionSet, record: &Rec
         None => Schedule::closed(test.seed()),
     };
     let plan = Plan { clients: settings.threads, kinds: 1, schedule, driving: test.driving(settings) };
-    // What scripts do in thread_init counts, as in sysbench.
+    // The work of scripts in thread_init counts, as in sysbench.
     let from_now = || Since::now(&counters, Duration::ZERO);
     let (interval, all) = (from_now(), from_now());
-    // What is asked for in so many events takes as long as they take.
+    // A fixed number of initial writes takes as long as it takes, so there is no timeout.
     let is_long = options.double("writes-before") > 0.0;
     let watch = watch_init(if is_long { Duration::ZERO } else { settings.thread_init_timeout }, record.clone());
     let made = Made::new(&plan, &make, &CpuRoll::new()).map_err(|error| {
@@ -112,15 +112,15 @@ fn begin(test: &Test<'_>, settings: &Settings, options: &OptionSet, record: &Rec
     Ok(Ready { made, counters, events, interval, all })
 }
 
-/// Ends the program when clients are not ready in time: a script that hangs has nothing else to end it. What is returned
-/// is dropped when they are.
+/// Ends the program when clients are not ready in time, because nothing else would end a script that hangs. The
+/// returned sender is dropped once the clients are ready.
 fn watch_init(timeout: Duration, mut record: Record) -> Option<Sender<()>> {
     let (ready, is_ready) = channel();
     let watch = move || {
         if is_ready.recv_timeout(timeout) == Err(RecvTimeoutError::Timeout) {
             let ended = Ended::run(&Failure::ThreadInitTimeout(timeout));
             record.add_failure(&ended.words);
-            // What is wrong with it is printed, and the program ends either way.
+            // A write error is printed, and the program ends either way.
             let _ = record.write();
             std::process::exit(ended.code.into());
         }
@@ -128,7 +128,7 @@ fn watch_init(timeout: Duration, mut record: Record) -> Option<Sender<()>> {
     if timeout.is_zero() {
         return None;
     }
-    // Without a thread to give, the clients' are not made either.
+    // If no thread can be started here, the clients' threads will not start either.
     std::thread::Builder::new().name("init-timeout".to_owned()).spawn(watch).ok().map(|_| ready)
 }
 
@@ -142,14 +142,14 @@ struct Run<'a> {
     interval: Since,
     all: Since,
     interrupt: Arc<AtomicBool>,
-    /// What happens is counted.
+    /// Whether events are counted, which they are after the warmup.
     is_warm: bool,
-    /// Its time is: what would have arrived since is not waited for by anybody.
+    /// Whether the time is over: events that arrive later do not count as waiting.
     is_over: bool,
     record: Record,
 }
 
-/// What is due next.
+/// The next thing due.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Due {
     WarmedUp,
@@ -158,25 +158,25 @@ enum Due {
     Limit,
 }
 
-/// How the clients came to their end.
+/// How the clients ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     ByThemselves,
     Forced,
     Interrupted,
-    /// More events of `--rate` waited than may.
+    /// More `--rate` events are waiting than allowed.
     QueueFull,
 }
 
 impl Run<'_> {
-    /// Has the clients run until their end, and reports meanwhile.
+    /// Runs the clients until their end, with reports in between.
     fn conduct(&mut self) -> End {
         let settings = self.settings;
         if !self.is_warm {
             self.test.drivers().report(&report::warming_up(settings.warmup));
         }
         let mut reports = 0;
-        // They are so long after the start of the warm-up; those that fall into it are left out.
+        // Checkpoints count from the start of the warmup; those during the warmup are left out.
         let of_measured = settings.checkpoints.iter().filter_map(|at| at.checked_sub(settings.warmup));
         let mut checkpoints = of_measured.filter(|at| !at.is_zero()).peekable();
         loop {
@@ -195,7 +195,8 @@ impl Run<'_> {
                     Some(Due::WarmedUp) => self.warmed_up(),
                     Some(Due::Interval) => {
                         self.report_interval();
-                        // What a stop of the process has passed over is in this report; it is not told again in pieces.
+                        // This report covers all intervals that passed while the process was stopped; they are not
+                        // reported separately.
                         let passed = settings
                             .report_interval
                             .map_or(0, |every| self.started.elapsed().as_nanos() / every.as_nanos().max(1));
@@ -204,7 +205,7 @@ impl Run<'_> {
                     Some(Due::Checkpoint) => {
                         checkpoints.next();
                         self.report_checkpoint();
-                        // One whose time has passed meanwhile, or comes twice, has nothing to tell.
+                        // Checkpoints that have passed meanwhile, or occur twice, have nothing to report.
                         let passed = self.started.elapsed();
                         while checkpoints.next_if(|at| *at <= passed).is_some() {}
                     }
@@ -215,20 +216,21 @@ impl Run<'_> {
         }
     }
 
-    /// Has the clients come to their end by themselves, a little after this thread would end them: it may be in a hook of the
-    /// script's then. Those of a rate wait for what arrives after the end, and would be gone before it.
+    /// Makes the clients end on their own, a little later than this thread would end them, because it may be in a
+    /// script's hook then.
+    /// Clients with a rate wait for arrivals after the end, and would be gone before it.
     fn limit(&self) {
         if let (Some(time), None) = (self.settings.time, self.settings.rate_per_s) {
             self.running.end_by(self.started + time + LOOK);
         }
     }
 
-    /// Since the start, up to when the last client has ended.
+    /// The time since the start, up to the end of the last client.
     fn elapsed(&self) -> Duration {
         self.running.ended_at().unwrap_or_else(Instant::now).saturating_duration_since(self.started)
     }
 
-    /// Waits; how the clients ended, if they did.
+    /// Waits; returns how the clients ended, if they did.
     fn wait(&mut self, until: Instant) -> Option<End> {
         loop {
             let next = until.min(Instant::now() + LOOK);
@@ -251,23 +253,23 @@ impl Run<'_> {
         }
     }
 
-    /// Whether more events of `--rate` wait than may.
+    /// Whether more `--rate` events are waiting than allowed.
     fn is_queue_full(&self) -> bool {
         self.settings.rate_per_s.is_some() && !self.is_over && self.waiting() > QUEUE_EVENTS as u64
     }
 
-    /// The events of `--rate` that have arrived and are not begun; no more are counted than make the queue full.
+    /// The `--rate` events that have arrived and are not begun, counted only up to a full queue.
     fn waiting(&self) -> u64 {
         self.running.waiting(QUEUE_EVENTS + 1)
     }
 
-    /// What waits and what is under way, with `--rate`.
+    /// The waiting and the active events, with `--rate`.
     fn queue(&self) -> Option<Queue> {
         self.settings.rate_per_s?;
         Some(Queue { length: self.waiting(), concurrency: self.running.inside() as u64 })
     }
 
-    /// The time is over: what has begun ends, if it does so in time; what still waits is not begun.
+    /// Ends the measured time: active events complete if they do so in time; waiting events are not begun.
     fn finish(&mut self) -> End {
         self.running.stop();
         self.is_over = true;
@@ -278,13 +280,14 @@ impl Run<'_> {
         self.wait(until).unwrap_or(End::Forced)
     }
 
-    /// Nothing of the warmup counts.
+    /// Ends the warmup; none of its events count.
     fn warmed_up(&mut self) {
         if self.settings.rate_per_s.is_some() {
             self.running.forget_waiting();
         }
         self.running.collect();
-        // Behind it: what ends in between is told beyond what was asked for, and nothing of that is lost.
+        // After the collection: events that end in between are reported in addition to the requested number, so none is
+        // lost.
         self.events.count(true);
         self.counters.iter().for_each(|client| client.begin_extremes());
         let _ = self.test.drivers().statement_times();
@@ -295,14 +298,15 @@ impl Run<'_> {
         self.limit();
     }
 
-    /// Takes what was counted since the last time.
+    /// Takes the counts since the last time.
     fn collect(&mut self) {
         let counts = self.running.collect();
         self.interval.span.merge(&counts);
         self.all.span.merge(&counts);
     }
 
-    /// Statements are told from when a driver is asked for, also while none is done, and where a script counts them.
+    /// Statements are reported once a driver is requested, even before the first statement, and if a script counts
+    /// them.
     fn subject(&self) -> Subject {
         let are_counted = || self.counters.iter().any(|client| client.statements().iter().any(|&count| count > 0));
         if self.test.drivers().are_asked_for() || are_counted() { Subject::Sql } else { Subject::Other }
@@ -329,7 +333,7 @@ impl Run<'_> {
         self.record.document.add_checkpoint(&snapshot);
     }
 
-    /// What happened since the last checkpoint, or since the start.
+    /// A snapshot since the last checkpoint, or since the start.
     fn cumulative(&mut self, unfinished: u32) -> Snapshot {
         let (elapsed, running) = (self.elapsed(), self.running.active() as u32);
         let mut snapshot = self.all.tell(Kind::Cumulative, self.settings, &self.counters, running, elapsed);
@@ -348,18 +352,18 @@ impl Run<'_> {
         }
     }
 
-    /// The closing report, and what the script does at its end.
+    /// Prints the closing report, and runs the script's `done`.
     fn close(mut self, end: End) -> Result<(), Ended> {
         let failed = self.failed(end);
         let unfinished = self.count_the_rest(end);
         let is_broken = self.running.failure().is_some() || end == End::QueueFull;
         if !is_broken && !self.is_warm {
-            // It has ended before anything was to be counted.
+            // The run ended before the warmup did.
             self.warmed_up();
         }
         if !is_broken || self.has_measured() {
             let snapshot = self.cumulative(unfinished);
-            // As in sysbench: whoever reads the report alone must not take the part for the whole.
+            // As in sysbench: a reader of the report alone must not take the part for the whole.
             if !is_broken {
                 self.tell_cumulative(&snapshot);
             }
@@ -373,7 +377,7 @@ impl Run<'_> {
         if is_done {
             self.record.write_ahead();
             self.running.join();
-            // As with `thread_done`: it is told, and what was measured stays.
+            // As with `thread_done`: the error is recorded, and the measurements stay.
             if let Err(ended) = self.test.done() {
                 self.record.add_failure(&ended.words);
             }
@@ -381,7 +385,7 @@ impl Run<'_> {
         failed.map_or(self.record.write(), Err)
     }
 
-    /// Why the run did not come to its end, which is printed.
+    /// Why the run did not complete, which is printed.
     fn failed(&self, end: End) -> Option<Ended> {
         let of_run = match end {
             End::ByThemselves => None,
@@ -393,7 +397,7 @@ impl Run<'_> {
         of_client.or(of_run)
     }
 
-    /// Takes what was counted since the last time; the events that were going on when the run was ended by force.
+    /// Takes the counts since the last time. Returns the number of events that a forced end interrupted.
     fn count_the_rest(&mut self, end: End) -> u32 {
         if end != End::Forced {
             self.collect();
@@ -411,7 +415,7 @@ impl Run<'_> {
     }
 }
 
-/// What hooks are given.
+/// The figures that hooks receive.
 fn stat(snapshot: &Snapshot) -> Vec<(&'static str, f64)> {
     let (counts, latency) = (&snapshot.counts, &snapshot.latency);
     let seconds = |ns: u64| ns as f64 / 1e9;

@@ -1,4 +1,4 @@
-//! A script in its main interpreter: what it declares, its commands.
+//! A script in its main interpreter: its declarations and its commands.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -27,20 +27,20 @@ use super::{Ended, standard_input};
 /// The interpreter, as banners name it.
 pub const LUA: &str = "LuaJIT 2.1";
 
-/// A script that is loaded.
+/// A loaded script.
 pub struct Script {
-    /// What its clients share.
+    /// The clients' shared setup.
     pub setup: Arc<Setup>,
-    /// The ways to databases.
+    /// The connections to databases.
     pub drivers: Shared,
-    /// The interpreter of what is done once.
+    /// The interpreter for one-time calls.
     pub main: Interpreter,
     declares: bool,
 }
 
 impl Script {
-    /// Loads the script that a command line names, or that standard input holds. What it does there may be anything: it may
-    /// connect, and draw random numbers.
+    /// Loads the script that the command line names, or that standard input holds. Loading may run anything: the script
+    /// may connect and draw random numbers.
     pub fn load(line: &CommandLine, options: &OptionSet, settings: &Settings) -> Result<Self, Ended> {
         let drivers = Arc::new(Drivers::new(options, settings.verbosity));
         let script = match &line.test {
@@ -71,7 +71,7 @@ impl Script {
         options::declare(&self.main, options).map_err(|error| Ended::script(&error))
     }
 
-    /// Whether it takes what is given for an option of its own.
+    /// Whether the script accepts this value for one of its options.
     pub fn takes(&self, given: &Given) -> Result<bool, Refusal> {
         options::takes(&self.main, given)
     }
@@ -82,13 +82,13 @@ impl Script {
         declared.iter().filter_map(|own| options.info(&own.name)).collect()
     }
 
-    /// Whether options that nobody declares are let be: for a script of the standard input, and as 1.0 has it for one that
-    /// declares none. Such scripts are about, and look into `sysbench.opt` for what they were given.
+    /// Whether undeclared options are allowed: for a script from standard input, and as in 1.0 for a script that
+    /// declares none. Some existing scripts read their arguments from `sysbench.opt` without declaring them.
     pub fn keeps_unknown(&self) -> bool {
         self.declares || self.main.declared().is_ok_and(|declared| declared.is_empty())
     }
 
-    /// Takes the options on, now that all are known.
+    /// Adopts the final options.
     pub fn adopt(mut self, options: &OptionSet) -> Result<Self, Ended> {
         self.drivers.adopt(options);
         self.setup = Arc::new(Setup { options: values(options)?, ..Setup::clone(&self.setup) });
@@ -103,7 +103,7 @@ impl Script {
         self.drivers.log(Level::Warning, words);
     }
 
-    /// What the script offers.
+    /// The commands that the script offers.
     pub fn available(&self) -> Result<Available, Ended> {
         let mut own = Vec::new();
         if let Some(word) = self.setup.command.as_deref()
@@ -125,7 +125,7 @@ impl Script {
         self.main.call(function).map_err(|error| Ended::script(&error))
     }
 
-    /// Carries out a command of the script's own, in as many interpreters as there are threads if it is one for all.
+    /// Runs one of the script's own commands; a parallel one runs in one interpreter per thread.
     pub fn own_command(&self, own: &OwnCommand, settings: &Settings) -> Result<(), Ended> {
         if !own.is_parallel || settings.threads < 2 {
             return match self.main.call_command(&own.name) {
@@ -139,7 +139,7 @@ impl Script {
             let interpreter = Interpreter::new(&setup, address.client, Arc::new(Counters::default()))?;
             Ok(Box::new(Once { interpreter, name: name.clone() }) as Box<dyn Client>)
         });
-        // What they do blocks, so each needs a thread of its own.
+        // The command blocks, so each interpreter needs its own thread.
         let place = rumba_core::engine::ProcessLocation::Embedded;
         let driving = Driving::choose(DriverKind::Threads, &place, settings.threads);
         let plan = Plan { clients: settings.threads, kinds: 1, schedule: Schedule::closed(self.setup.seed), driving };
@@ -157,18 +157,18 @@ fn values(options: &OptionSet) -> Result<Vec<(String, setup::OptionValue)>, Ende
     options::values(options).map_err(|refusal| Ended::refused(&refusal))
 }
 
-/// The seed that is asked for, or one of the time of day.
+/// The requested seed, or one from the time of day.
 pub fn seed(settings: &Settings) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     settings.random.seed.map_or(now.as_nanos() as u64, |seed| u64::from(seed.cast_unsigned()))
 }
 
-/// A time that does not come.
+/// A time that is never reached.
 pub fn far_away() -> std::time::Instant {
     std::time::Instant::now() + std::time::Duration::from_secs(1 << 31)
 }
 
-/// A client that carries out a command once.
+/// A client that runs a command once.
 struct Once {
     interpreter: Interpreter,
     name: String,
@@ -189,7 +189,7 @@ impl Client for Once {
     }
 }
 
-/// What is wrong with a script that says nothing of what to measure.
+/// The refusal of a script without an event function.
 pub fn without_event(script: &Script) -> Refusal {
     Refusal::Fatal(format!(
         "cannot find the event() function in {}",

@@ -1,4 +1,4 @@
-//! What is run: a script, or one of the built-in tests.
+//! The test to run: a script, or one of the built-in tests.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,21 +25,21 @@ use super::{Ended, host, print};
 pub enum Test<'a> {
     /// A script.
     Script(&'a Script),
-    /// A built-in test, with the seed of what it draws.
+    /// A built-in test, with the seed of its random numbers.
     BuiltIn {
         /// Its name.
         name: &'a str,
-        /// What it does.
+        /// The test.
         test: &'a BuiltInTest,
         /// The seed.
         seed: u64,
-        /// Where reports go.
+        /// The output of reports.
         drivers: &'a host::Drivers,
     },
 }
 
 impl Test<'_> {
-    /// What reports call it.
+    /// The name in reports.
     pub fn name(&self) -> &str {
         match self {
             Test::Script(script) => script.setup.script.name(),
@@ -47,7 +47,7 @@ impl Test<'_> {
         }
     }
 
-    /// The seed of all that is drawn.
+    /// The seed of all random numbers.
     pub fn seed(&self) -> u64 {
         match self {
             Test::Script(script) => script.setup.seed,
@@ -55,7 +55,7 @@ impl Test<'_> {
         }
     }
 
-    /// Who prints.
+    /// The services that print.
     pub fn drivers(&self) -> &host::Drivers {
         match self {
             Test::Script(script) => &script.drivers,
@@ -63,14 +63,14 @@ impl Test<'_> {
         }
     }
 
-    /// What is done before anything is told of the run.
+    /// Runs the test's init, before anything of the run is printed.
     pub fn init(&self) -> Result<(), Ended> {
         let Test::Script(script) = self else { return Ok(()) };
         script.call(Function::Init)?;
         if script.has("event") { Ok(()) } else { Err(Ended::refused(&without_event(script))) }
     }
 
-    /// What is told behind the general options.
+    /// The mode text that follows the general options.
     pub fn mode_text(&self) -> String {
         match self {
             Test::Script(_) => String::new(),
@@ -78,7 +78,7 @@ impl Test<'_> {
         }
     }
 
-    /// What runs the clients; those that wait for no server do what blocks, and have a thread each.
+    /// The driver of the clients. Clients without a server block, so each has its own thread.
     pub fn driving(&self, settings: &Settings) -> Driving {
         let (clients, asked) = (settings.threads, settings.client_driver);
         let asked = match asked {
@@ -88,7 +88,7 @@ impl Test<'_> {
         };
         match self {
             Test::Script(script) if !script.drivers.is_embedded() => {
-                // Whether the server is on this host is not known; most are, in a benchmark on one machine.
+                // It is unknown whether the server is on this host; in a benchmark on one machine, most are.
                 let place = ProcessLocation::Server { pid: Some(0), data_dir: None };
                 Driving::choose(asked, &place, clients)
             }
@@ -96,7 +96,8 @@ impl Test<'_> {
         }
     }
 
-    /// Makes the clients, each with its counters; before that, takes what they share. With how many events they have.
+    /// Creates the clients' shared state, then the factory of clients with their counters. Also returns how many events
+    /// they have.
     pub fn maker(&self, counters: &[Arc<Counters>]) -> Result<(Make, Events), Ended> {
         let counters = counters.to_vec();
         match self {
@@ -136,17 +137,17 @@ impl Test<'_> {
         }
     }
 
-    /// Calls a hook of a script with what is reported, if it has it.
+    /// Calls a script's hook with the figures of a report, if the script has it.
     pub fn hook(&self, name: &str, stat: &[(&'static str, f64)]) -> bool {
         let Test::Script(script) = self else { return false };
         script.main.report(name, stat).unwrap_or_else(|error| {
             print(&format!("FATAL: {error}\n"));
-            // What was measured is told all the same.
+            // The measurements are reported anyway.
             false
         })
     }
 
-    /// What is done at the end.
+    /// Runs the test's done.
     pub fn done(&self) -> Result<(), Ended> {
         match self {
             Test::Script(script) => script.call(Function::Done),

@@ -92,7 +92,7 @@ fn multigets_from_two_on_are_those_of_the_published_figures() {
     let mut random = Random::seed_from_u64(4);
     let sizes: Vec<u64> = (0..200_000).map(|_| choice.multiget_size(&mut random)).collect();
     let mean = sizes.iter().sum::<u64>() as f64 / sizes.len() as f64;
-    // 1 + 1 / 0.382, as 1 + ceil(ln(1 - r) / ln(1 - p)) has it.
+    // 1 + 1 / 0.382, by the formula 1 + ceil(ln(1 - r) / ln(1 - p)).
     assert!((mean - 3.618).abs() < 0.02, "{mean}");
     assert_eq!(sizes.iter().min(), Some(&2));
     assert!((Choice::mean_multiget(&config) - 3.618).abs() < 0.001);
@@ -196,7 +196,7 @@ fn links_of_writes(settings: &[(&str, Value)]) -> f64 {
     links.sum::<u64>() as f64 / 200_000.0
 }
 
-/// Both originals read what is set for uncorrelated writes under the names of reads.
+/// Both originals read the settings for uncorrelated writes under the names of those for reads.
 #[test]
 fn link_writes_follow_the_configuration_or_the_original() {
     let configured = links_of_writes(&[]);

@@ -1,12 +1,12 @@
-//! How many links an id has: the published out-degree tables.
+//! The number of links of an id: the published out-degree tables.
 
-/// The degree up to which ranks are looked for one by one; most ids are found there.
+/// The degree up to which ranks are searched one by one; most ids are found there.
 const LINEAR: usize = 3;
 
 /// The degree of every rank: rank 0 has the most links.
 ///
-/// The tables say which share of the ids has at most so many links; for n ids
-/// that is a falling step function of the rank.
+/// The tables give the share of ids with at most a given number of links. For n ids, that is a falling step function of
+/// the rank.
 #[derive(Clone, Debug)]
 pub struct Degrees {
     /// The lowest rank of each step, falling; the degree rises with the index.
@@ -20,7 +20,7 @@ pub const TABLE_2011: &str = include_str!("../../data/degrees-2011.txt");
 /// The published table of 2017: 80% of the ids have one link.
 pub const TABLE_2017: &str = include_str!("../../data/degrees-2017.txt");
 
-/// The points of a table: links, and the share of ids (0–1) with at most so many.
+/// The points of a table: a number of links, and the share of ids (0–1) with at most that number.
 fn points(table: &str) -> impl Iterator<Item = (u32, f64)> {
     table.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
         let (links, percent) = line.split_once(' ')?;

@@ -1,5 +1,4 @@
-//! Where LinkBench's randomness comes from. Everything is O(1) in the number
-//! of ids: no table grows with the graph.
+//! The random distributions of LinkBench. Everything is O(1) in the number of ids: no table grows with the graph.
 
 pub mod degree;
 pub mod payload;

@@ -8,10 +8,10 @@ use rand::Rng;
 use rand_distr::{Distribution, LogNormal};
 use rumba_workload_kit::{Chance, Random, below};
 
-/// Chunks are no longer than this, as in the originals.
+/// The maximum length of a chunk, as in the originals.
 const CHUNK: usize = 128;
 
-/// What payloads look like.
+/// The sizes and contents of payloads.
 #[derive(Clone, Copy, Debug)]
 pub struct PayloadShape {
     /// The median size in bytes; sizes are log-normal with σ = 1.
@@ -136,7 +136,7 @@ mod tests {
         sizes
     }
 
-    /// What zlib leaves of 16 KB blocks of payloads, percent.
+    /// The size of 16 KB blocks of payloads after zlib, percent.
     fn zlib_percent(shape: &PayloadShape) -> f64 {
         let mut random = Random::seed_from_u64(3);
         let payload = Payload::new(shape, &mut random);

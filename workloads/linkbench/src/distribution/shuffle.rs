@@ -2,10 +2,9 @@
 
 /// A bijection of 0..n in both directions.
 ///
-/// Ranks say how much something is used; ids say where it is stored. The
-/// originals scatter ranks over ids by rotating 1024 residue classes; this one
-/// mixes the bits (each step is a bijection of the next power of two) and walks
-/// on until it is back below n, which takes less than two steps on average.
+/// Ranks give the frequency of use; ids give the position in storage. The originals scatter ranks over ids by rotating
+/// 1024 residue classes. This one mixes the bits; each step is a bijection of the next power of two. It repeats until
+/// the value is below n, which takes less than two steps on average.
 #[derive(Clone, Copy, Debug)]
 pub struct Shuffle {
     n: u64,
@@ -18,7 +17,7 @@ pub struct Shuffle {
 const ROUNDS: usize = 3;
 
 impl Shuffle {
-    /// The permutation of 0..`n` that belongs to `seed`; `n` must be positive.
+    /// The permutation of 0..`n` for `seed`; `n` must be positive.
     pub fn new(n: u64, seed: u64) -> Self {
         let bits = (64 - n.saturating_sub(1).leading_zeros()).clamp(2, 63);
         let mask = (1u64 << bits) - 1;
@@ -58,8 +57,8 @@ impl Shuffle {
     }
 }
 
-/// The inverse of an odd number modulo 2^64, by Newton's iteration: each step
-/// doubles the number of right bits, of which an odd number has three at once.
+/// The inverse of an odd number modulo 2^64, by Newton's iteration. Each step doubles the number of correct bits, of
+/// which an odd number has three at once.
 fn inverse(odd: u64) -> u64 {
     (0..5).fold(odd, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))))
 }
@@ -90,7 +89,7 @@ mod tests {
         for rank in 0..10_000 {
             tenths[(shuffle.id(rank) * 10 / n) as usize] += 1;
         }
-        // Chi-square with 9 degrees of freedom: 27.9 is passed once in a thousand.
+        // Chi-square with 9 degrees of freedom exceeds 27.9 once in a thousand times.
         let chi: f64 = tenths.iter().map(|&count| (f64::from(count) - 1000.0).powi(2) / 1000.0).sum();
         assert!(chi < 27.9, "{tenths:?}");
     }

@@ -1,4 +1,4 @@
-//! Which ids are used how often: Zipf's law over ranks, ranks permuted over ids.
+//! The frequency of ids: Zipf's law over ranks, with ranks permuted over ids.
 
 use rand_distr::{Distribution, Zipf};
 use rumba_workload_kit::{Random, below};
@@ -66,7 +66,7 @@ mod tests {
                 .zip(&counts)
                 .map(|(p, &count)| (count as f64 - p * draws as f64).powi(2) / (p * draws as f64))
                 .sum();
-            // 999 degrees of freedom: mean 999, deviation 45; 1150 is passed once in a thousand.
+            // 999 degrees of freedom: mean 999, deviation 45; it exceeds 1150 once in a thousand times.
             assert!(chi < 1150.0, "shape {shape}: {chi}");
         }
     }

@@ -1,4 +1,4 @@
-//! The load over documents: batches, each one transaction where there are any.
+//! The load over documents: batches, each one transaction if the server has transactions.
 
 use rumba_core::bson::Documents;
 use rumba_core::document::{Command, DocumentSession};

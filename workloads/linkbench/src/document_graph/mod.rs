@@ -22,26 +22,26 @@ use schema::{COUNTS, LINKS, NODES, number};
 pub struct DocumentGraph {
     session: CountedDocuments,
     ids: NodeIds,
-    /// Buffers that are written anew for each command.
+    /// Buffers that are rewritten for each command.
     filter: DocumentBuf,
     update: DocumentBuf,
     documents: rumba_core::bson::Documents,
-    /// What never changes.
+    /// Documents that never change.
     newest_first: DocumentBuf,
     covered: DocumentBuf,
     visibility: DocumentBuf,
     hide: DocumentBuf,
 }
 
-/// How often a count is tried again by itself, where there are no transactions.
+/// How often a count alone is retried if the server has no transactions.
 const MOST_TRIES: u32 = 100;
 
-/// Commands do not tell the length of what they replace or remove.
+/// The growth is unknown, because commands do not report the length of what they replace or remove.
 fn untold(there: bool) -> Written {
     Written { there, growth: None }
 }
 
-/// Keeps the first error; the rest of an answer is passed over.
+/// Keeps the first error; the rest of the answer is ignored.
 fn keep<T>(first: &mut Option<EngineError>, result: Result<T, EngineError>) {
     if let Err(error) = result {
         first.get_or_insert(error);
@@ -82,7 +82,7 @@ impl DocumentGraph {
         first.map_or(Ok(done.documents), Err)
     }
 
-    /// Writes a link as it is to be, and its count if that changes; whether it was there.
+    /// Writes a link in its new form, and its count if that changes; returns whether the link existed.
     async fn write_link(&mut self, link: &Link<'_>) -> Result<bool, EngineError> {
         let id = schema::link_id(link.key);
         let update = Update {
@@ -101,7 +101,7 @@ impl DocumentGraph {
         Ok(before.is_some())
     }
 
-    /// Changes a link: whether it was visible before; `None` where there was none.
+    /// Changes a link; returns whether it was visible before, or `None` if there was none.
     async fn change_link(
         session: &mut CountedDocuments,
         update: Update<'_>,
@@ -114,7 +114,7 @@ impl DocumentGraph {
         before.transpose()
     }
 
-    /// Changes a count, which is made where there may be none yet.
+    /// Changes a count, and creates it if necessary.
     async fn change_count(
         &mut self,
         key: LinkKey,
@@ -143,7 +143,8 @@ impl DocumentGraph {
         };
         let change = Command::Update { of: COUNTS, update };
         let mut done = self.session.change(change).await;
-        // Without transactions the link is written already: the whole operation, tried again, would find nothing to count.
+        // Without transactions the link is already written, so a full retry of the operation would find nothing to
+        // count.
         let mut tries = 0;
         while !self.session.has_transactions()
             && tries < MOST_TRIES
@@ -160,7 +161,7 @@ impl DocumentGraph {
         Err(EngineError::failed("update", lost))
     }
 
-    /// Hides a link, and takes it from its count if it was visible; whether it is there.
+    /// Hides a link, and subtracts it from its count if it was visible; returns whether it exists.
     async fn hide_link(&mut self, key: LinkKey, time: u64) -> Result<bool, EngineError> {
         let id = schema::link_id(key);
         let filter = self.filter.write(|of| of.binary("_id", &id));
@@ -179,7 +180,7 @@ impl DocumentGraph {
     }
 }
 
-/// Two clients made the same document at once: the second finds it when it tries again.
+/// Two clients made the same document at once: the second finds it on its retry.
 fn crossed(error: EngineError) -> EngineError {
     match error {
         EngineError::Duplicate(code) => EngineError::Conflict { why: "another client made it meanwhile", code },
@@ -279,7 +280,7 @@ impl GraphStore for DocumentGraph {
             of.int("link_type", number(query.link_type));
             of.document("time", |of| {
                 of.int("$gte", number(query.from_time));
-                // Up to the bound itself: of those that equal an inclusive one, SecantusDB 0.7.0b3 does not find all.
+                // An exclusive bound, because SecantusDB 0.7.0b3 does not find all entries equal to an inclusive one.
                 of.int("$lt", number(query.to_time.saturating_add(1)));
             });
             of.small("visibility", 1);

@@ -13,7 +13,7 @@ fn rising(names: &[&str]) -> DocumentBuf {
     DocumentBuf::of(|of| names.iter().for_each(|name| of.small(name, 1)))
 }
 
-/// All documents, or those whose `_id` is behind one.
+/// All documents, or those whose `_id` comes after the given one.
 fn behind(id: Option<impl FnOnce(&mut Writer<'_>)>) -> DocumentBuf {
     DocumentBuf::of(|of| {
         if let Some(id) = id {
@@ -22,7 +22,7 @@ fn behind(id: Option<impl FnOnce(&mut Writer<'_>)>) -> DocumentBuf {
     })
 }
 
-/// All entries of the index, or those behind one: the same up to some place, and larger there.
+/// All entries of the index, or those after one: equal up to some field, and larger in that field.
 fn behind_entry(after: Option<IndexKey>) -> DocumentBuf {
     DocumentBuf::of(|of| {
         let Some(values) = after.map(|entry| schema::entry(&entry)) else { return };

@@ -1,5 +1,5 @@
-//! How nodes, links and counts are documents: the collections and values of the published
-//! store for documents (mdcallag/linkbench, `LinkStoreMongoDb2`).
+//! Nodes, links and counts as documents: the collections and values of the published document store
+//! (mdcallag/linkbench, `LinkStoreMongoDb2`).
 
 use rumba_core::bson::{Document, DocumentBuf, Malformed, Writer};
 use rumba_core::error::EngineError;
@@ -9,18 +9,18 @@ use crate::graph::{IndexKey, Link, LinkCount, LinkKey, Node};
 pub const NODES: &str = "nodetable";
 pub const LINKS: &str = "linktable";
 pub const COUNTS: &str = "counttable";
-/// The index that lists go by. Its columns are those of the tables' own index.
+/// The index for lists. Its columns are those of the tables' own index.
 pub const INDEX: &str = "id1_type";
 const INDEXED: [&str; 7] = ["id1", "link_type", "visibility", "time", "id2", "version", "data"];
-/// What an entry of it is found by.
+/// The fields of the index, in order.
 pub const ENTRY: [&str; 5] = ["id1", "link_type", "visibility", "time", "id2"];
 
-/// What makes the collections: no transaction may, on older servers.
+/// Commands that create the collections. On older servers, a transaction cannot create them.
 pub fn collections() -> [DocumentBuf; 3] {
     [NODES, LINKS, COUNTS].map(|name| DocumentBuf::of(|of| of.text("create", name)))
 }
 
-/// What makes the index.
+/// The command that creates the index.
 pub fn index() -> DocumentBuf {
     DocumentBuf::of(|of| {
         of.text("createIndexes", LINKS);
@@ -33,7 +33,7 @@ pub fn index() -> DocumentBuf {
     })
 }
 
-/// Shows what the index holds and nothing else, so that no document is read for it.
+/// A projection on the index's own fields, so that the server reads no document.
 pub fn covered() -> DocumentBuf {
     DocumentBuf::of(|of| {
         INDEXED.iter().for_each(|name| of.small(name, 1));
@@ -41,7 +41,7 @@ pub fn covered() -> DocumentBuf {
     })
 }
 
-/// A link's `_id`: its numbers one behind the other, which sort as the primary key of the tables does.
+/// A link's `_id`: its concatenated numbers, which sort like the primary key of the tables.
 pub fn link_id(key: LinkKey) -> [u8; 24] {
     let mut id = [0; 24];
     for (place, number) in id.chunks_exact_mut(8).zip([key.link_type, key.id1, key.id2]) {
@@ -50,7 +50,7 @@ pub fn link_id(key: LinkKey) -> [u8; 24] {
     id
 }
 
-/// A count's `_id`, likewise.
+/// A count's `_id`, made in the same way.
 pub fn count_id(id1: u64, link_type: u64) -> [u8; 16] {
     let mut id = [0; 16];
     id[..8].copy_from_slice(&id1.to_be_bytes());
@@ -69,7 +69,7 @@ pub fn put_node(of: &mut Writer<'_>, node: &Node<'_>) {
     put_node_change(of, node);
 }
 
-/// What an update of a node sets.
+/// The fields that an update of a node sets.
 pub fn put_node_change(of: &mut Writer<'_>, node: &Node<'_>) {
     of.int("version", number(node.version));
     of.small("time", node.time as i32);
@@ -91,7 +91,7 @@ pub fn put_link_change(of: &mut Writer<'_>, link: &Link<'_>) {
     of.binary("data", link.data);
 }
 
-/// A count. Its version counts its making too, as `$inc` does where nothing was.
+/// A count. Its version includes its creation, as `$inc` counts on a missing document.
 pub fn put_count(of: &mut Writer<'_>, count: &LinkCount) {
     of.binary("_id", &count_id(count.id1, count.link_type));
     of.int("id", number(count.id1));
@@ -101,7 +101,7 @@ pub fn put_count(of: &mut Writer<'_>, count: &LinkCount) {
     of.int("time", number(count.time));
 }
 
-/// What an entry of the index begins with, so that pages can go on behind it.
+/// The values that an index entry begins with, so that a page can continue after them.
 pub fn entry(key: &IndexKey) -> [i64; 5] {
     [number(key.id1), number(key.link_type), i64::from(key.visible), number(key.time), number(key.id2)]
 }
@@ -118,7 +118,7 @@ pub fn node(document: Document<'_>) -> Result<Node<'_>, EngineError> {
     })
 }
 
-/// Read in one pass: there are thousands in a list.
+/// Read in one pass, because a list has thousands.
 pub fn link(document: Document<'_>) -> Result<Link<'_>, EngineError> {
     read("link", document, |document| {
         let mut link = Link { key: LinkKey::default(), visible: false, version: 0, time: 0, data: &[] };
@@ -154,7 +154,7 @@ pub fn count(document: Document<'_>) -> Result<LinkCount, EngineError> {
     })
 }
 
-/// Whether a link was visible, as a change shows it.
+/// Whether a link was visible, from the answer of a change.
 pub fn visibility(document: Document<'_>) -> Result<bool, EngineError> {
     read("link", document, |document| Ok(document.int("visibility")? != 0))
 }

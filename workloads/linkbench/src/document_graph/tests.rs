@@ -10,7 +10,7 @@ use rumba_core::worker::block_on;
 use super::*;
 use crate::node_ids::NextNodeId;
 
-/// A session of a server without transactions, where another client has made the count a moment before.
+/// A session of a server without transactions, on which another client has just created the count.
 struct Crossed {
     counts: Arc<AtomicU32>,
     answer: Option<Result<Done, EngineError>>,
@@ -39,7 +39,7 @@ impl DocumentSession for Crossed {
     }
 }
 
-/// The link is written by then: an operation that began anew would find it there, and count nothing.
+/// Guards against a full restart of the operation: it would find the link already written, and count nothing.
 #[test]
 fn concurrent_count_insert_is_retried_alone() {
     let counts = Arc::new(AtomicU32::new(0));

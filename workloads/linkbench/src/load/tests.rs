@@ -6,7 +6,7 @@ use crate::graph::{IndexStep, Node};
 use rumba_core::setting::Value;
 use rumba_core::worker::block_on;
 
-/// Conflicts so often, and then never again.
+/// Conflicts this many times, and then never again.
 #[derive(Default)]
 struct Busy {
     conflicts: u32,
@@ -115,7 +115,7 @@ fn lost_connection_fails_the_load_as_writes_are_unknown() {
     }
 }
 
-/// The bytes of nodes that are staged, and the most that were written at once.
+/// The bytes of staged nodes, and the maximum written at once.
 #[derive(Default)]
 struct Weighed {
     staged: u64,
@@ -163,7 +163,7 @@ fn large_nodes_are_written_few_at_a_time() {
         nodes += if kind == LOAD_NODES { loaded } else { 0 };
     }
     assert!((199..=200).contains(&nodes), "{nodes}");
-    // The last node may go beyond it; payloads are of some multiple of their median at most.
+    // The last node may exceed it; payloads are limited to some multiple of their median.
     assert!((BATCH_BYTES..2 * BATCH_BYTES).contains(&weighed.most), "{}", weighed.most);
     assert!(weighed.loads >= 10, "{} of {MEDIAN} bytes each", weighed.loads);
 }

@@ -1,4 +1,4 @@
-//! A graph in memory is written by clients that keep a journal, then damaged as a kill does.
+//! Clients with journals write a graph in memory, which is then damaged like by a kill.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::{Arc, Mutex};
@@ -18,14 +18,14 @@ use crate::verify::Rows as Counted;
 /// How a write ends that does not end well.
 #[derive(Clone, Copy, PartialEq)]
 enum Trouble {
-    /// It is carried out, and nobody told.
+    /// It is carried out, but not acknowledged.
     CutOff,
-    /// It is neither.
+    /// It is neither carried out nor acknowledged.
     CutOffBefore,
     Conflict,
 }
 
-/// What a kill does to a graph.
+/// The damage that a kill does to a graph.
 type Damage = fn(&mut Oracle);
 
 /// The graph, and the journals of its clients.
@@ -125,7 +125,7 @@ fn node(id: u64, data: &[u8]) -> Node<'_> {
     Node { id, node_type: NODE_TYPE, version: 2, time: 7, data }
 }
 
-/// Nothing was loaded, or so many rows.
+/// The expectation without writes: this many loaded rows, or none.
 fn expected(links: u64, nodes: u64) -> Expected {
     let loaded = |loaded| Counted { loaded, ..Counted::default() };
     Expected { link_types: 1, links: loaded(links), nodes: loaded(nodes) }
@@ -137,8 +137,8 @@ impl World {
         Journaling::new(way, Notes::new(Box::new(ClientJournal(self.clone(), number)), began))
     }
 
-    /// Three loaded nodes and three loaded links, on which a client has worked: of links, 2 is new, 3 was overwritten twice and
-    /// 4 hidden; of nodes, 1 was updated, 2 deleted and 3 added.
+    /// Three loaded nodes and three loaded links, with a client's changes. Link 2 is new, link 3 was overwritten twice
+    /// and link 4 hidden. Node 1 was updated, node 2 deleted and node 3 added.
     fn worked() -> (Self, Instant) {
         let (world, began) = (Self::default(), Instant::now());
         {
@@ -156,7 +156,7 @@ impl World {
             client.update_node(&node(1, b"updated")).await?;
             client.delete_node(2).await?;
             client.add_node(&node(0, b"added")).await?;
-            // Nothing to do.
+            // These have no effect.
             client.delete_node(2).await?;
             client.update_node(&node(77, b"updated")).await?;
             client.delete_link(key(77), 14).await
@@ -165,7 +165,7 @@ impl World {
         (world, began)
     }
 
-    /// What is found, and what is expected of the tables then: whether the numbers of rows are right.
+    /// The result of the recovery check, and whether the numbers of rows match the expectation.
     fn look(&self) -> (Found, [Check; 2]) {
         let (mut expected, journaled) = (expected(3, 3), self.journaled.lock().unwrap().clone());
         let mut way = Way { world: self.clone(), trouble: None };
@@ -175,7 +175,7 @@ impl World {
         (found, [links, expected.nodes.check("nodes", graph.nodes.len() as u64)])
     }
 
-    /// How many of how many are lost, where the tables have as many rows as they must.
+    /// The numbers of lost and of acknowledged writes; the tables must have the expected number of rows.
     fn lost(&self) -> (u64, u64) {
         let (found, counts) = self.look();
         assert!(counts.iter().all(|count| count.wrong == 0), "{counts:?}");
@@ -241,7 +241,7 @@ fn a_link_that_was_found_hidden_by_one_in_doubt_is_not_lost() {
     let (world, began) = World::worked();
     assert!(block_on(world.client(1, Some(Trouble::CutOff), began).delete_link(key(3), 20)).is_err());
     assert!(block_on(world.client(2, None, began).delete_link(key(3), 21)).unwrap());
-    // The first one's commit was in memory alone.
+    // The first one's commit was only in memory.
     world.damage(|graph| drop(graph.put_link(&link(3, 12))));
     assert_eq!(world.lost(), (0, 8));
 }
@@ -271,7 +271,7 @@ fn what_was_in_doubt_may_be_there_and_may_not() {
         assert_eq!(link_rows.name.contains("leaving open 2"), is_open, "{}", link_rows.name);
         assert_eq!(node_rows.name.contains("leaving open 2"), is_open, "{}", node_rows.name);
         assert_eq!((link_rows.examined, node_rows.examined), (4 + links, 3));
-        // What comes after that is no less asked for.
+        // A later write is still checked.
         block_on(world.client(9, None, began).update_link(&link(2, 30))).unwrap();
         world.damage(|graph| drop(graph.put_link(&link(2, 10))));
         assert_eq!(world.lost(), (1, 8));

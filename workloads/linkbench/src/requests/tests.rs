@@ -1,4 +1,4 @@
-//! What a client asks of a graph, by fixed seeds.
+//! The operations that a client draws, with fixed seeds.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -10,7 +10,7 @@ use rumba_core::worker::block_on;
 const THERE: Written = Written { there: true, growth: None };
 const NEW: Written = Written { there: false, growth: None };
 
-/// What comes of an added link.
+/// The failure of an added link.
 #[derive(Default)]
 enum Trouble {
     #[default]
@@ -21,7 +21,7 @@ enum Trouble {
     Silence,
 }
 
-/// Remembers lists, and answers each with as many links as it wants.
+/// Records lists, and answers each with as many links as requested.
 #[derive(Default)]
 struct Recorder {
     lists: Vec<ListQuery>,
@@ -114,7 +114,7 @@ fn the_mix_is_the_published_one() {
             .map(|(percent, count)| (percent / 100.0 * DRAWS as f64, count as f64))
             .map(|(expected, count)| (count - expected).powi(2) / expected)
             .sum();
-        // Nine degrees of freedom: 27.9 is passed once in a thousand.
+        // Nine degrees of freedom: chi-square exceeds 27.9 once in a thousand times.
         assert!(chi < 27.9, "{profile}: {chi} {counts:?}");
     }
 }
@@ -140,7 +140,7 @@ fn history_goes_on_below_the_oldest_link_that_was_shown() {
     let history: Vec<&ListQuery> = lists.iter().filter(|query| query.offset == 1).collect();
     let share = history.len() as f64 / lists.len() as f64;
     assert!((share - 0.3).abs() < 0.03, "{share}");
-    // Every answer ends 3 ms below where it began, and the next one begins there.
+    // Every answer ends 3 ms before its start, and the next one begins there.
     assert!(history.iter().all(|query| (LOADED_AT_MS - query.to_time).is_multiple_of(3)));
     assert!(history.iter().any(|query| query.to_time == LOADED_AT_MS - 6), "some list was gone on with twice");
     assert!(lists.iter().filter(|query| query.offset == 0).all(|query| query.to_time == i64::MAX as u64));
@@ -178,7 +178,7 @@ fn sums_after(trouble: Trouble) -> Sums {
     while client.draw() != Some(Kind::AddLink as OpKind) {}
     {
         let perform = std::pin::pin!(client.perform());
-        // As when a client is stopped: what has not ended is dropped.
+        // As for a stopped client: an operation that has not ended is dropped.
         let _ = perform.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
     }
     tallies.sums()

@@ -1,5 +1,4 @@
-//! What is written to links: each is one transaction, or two where the
-//! originals take two.
+//! Writes to links: each is one transaction, or two if the originals use two.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Param};
@@ -46,7 +45,7 @@ impl SqlGraph {
         if self.overwrite(link).await? { Ok(untold(true)) } else { Err(CROSSED) }
     }
 
-    /// 2017: an update takes the link to be there.
+    /// 2017: an update assumes that the link exists.
     pub(super) async fn overwrite_or_insert(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
         if self.overwrite(link).await? {
             return Ok(untold(true));
@@ -54,9 +53,8 @@ impl SqlGraph {
         if self.insert(link).await? { Ok(untold(false)) } else { Err(CROSSED) }
     }
 
-    /// A transaction that inserts the link; false when it is there already. The
-    /// lock that a server keeps on the row then goes with the transaction: two
-    /// clients that both kept it would wait for each other.
+    /// A transaction that inserts the link; false if it exists already. The server's lock on the row ends with the
+    /// transaction, because two clients that both kept it would wait for each other.
     async fn insert(&mut self, link: &Link<'_>) -> Result<bool, EngineError> {
         let result = self.insert_within(link).await;
         let wrote = matches!(result, Ok(true));
@@ -73,8 +71,8 @@ impl SqlGraph {
         Ok(true)
     }
 
-    /// A transaction that overwrites the link; false when it is not there. A
-    /// server may keep a lock on the gap where it would be, which goes with it.
+    /// A transaction that overwrites the link; false if it does not exist. A server may lock the gap at its position,
+    /// until the transaction ends.
     async fn overwrite(&mut self, link: &Link<'_>) -> Result<bool, EngineError> {
         let result = self.overwrite_within(link).await;
         let wrote = matches!(result, Ok(true));
@@ -121,10 +119,10 @@ impl SqlGraph {
         Ok(visible)
     }
 
-    /// Adds to the count of a link's id and type, which may have none yet.
+    /// Adds to the count of a link's id and type, or inserts a missing count.
     async fn add_to_count(&mut self, link: &Link<'_>, change: i64) -> Result<(), EngineError> {
         let LinkKey { id1, link_type, .. } = link.key;
-        // A count that is not there has no link to lose.
+        // A missing count has no link to subtract.
         let base = Param::Int(change.max(0));
         let values = [int(id1), int(link_type), base, Param::Int(change), int(link.time)];
         self.statements.change(Sql::AddToCount, &values).await.map(drop)

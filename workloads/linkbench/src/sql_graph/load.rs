@@ -1,4 +1,4 @@
-//! The load over SQL: rows go in batches, in the session's best way.
+//! The load over SQL: rows are sent in batches, in the session's best way.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession, Statement};
@@ -16,7 +16,7 @@ pub struct SqlLoader {
     links: Statement,
     counts: Statement,
     stage: Stage,
-    /// Empty between batches: only its memory is kept.
+    /// Empty between batches, to reuse its memory.
     values: Vec<Param<'static>>,
 }
 
@@ -38,7 +38,7 @@ impl SqlLoader {
         })
     }
 
-    /// The rows of which table a staged row belongs to.
+    /// The insert statement for a staged row's table.
     fn rows(&self, row: &Staged<'_>) -> Statement {
         match row {
             Staged::Node(_) => self.nodes,
@@ -47,7 +47,7 @@ impl SqlLoader {
         }
     }
 
-    /// Loads what is staged, each run of rows of one table at once.
+    /// Loads the staged rows, each run of rows of one table at once.
     async fn load(&mut self, stage: &Stage) -> Result<(), EngineError> {
         let mut rows = stage.rows().peekable();
         let mut begins = true;
@@ -83,8 +83,8 @@ fn push<'a>(values: &mut Vec<Param<'a>>, row: &Staged<'a>) {
     }
 }
 
-/// The memory of a vector whose values borrow nothing any more: collecting an
-/// empty vector's own values leaves them where they are (a test counts).
+/// The memory of a vector, free of borrowed values. Collecting an empty vector's own values keeps its allocation (a
+/// test counts).
 fn emptied(mut values: Vec<Param<'_>>) -> Vec<Param<'static>> {
     values.clear();
     values.into_iter().map(|_| Param::Null).collect()

@@ -24,7 +24,7 @@ pub struct SqlGraph {
     style: WriteStyle,
 }
 
-/// Statements do not tell the length of what they replace or remove.
+/// The growth is unknown, because statements do not report the length of what they replace or remove.
 fn untold(there: bool) -> Written {
     Written { there, growth: None }
 }
@@ -79,7 +79,7 @@ impl SqlGraph {
         Self::new(session, style, &mix)
     }
 
-    /// A graph over `session` for verification, whose scans read what they are named after: the index from the index.
+    /// A graph over `session` for verification. Its scan of the index reads the index and not the table.
     ///
     /// # Errors
     /// A statement that the engine refuses.
@@ -98,7 +98,7 @@ impl SqlGraph {
         Ok(Self { statements: Statements::new(session, statements)?, style })
     }
 
-    /// Starts the smallest multiget that takes all ids; false when there are none.
+    /// Starts the smallest multiget that takes all ids; false if there are no ids.
     fn submit_multiget(&mut self, id1: u64, link_type: u64, id2s: &[u64]) -> Result<bool, EngineError> {
         let Some(&last) = id2s.last() else { return Ok(false) };
         let Some(&which) = self.statements.text.multigets.iter().find(|multiget| multiget.ids() >= id2s.len()) else {
@@ -106,7 +106,7 @@ impl SqlGraph {
         };
         let ids = id2s.iter().copied().chain(std::iter::repeat(last)).take(which.ids());
         let values = [id1, link_type].into_iter().chain(ids).map(int);
-        // Most are small, and memory that is not needed is not cleared.
+        // Most are small, and unneeded memory is not cleared.
         match which.ids() {
             ..=8 => self.submit_some::<10>(which, values)?,
             _ => self.submit_some::<{ 2 + MULTIGET_MAX }>(which, values)?,
@@ -129,7 +129,7 @@ impl SqlGraph {
 impl GraphStore for SqlGraph {
     async fn add_node(&mut self, node: &Node<'_>) -> Result<u64, EngineError> {
         let [_, values @ ..] = node_params(node);
-        // Some servers give the id back as a row, others with the count.
+        // Some servers return the id as a row, others with the count.
         let mut returned = None;
         let answer = self.statements.execute(Sql::AddNode, &values, &mut |row| returned = Some(row.int(0))).await?;
         Ok(returned.unwrap_or(answer.last_insert_id) as u64)

@@ -28,7 +28,7 @@ impl Statements {
         Ok(Self { transactions, text, prepared })
     }
 
-    /// A prepared statement, and the order in which its text has the values of [`Sql::values`], where that is another.
+    /// A prepared statement, and the order in which its text uses [`Sql::values`], if it differs.
     #[inline]
     fn prepared(&self, which: Sql) -> Result<(Statement, Option<&'static [u8]>), EngineError> {
         let text = self.text;
@@ -56,19 +56,19 @@ impl Statements {
         self.execute(which, values, &mut |_| {}).await
     }
 
-    /// Begins a transaction with a statement, in one round trip where the session can.
+    /// Begins a transaction with a statement, in one round trip if the session can.
     pub async fn begin(&mut self, which: Sql, values: &[Param<'_>], visit: Visit<'_>) -> Result<Answer, EngineError> {
         let (statement, order) = self.prepared(which)?;
         self.transactions.begin_with(|session| start(session, statement, order, values), visit).await
     }
 
-    /// Ends a transaction: commits what succeeded and wrote, undoes the rest.
+    /// Ends a transaction: commits it if it succeeded and wrote, and otherwise rolls it back.
     pub async fn end<T>(&mut self, result: Result<T, EngineError>, wrote: bool) -> Result<T, EngineError> {
         self.transactions.end(result, wrote).await
     }
 }
 
-/// Starts a statement whose text has its values in this order.
+/// Starts a statement whose parameters appear in this order in its text.
 #[inline]
 fn start(
     session: &mut dyn SqlSession,

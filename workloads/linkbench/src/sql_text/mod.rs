@@ -24,12 +24,12 @@ pub enum Sql {
     DeleteNode,
     /// Inserts, or makes visible; see [`Upserted`].
     UpsertLink,
-    /// Inserts; when the link is there, nothing is affected, or it is an [`EngineError::Duplicate`].
+    /// Inserts. If the link exists, no row is affected, or the error is [`EngineError::Duplicate`].
     InsertLink,
     LockLink,
     UpdateLink,
     HideLink,
-    /// Adds `change` to a count, which is inserted as `base` when it is missing.
+    /// Adds `change` to a count, or inserts a missing one as `base`.
     AddToCount,
     /// Adds `change` to a count that is there.
     ChangeCount,
@@ -53,10 +53,10 @@ pub enum Sql {
 /// How many statements there are.
 pub const COUNT: usize = Sql::ScanCounts as usize + 1;
 
-/// What verification prepares.
+/// The statements that verification prepares.
 pub const SCANS: &[Sql] = &[Sql::ScanNodes, Sql::ScanLinks, Sql::ScanIndex, Sql::ScanCounts];
 
-/// What clients of both profiles prepare, besides multigets.
+/// The statements that clients of both profiles prepare, besides multigets.
 const MIX: &[Sql] = &[
     Sql::AddNode,
     Sql::GetNode,
@@ -80,8 +80,7 @@ pub const LINK_COUNT: [&str; 5] = ["id", "link_type", "count", "time", "version"
 const LINK_COLUMNS: &str = "id1, id2, link_type, visibility, version, time, data";
 
 impl Sql {
-    /// The names of the values that the adapter gives, in its order. A text
-    /// mentions them as `:name`, where it needs them and as often as it needs them.
+    /// The names of the adapter's values, in order. A text uses them as `:name`, any number of times.
     pub fn values(self) -> &'static [&'static str] {
         match self {
             Sql::AddNode => &["type", "version", "time", "data"],
@@ -106,7 +105,7 @@ impl Sql {
         }
     }
 
-    /// The number of ids that a multiget takes; its text mentions them as `:id2s`.
+    /// The number of ids that a multiget takes; its text has them as `:id2s`.
     pub fn ids(self) -> usize {
         match self {
             Sql::GetLinks1 => 1,
@@ -120,7 +119,7 @@ impl Sql {
     }
 }
 
-/// What an upsert met.
+/// The row that an upsert met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Upserted {
     /// No such link.
@@ -132,9 +131,8 @@ pub enum Upserted {
 }
 
 impl Upserted {
-    /// MySQL counts one row affected for an insert, two for a row that changed
-    /// and none for one that is the same. SQLite and PostgreSQL count one for
-    /// either and so give the version back: -1 for a row that changed.
+    /// MySQL counts one affected row for an insert, two for a changed row and none for an unchanged one. SQLite and
+    /// PostgreSQL count one for both, and therefore return the version: -1 for a changed row.
     pub fn told(affected: u64, version: Option<i64>) -> Self {
         match (version, affected) {
             (Some(version), _) if version < 0 => Upserted::Turned,
@@ -145,26 +143,26 @@ impl Upserted {
     }
 }
 
-/// What the schema depends on.
+/// The settings that the schema depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Tables<'a> {
-    /// What a table's definition ends with.
+    /// The options at the end of a table's definition.
     pub table_options: &'a str,
-    /// Into how many partitions `linktable` is divided where there are partitions; 0 for none.
+    /// The number of partitions of `linktable`, if the server has partitions; 0 for none.
     pub partitions: u64,
     /// The first id of a node that is not loaded.
     pub next_node: u64,
 }
 
-/// What LinkBench says in one dialect.
+/// LinkBench's statements in one dialect.
 pub struct Text {
     /// Creates the tables, a statement each.
     pub schema: fn(Tables<'_>) -> Vec<String>,
     /// Creates the secondary index.
     pub index: &'static str,
-    /// What a session is told before it scans, where a statement cannot name the index that it goes by.
+    /// Statements that a session runs before it scans, if a statement cannot name the index to use.
     pub before_scans: &'static [&'static str],
-    /// The multigets that are prepared, the smallest first; one of fewer ids repeats its last id.
+    /// The prepared multigets, the smallest first; with fewer ids, the last id is repeated.
     pub multigets: &'static [Sql],
     /// The statements, by number.
     statements: Vec<Places>,
@@ -187,7 +185,7 @@ impl Text {
         &self.statements[sql as usize]
     }
 
-    /// What a client of this style prepares.
+    /// The statements that a client of this style prepares.
     pub fn mix(&self, style: WriteStyle) -> Vec<Sql> {
         let own: &[Sql] = match style {
             WriteStyle::Upsert => &[Sql::UpsertLink, Sql::TakeFromCount],
@@ -225,7 +223,7 @@ const ALL: [Sql; COUNT] = [
     Sql::ScanCounts,
 ];
 
-/// What LinkBench says in this dialect: made once, shared by all sessions.
+/// LinkBench's statements in this dialect. They are made once and shared by all sessions.
 ///
 /// # Errors
 /// The dialect has no statements here yet.
@@ -245,7 +243,7 @@ pub fn text(dialect: Dialect) -> Result<&'static Text, EngineError> {
 mod tests {
     use super::*;
 
-    /// A dialect without statements came to light when the server had started.
+    /// Guards against a late error: a dialect without statements was once noticed only after the server had started.
     #[test]
     fn every_dialect_that_is_said_to_be_served_has_statements() {
         for family in crate::FAMILIES {
@@ -302,7 +300,7 @@ mod tests {
             let scan = &text.statement(Sql::ScanIndex).sql;
             assert!(scan.contains(named), "{scan}");
         }
-        // PostgreSQL's statements cannot name one: what its sessions are told, tests/postgresql.rs puts to the test.
+        // PostgreSQL's statements cannot name an index; tests/postgresql.rs tests the session settings used instead.
         assert!(!postgresql::text().before_scans.is_empty());
     }
 

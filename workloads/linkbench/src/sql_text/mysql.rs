@@ -1,17 +1,17 @@
-//! What LinkBench says to MySQL, MariaDB and what speaks like them, from MySQL
-//! 5.6 on: the published schema and statements.
+//! LinkBench's statements for MySQL, MariaDB and compatible servers, from MySQL 5.6 on: the published schema and
+//! statements.
 
 use super::{LINK_COLUMNS, Marks, Sql, Tables, Text};
 
-/// Few, because a server keeps memory for each statement of each client, and
-/// allows 16,382 of them by default: 1,024 clients with 15 statements.
+/// Few, because a server keeps memory for each statement of each client. By default it allows 16,382 of them: 1,024
+/// clients with 15 statements.
 const MULTIGETS: &[Sql] = &[Sql::GetLinks1, Sql::GetLinks8, Sql::GetLinks128];
 
 pub fn text() -> Text {
     Text::new(schema, INDEX, MULTIGETS, statement, Marks::Questions)
 }
 
-/// The tables of both originals' READMEs. The table of links alone is divided.
+/// The tables of both originals' READMEs. Only the table of links is partitioned.
 fn schema(tables: Tables<'_>) -> Vec<String> {
     let Tables { table_options, partitions, .. } = tables;
     let partitions =
@@ -68,7 +68,7 @@ fn statement(statement: Sql) -> String {
             "UPDATE nodetable SET version = :version, time = :time, data = :data WHERE id = :id AND type = :type".into()
         }
         Sql::DeleteNode => "DELETE FROM nodetable WHERE id = :id AND type = :type".into(),
-        // The value is given twice: VALUES(visibility) is on its way out of MySQL.
+        // The value is passed twice, because VALUES(visibility) is deprecated in MySQL.
         Sql::UpsertLink => format!("{insert_link} ON DUPLICATE KEY UPDATE visibility = :visibility"),
         Sql::InsertLink => insert_link,
         Sql::LockLink => format!("SELECT visibility FROM linktable {THIS_LINK} FOR UPDATE"),
@@ -111,9 +111,8 @@ fn statement(statement: Sql) -> String {
     }
 }
 
-/// A page of rows after a key. The servers read only what is in the page when
-/// the comparison is written out, one range per column; a comparison of rows
-/// makes them read everything from the beginning.
+/// A page of rows after a key. The comparison is written out, one range per column, because the servers then read only
+/// the rows of the page. With a comparison of rows, they read everything from the beginning.
 fn page(columns: &str, table: &str, key: &[&str]) -> String {
     let equal = |upto: usize| key[..upto].iter().map(|column| format!("{column} = :{column} AND ")).collect::<String>();
     let ranges: Vec<String> =

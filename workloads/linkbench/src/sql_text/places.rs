@@ -1,13 +1,11 @@
-//! From `:name` in a statement's text to the places of its parameters.
+//! Maps each `:name` in a statement's text to the positions of its parameters.
 //!
-//! PostgreSQL numbers its parameters and names one as often as it likes; MySQL
-//! knows only `?`, in the order of the text. So a text says what it wants by
-//! name, and the order in which the adapter's values go to its places is worked
-//! out once.
+//! PostgreSQL numbers its parameters and may use one several times; MySQL knows only `?`, in the order of the text. A
+//! text therefore names its parameters, and the order of the adapter's values is computed once.
 
 use super::Sql;
 
-/// The most parameters of a statement whose places differ from the adapter's order.
+/// The maximum number of parameters in a statement whose positions differ from the adapter's order.
 pub const REORDERED_MOST: usize = 16;
 
 /// How a dialect writes a parameter.
@@ -24,12 +22,12 @@ pub enum Marks {
 pub struct Places {
     /// The text.
     pub sql: String,
-    /// Which value goes to each place; `None` when that is the adapter's order.
+    /// The value for each position; `None` if that is the adapter's order.
     pub order: Option<Box<[u8]>>,
 }
 
 impl Places {
-    /// The places of a text; a name that the statement is not given stays in it.
+    /// The positions in a text; unknown names stay in it.
     pub fn of(text: &str, statement: Sql, marks: Marks) -> Self {
         let values = statement.values();
         let mut parts = text.split(':');

@@ -1,16 +1,15 @@
-//! What LinkBench says to PostgreSQL: the schema and the statements of the
-//! branch that the published runs used (mdcallag/linkbench: `pgsql-ddl.sql`,
-//! `LinkStorePgsql`), in a database whose character set takes any byte but zero
-//! (LATIN1), as there.
+//! LinkBench's statements for PostgreSQL: the schema and statements of the branch that the published runs used
+//! (mdcallag/linkbench: `pgsql-ddl.sql`, `LinkStorePgsql`). As there, the database's character set is LATIN1, which
+//! accepts any byte but zero.
 
 use super::{LINK_COLUMNS, Marks, Sql, Tables, Text};
 
-/// A server keeps memory for each statement of each client, and has no bound on how many.
+/// A server keeps memory for each statement of each client, without a limit on their number.
 const MULTIGETS: &[Sql] =
     &[Sql::GetLinks1, Sql::GetLinks2, Sql::GetLinks4, Sql::GetLinks8, Sql::GetLinks32, Sql::GetLinks128];
 
-/// A scan then goes by the one index that has its order, for there is no other way to it. That of `id1_type` asks for
-/// nothing but the index's own columns, and the server reads an index alone wherever that is enough.
+/// With these settings a scan must use the one index that has its order. The scan of `id1_type` reads only that index's
+/// columns, so the server uses an index-only scan where possible.
 const BEFORE_SCANS: &[&str] = &[
     "SET enable_seqscan = off",
     "SET enable_bitmapscan = off",
@@ -26,7 +25,7 @@ pub fn text() -> Text {
 /// Ids and times are `numeric(20)` as published: there is no unsigned integer of 64 bits.
 fn schema(tables: Tables<'_>) -> Vec<String> {
     let Tables { table_options, partitions, next_node } = tables;
-    // Of a divided table each part has the options.
+    // Each partition of a partitioned table has the options.
     let (divided, options) = match partitions {
         0 => ("", table_options),
         _ => ("PARTITION BY HASH (id1)", ""),
@@ -42,7 +41,7 @@ fn schema(tables: Tables<'_>) -> Vec<String> {
                 PRIMARY KEY (id)
             ) {table_options}"
         ),
-        // Rows that are loaded bring their ids, and leave the sequence where it is.
+        // Loaded rows bring their own ids, and do not advance the sequence.
         format!("ALTER SEQUENCE nodetable_id_seq RESTART WITH {next_node}"),
         format!(
             "CREATE TABLE linktable (
@@ -97,7 +96,7 @@ fn statement(statement: Sql) -> String {
             "{insert_link} ON CONFLICT (link_type, id1, id2) DO UPDATE SET visibility = EXCLUDED.visibility, \
              version = -1 WHERE linktable.visibility <> EXCLUDED.visibility RETURNING version"
         ),
-        // The original has the error of a duplicate key, which here would end the transaction, and then rolls it back.
+        // The original gets a duplicate-key error, which here would end the transaction, and then rolls back.
         Sql::InsertLink => format!("{insert_link} ON CONFLICT DO NOTHING"),
         Sql::LockLink => format!("SELECT visibility FROM linktable {THIS_LINK} FOR UPDATE"),
         Sql::UpdateLink => format!(

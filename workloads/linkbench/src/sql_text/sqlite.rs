@@ -1,8 +1,8 @@
-//! What LinkBench says to SQLite.
+//! LinkBench's statements for SQLite.
 
 use super::{LINK_COLUMNS, Marks, Sql, Tables, Text};
 
-/// A multiget's statements cost SQLite nothing but their own memory.
+/// A multiget's statements cost SQLite only their own memory.
 const MULTIGETS: &[Sql] =
     &[Sql::GetLinks1, Sql::GetLinks2, Sql::GetLinks4, Sql::GetLinks8, Sql::GetLinks32, Sql::GetLinks128];
 
@@ -37,7 +37,7 @@ fn statement(statement: Sql) -> String {
         "INSERT INTO linktable ({LINK_COLUMNS}) VALUES (:id1, :id2, :link_type, :visibility, :version, :time, :data)"
     );
     match statement {
-        // A writer takes its lock at once: one that read first could not get it later.
+        // A writer takes its lock at once, because after a read it might not get it.
         Sql::AddNode => {
             "INSERT INTO nodetable (type, version, time, data) VALUES (:type, :version, :time, :data)".into()
         }

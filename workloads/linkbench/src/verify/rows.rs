@@ -1,4 +1,4 @@
-//! What the tables must hold: as many rows as were written, and no foreign ones.
+//! Checks that the tables hold exactly as many rows as were written, and no foreign rows.
 
 use rumba_core::check::Check;
 use rumba_core::error::EngineError;
@@ -27,7 +27,7 @@ impl Rows {
         let mut check = Check::new(name);
         let Self { loaded, added, deleted, adds_in_doubt, deletes_in_doubt } = *self;
         if adds_in_doubt + deletes_in_doubt > 0 {
-            // The trial has failed for another reason; this must not name a false one.
+            // The trial has failed for another reason, so this check must not report a false one.
             check.name += &format!(
                 ", leaving open {} that ended in an engine's error or not at all",
                 adds_in_doubt + deletes_in_doubt
@@ -47,7 +47,7 @@ impl Rows {
     }
 }
 
-/// Reads every node: how many there are, and whether each looks like one that was written.
+/// Reads every node: their number, and whether each looks like a written one.
 pub async fn nodes(graph: &mut impl GraphScan, expected: &Rows) -> Result<[Check; 2], EngineError> {
     let mut content = Check::new("every node has the type and a version that were written");
     let mut after = None;

@@ -53,11 +53,11 @@ pub struct MemorySession {
     writes: BTreeMap<Key, Option<Vec<u8>>>,
     /// A planted bug: deletes do nothing.
     pub loses_deletes: bool,
-    /// A planted bug: each so many-th transaction is acknowledged and forgotten.
+    /// A planted bug: one in this many transactions is acknowledged and forgotten.
     pub forgets_every: Option<u64>,
     /// The commit of this number ends in an error, with or without having been applied.
     pub fails_commit: Option<(u64, bool)>,
-    /// So many of the coming writes conflict, each after some that did not.
+    /// The number of coming writes that conflict, each after some that do not.
     pub conflicts: u64,
     commits: u64,
     puts: u64,

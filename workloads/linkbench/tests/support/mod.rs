@@ -1,4 +1,4 @@
-//! What the tests run LinkBench on.
+//! The sessions and drivers that the tests run LinkBench on.
 #![allow(dead_code, clippy::unwrap_used)]
 
 pub mod memory;
@@ -15,7 +15,7 @@ use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace, StatementCount
 use rumba_core::workload::{Bound, Workload};
 use rumba_workload_linkbench::LinkBench;
 
-/// Lets so many operations through and adds up what they came to.
+/// Lets this many operations through and adds up their results.
 #[derive(Debug, Default)]
 pub struct Count {
     pub left: u64,
@@ -56,7 +56,7 @@ impl Pace for Count {
     }
 }
 
-/// Runs up to `ops` operations of a client whose sessions never make it wait.
+/// Runs up to `ops` operations of a client whose sessions never wait.
 pub fn drive(client: &mut dyn Client, ops: u64) -> Count {
     try_drive(client, ops).unwrap()
 }
@@ -84,7 +84,7 @@ pub fn bind(pairs: &[(&str, &str)]) -> Box<dyn Bound> {
     LinkBench.bind(&settings(pairs)).unwrap()
 }
 
-/// Loads with so many loaders that take turns batch by batch; returns the rows of the records.
+/// Loads with this many loaders that take turns batch by batch; returns the rows of the records.
 pub fn load(bound: &dyn Bound, open: &mut dyn FnMut() -> Session, loaders: u32) -> u64 {
     bound.create_schema(&mut open()).unwrap();
     let mut rows = 0;

@@ -1,4 +1,4 @@
-//! A session as of a MySQL server that answers at once, and writes down what it was told.
+//! A session like that of a MySQL server, which answers at once and records the statements.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -8,21 +8,21 @@ use rumba_core::engine::Session;
 use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 
-/// What a server of one link finds, and what it was told.
+/// The state of a server with one link, and the statements it received.
 #[derive(Debug, Default)]
 pub struct Server {
     /// Whether the link of every statement is there.
     pub has_link: bool,
     /// The statements that conflict, by how they begin.
     pub conflicts: Option<&'static str>,
-    /// Statements by how they begin, in the order in which they came; a `+`
-    /// before one says that the answer to another was still out.
+    /// Statements by their beginning, in order of arrival; a `+` before one means that another answer was still
+    /// pending.
     pub told: Vec<String>,
     /// The statements that were prepared.
     pub prepared: Vec<String>,
-    /// How many statements came, also when they are not written down.
+    /// The number of statements, including unrecorded ones.
     pub statements: u64,
-    /// Leaves [`Server::told`] as it is: what is counted must not allocate.
+    /// Leaves [`Server::told`] unchanged, because counted code must not allocate.
     pub is_quiet: bool,
 }
 
@@ -60,7 +60,7 @@ impl Row for Ones {
     }
 }
 
-/// How a statement begins: its verb, and its table where it has one.
+/// The beginning of a statement: its verb, and its table if it has one.
 fn beginning(text: &str) -> String {
     let table = text.split_whitespace().find(|word| word.ends_with("table"));
     let verb = text.split_whitespace().next().unwrap();

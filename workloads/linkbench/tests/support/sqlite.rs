@@ -1,4 +1,4 @@
-//! SQL sessions over SQLite, the shortest way.
+//! SQL sessions over SQLite, in the simplest way.
 
 use std::path::PathBuf;
 use std::task::{Context, Poll};
@@ -27,8 +27,8 @@ impl Sqlite {
         self.session_that_misses(0)
     }
 
-    /// A session whose first so many looks for a link find none: another client
-    /// writes it only after the look, as engines without a lock on absent rows have it.
+    /// A session whose first `misses` lookups of a link find none. Another client writes the link only after the
+    /// lookup, as on engines without a lock on absent rows.
     pub fn session_that_misses(&self, misses: u32) -> Session {
         let connection = Connection::open(self.path()).unwrap();
         connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;").unwrap();

@@ -1,7 +1,7 @@
 //! Calls of a script's functions from outside.
 //!
-//! Each is protected from the first look for the function on: a script may have put anything in its place, and looking
-//! for it may run something of the script's that fails. Unprotected, that ends the process.
+//! Each call is protected from the lookup of the function on. A script may have put anything in its place, and the
+//! lookup may run code of the script that fails. Unprotected, that would end the process.
 
 use std::ffi::c_int;
 use std::ptr::{NonNull, null};
@@ -14,12 +14,12 @@ use crate::declared;
 use crate::failure::{Function, ScriptError};
 use crate::fiber::Waits;
 
-/// A call, and what came of it.
+/// A call and its result.
 struct FunctionCall<'a> {
-    /// The names that lead to the function, from the globals on.
+    /// The names on the path to the function, starting from the globals.
     path: &'a [&'a str],
     argument: Argument<'a>,
-    /// Whether it answered with something true; nothing if it answered with nothing.
+    /// Whether the answer was true; `None` if there was no answer.
     answer: Option<bool>,
 }
 
@@ -37,16 +37,16 @@ enum Argument<'a> {
 }
 
 impl Interpreter {
-    /// Calls a function; whether it answered with something true. That is done on a fiber, which may be left in the
-    /// middle: no frames of mlua lie between, and what lies there has nothing to be dropped.
+    /// Calls a function; returns whether its answer was true. The call may run on a fiber, which may be left in the
+    /// middle. That is safe because no frames of mlua lie between, and the frames there have nothing to drop.
     fn ask(&self, path: &[&str], argument: Argument<'_>) -> Result<Option<bool>, String> {
         let mut asked = FunctionCall { path, argument, answer: None };
-        // SAFETY: the state is the interpreter's, and what is asked is there until the call has returned.
+        // SAFETY: the state is the interpreter's, and the call's data exists until the call has returned.
         let ended = unsafe { ffi::lua_cpcall(self.state.0, ask, (&raw mut asked).cast()) };
         if ended == ffi::LUA_OK { Ok(asked.answer) } else { Err(self.take_words()) }
     }
 
-    /// Takes what an error left on the stack.
+    /// Takes an error's message from the stack.
     pub(super) fn take_words(&self) -> String {
         let mut length = 0;
         // SAFETY: the value is on the top of the stack; its text is copied before it is taken away.
@@ -71,11 +71,11 @@ impl Interpreter {
         }
     }
 
-    /// Whether the script defines a global function; if looking for it raises something, it does not. That is done on a fiber
-    /// too, as above.
+    /// Whether the script defines a global function; an error in the lookup counts as undefined. This may run on a
+    /// fiber too, as above.
     pub fn has(&self, function: &str) -> bool {
         let mut sought = Sought { function, is_there: false };
-        // SAFETY: the state is the interpreter's, and what is sought is there until the call has returned.
+        // SAFETY: the state is the interpreter's, and the lookup's data exists until the call has returned.
         let ended = unsafe { ffi::lua_cpcall(self.state.0, seek, (&raw mut sought).cast()) };
         if ended != ffi::LUA_OK {
             drop(self.take_words());
@@ -83,10 +83,11 @@ impl Interpreter {
         sought.is_there
     }
 
-    /// Calls a function, with the client's number if it is one of a thread's; nothing where the script defines none.
+    /// Calls a function, with the client's number if it is a thread function; does nothing if the script does not
+    /// define it.
     ///
     /// # Errors
-    /// What it raised.
+    /// Any error that it raised.
     pub fn call(&self, function: Function) -> Result<(), ScriptError> {
         let name = function.name();
         if !self.has(name) {
@@ -100,7 +101,7 @@ impl Interpreter {
     /// Does the client's work.
     ///
     /// # Errors
-    /// What the script raised.
+    /// Any error that the script raised.
     pub(crate) fn run(&self, work: Work, pace: NonNull<dyn Pace>, waits: &Waits) -> Result<(), ScriptError> {
         self.client.waits.set(waits);
         self.client.pace.set(Some(pace));
@@ -133,10 +134,10 @@ impl Interpreter {
         }
     }
 
-    /// Calls `sysbench.hooks` by a name with what is reported; false where there is none of it.
+    /// Calls a hook of `sysbench.hooks` with the figures of a report; false if there is no such hook.
     ///
     /// # Errors
-    /// What it raised.
+    /// Any error that it raised.
     pub fn report(&self, hook: &str, stat: &[(&str, f64)]) -> Result<bool, ScriptError> {
         let told = |error: mlua::Error| ScriptError::Hook { place: hook.to_owned(), words: declared::plain(&error) };
         let sysbench: mlua::Table = self.lua.globals().get("sysbench").map_err(told)?;
@@ -149,9 +150,9 @@ impl Interpreter {
     }
 }
 
-/// Does what is asked, on the stack of a call of its own. Errors pass through it: it has nothing to be dropped.
+/// Makes the call in a separate stack frame. Errors pass through it: it has nothing to be dropped.
 unsafe extern "C-unwind" fn ask(state: *mut lua_State) -> c_int {
-    // SAFETY: what is asked is there until the call has returned, and nobody else looks at it meanwhile.
+    // SAFETY: the call's data exists until the call has returned, and has no other user meanwhile.
     unsafe {
         let asked: *mut FunctionCall<'_> = ffi::lua_touserdata(state, 1).cast();
         let FunctionCall { path, argument, .. } = *asked;
@@ -174,7 +175,7 @@ unsafe extern "C-unwind" fn ask(state: *mut lua_State) -> c_int {
     0
 }
 
-/// Looks for a function, likewise: what a script has behind its globals may do what it likes.
+/// Looks up a function in a separate stack frame, because the globals' metamethods may run any code.
 unsafe extern "C-unwind" fn seek(state: *mut lua_State) -> c_int {
     // SAFETY: as above.
     unsafe {
@@ -188,6 +189,6 @@ unsafe extern "C-unwind" fn seek(state: *mut lua_State) -> c_int {
 
 /// Pushes a text, which is copied.
 unsafe fn push(state: *mut lua_State, text: &str) {
-    // SAFETY: as the caller says of the state.
+    // SAFETY: as the caller guarantees for the state.
     unsafe { ffi::lua_pushlstring(state, text.as_ptr().cast(), text.len()) };
 }

@@ -22,25 +22,25 @@ use crate::setup::Setup;
 const OPS: [OpInfo; 1] = [OpInfo::main("event", "ev", 1)];
 const LOAD_OPS: [OpInfo; 1] = [OpInfo::new("load_rows")];
 
-/// The name in [`State`] of the bytes that there are.
+/// The name in [`State`] of the written bytes.
 const BYTES: &str = "bytes";
-/// The name in [`State`] of whether more was written than these, which nobody has counted.
+/// The name in [`State`] of the flag for rows written without counting their bytes.
 const UNCOUNTED: &str = "uncounted";
 
 /// A script with its options.
 pub(super) struct ScriptBound {
     asked: ValidatedScript,
-    /// What loaders of this process have written.
+    /// The counters of this process's loaders.
     loaders: Mutex<Vec<Arc<Counters>>>,
-    /// What clients of the mix have counted.
+    /// The counters of the mix's clients.
     clients: Mutex<Vec<Arc<Counters>>>,
-    /// The bytes that another process has left, and whether it has written more than these.
+    /// The bytes from another process, and whether it has written rows without counting their bytes.
     bytes_before: AtomicU64,
     uncounted_before: AtomicBool,
     shared: Mutex<Option<Shared>>,
 }
 
-/// What the clients of a phase share.
+/// The shared state of a phase's clients.
 #[derive(Clone)]
 struct Shared {
     key: (&'static str, u32, u64),
@@ -60,7 +60,8 @@ impl ScriptBound {
         }
     }
 
-    /// What a phase's clients share, made with its first; the client's session waits for its script there.
+    /// The shared state of a phase's clients, created with the first client. The client's session waits there for its
+    /// script.
     fn share(
         &self,
         command: &'static str,
@@ -105,7 +106,7 @@ impl ScriptBound {
         if written == 0 {
             return self.bytes_before.load(Relaxed);
         }
-        // Some servers are told the ids, others give them.
+        // Some servers receive the ids, others assign them.
         self.tables().map_or(written, |tables| (written + tables.bytes_by_server()).min(tables.bytes()))
     }
 
@@ -115,7 +116,7 @@ impl ScriptBound {
         clients.iter().map(|counters| counters.read()[Counter::Write as usize]).sum()
     }
 
-    /// By how many bytes each of them changes the tables; `None` where that is not known.
+    /// The bytes by which each write changes the tables; `None` if unknown.
     fn bytes_per_write(&self) -> Option<i64> {
         let change = Change::of(self.asked.script(), self.asked.is_transactional());
         Some(change.rows_per_write()? * self.tables()?.row_bytes().cast_signed())

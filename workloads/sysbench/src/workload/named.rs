@@ -14,13 +14,13 @@ use super::validated_script::{OPTIONS_OF_A_SCRIPT, is_bundled, no_script, refuse
 use crate::interpreter::Interpreter;
 use crate::options::declare;
 
-/// Options of sysbench's own that a script's events may depend on; the experiment says all else.
+/// sysbench options that a script's events may depend on; the experiment sets all others.
 const TAKEN: [&str; 5] = ["mysql_ignore_errors", "sqlite_ignore_errors", "luajit_cmd", "validate", "rand_zipfian_exp"];
 
-/// The settings that the options of the experiment's script are.
+/// The settings for the options of the experiment's script.
 ///
 /// # Errors
-/// A setting that the script has no option for, that the experiment says elsewhere, or that is given twice.
+/// A setting for which the script has no option, that the experiment sets elsewhere, or that is given twice.
 pub(super) fn declared(given: &Settings) -> Result<Vec<SettingInfo<String>>, SettingError> {
     let heard = ScriptOptions::from(script_of(given))?;
     let names: Vec<&str> = named(given).map(|(name, _)| name).collect();
@@ -28,19 +28,19 @@ pub(super) fn declared(given: &Settings) -> Result<Vec<SettingInfo<String>>, Set
     refuse_twice(&names, given.text("options").unwrap_or_default())?;
     let infos = heard.set.iter().filter(|(key, info)| said_by(key, info).is_none() && !is_own(key));
     let infos = infos.map(|(key, info)| {
-        // Dashes and underscores are the same, and it is called as it is written.
+        // Dashes and underscores are the same; the name is used as written.
         let name = names.iter().find(|name| key_of(name) == key).map_or(key, |name| (*name).to_owned());
         SettingInfo { name, kind: kind(info), default: default(info), help: info.help.to_string() }
     });
     Ok(infos.collect())
 }
 
-/// A setting as a word of sysbench's command line.
+/// A setting as an argument of sysbench's command line.
 #[derive(Clone, Debug)]
 pub(super) struct Word {
     /// The setting's name.
     pub(super) name: String,
-    /// Its value, as the option is told it.
+    /// The value, as the option receives it.
     value: String,
 }
 
@@ -51,7 +51,7 @@ impl Word {
     }
 }
 
-/// The settings that are options of a script, as its command line has them.
+/// The settings for options of a script, as its command line has them.
 pub(super) fn of(settings: &Settings, script: &str) -> Result<Vec<Word>, SettingError> {
     if named(settings).next().is_none() {
         return Ok(Vec::new());
@@ -72,7 +72,7 @@ pub(super) fn of(settings: &Settings, script: &str) -> Result<Vec<Word>, Setting
     named(settings).map(word).collect()
 }
 
-/// What is wrong with the words of a command line, at the setting that said it.
+/// Assigns a mistake on the command line to the setting that caused it.
 pub(super) fn refusal(refusal: &Refusal, said: &[Word], script: &str) -> SettingError {
     let mentions = |text: &str, value: &str| text.split_whitespace().any(|word| word.trim_end_matches('.') == value);
     let word = match refusal {
@@ -93,7 +93,7 @@ pub(super) fn refusal(refusal: &Refusal, said: &[Word], script: &str) -> Setting
     }
 }
 
-/// What says it instead, of an option that is not a script's to say.
+/// The part of the experiment that sets an option instead of the script.
 pub(super) fn said_by(key: &str, info: &OptionInfo) -> Option<&'static str> {
     if matches!(info.group, Group::Script | Group::Random) || TAKEN.contains(&key) {
         return None;
@@ -112,7 +112,7 @@ pub(super) fn said_by(key: &str, info: &OptionInfo) -> Option<&'static str> {
     })
 }
 
-/// A script that was loaded to hear which options it has.
+/// A script that was loaded to find its options.
 struct ScriptOptions {
     script: String,
     set: OptionSet,
@@ -134,7 +134,7 @@ impl ScriptOptions {
         Ok(Self { script: script.to_owned(), set, declares })
     }
 
-    /// Refuses a name that is none of a setting.
+    /// Refuses a name that is not a setting.
     fn has(&self, name: &str) -> Result<(), SettingError> {
         let script = &self.script;
         match self.set.info(name) {
@@ -170,24 +170,24 @@ impl ScriptOptions {
     }
 }
 
-/// An experiment says how many clients there are, for how long they run and against what.
+/// The error for an option that the experiment sets: the number of clients, their duration and the target.
 pub(super) fn not_a_scripts_to_say(setting: &str, option: &str, instead: &str) -> SettingError {
     SettingError::new(setting, format!("--{option} is not a script's to say"), format!("use {instead}"))
 }
 
-/// The settings that are no other than options of the script.
+/// The settings that are options of the script.
 fn named(settings: &Settings) -> impl Iterator<Item = (&str, &Value)> {
     settings.0.iter().map(|(name, value)| (name.as_str(), value)).filter(|(name, _)| !is_own(name))
 }
 
-/// A setting of the workload's own, whatever options a script has.
+/// Whether a setting is the workload's own, independent of a script's options.
 fn is_own(name: &str) -> bool {
     SETTINGS.iter().any(|info| info.name == name)
 }
 
 /// One option, one place where it is said.
 fn refuse_twice(names: &[&str], options: &str) -> Result<(), SettingError> {
-    // What is wrong with them is told where they are taken.
+    // Mistakes in the options are reported where they are read.
     let words = words(options).unwrap_or_default();
     let said = |name: &str| {
         let word = words
@@ -223,7 +223,7 @@ fn kind(info: &OptionInfo) -> Kind {
 
 fn default(info: &OptionInfo) -> String {
     match (info.kind, info.default.as_deref()) {
-        // To sysbench a flag without a default is on.
+        // For sysbench, a flag without a default is on.
         (options::Kind::Flag, None | Some("on" | "true" | "1")) => "true".to_owned(),
         (options::Kind::Flag, _) => "false".to_owned(),
         (_, None | Some("")) => "none".to_owned(),

@@ -10,7 +10,7 @@ use rumba_sysbench::OptionSet;
 use crate::host::{DRIVERS, DriverInfo, Host, Level, Remedy};
 use crate::remedy::Ignored;
 
-/// One session for each client, until its script asks for it.
+/// One session for each client, until its script requests it.
 pub(super) struct Sessions {
     driver: usize,
     ignored: Option<Ignored>,
@@ -18,15 +18,15 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// Of a script that is only looked at.
+    /// For a script that is only inspected.
     pub(super) fn none() -> Self {
         Self { driver: 0, ignored: None, waiting: Mutex::default() }
     }
 
-    /// Of an engine that speaks this.
+    /// For an engine with this dialect.
     ///
     /// # Errors
-    /// sysbench has no driver for that.
+    /// sysbench has no driver for it.
     pub(super) fn of(dialect: Dialect, options: &OptionSet) -> Result<Self, EngineError> {
         let name = match dialect {
             Dialect::MySql => "mysql",
@@ -75,6 +75,6 @@ impl Host for Sessions {
         self.ignored.as_ref().map_or(Remedy::Fatal, |ignored| ignored.remedy(error))
     }
 
-    /// What ends a client is in its error; the rest has nowhere to go in an experiment.
+    /// The error that ends a client is reported elsewhere; other messages have no place in an experiment.
     fn log(&self, _level: Level, _words: &str) {}
 }

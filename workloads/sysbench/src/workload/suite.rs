@@ -8,8 +8,8 @@ use rumba_core::workload::Test;
 
 use super::validated_script::{is_bundled, script_of, suite_of};
 
-/// The tests of the published runs over sysbench's tables, in their order: most of those that write before those that
-/// read, with those that read over what was loaded before them. Each with its script and what it adds to the options.
+/// The tests of the published runs over sysbench's tables, in their order: most writing tests come before the reading
+/// ones, along with reads over the loaded tables. Each has its script and its additional options.
 const CLASSIC: [(&str, &str, &str); 16] = [
     ("read-only-10", "oltp_read_only", "--range-size=10"),
     ("read-only-100", "oltp_read_only", "--range-size=100"),
@@ -29,11 +29,12 @@ const CLASSIC: [(&str, &str, &str); 16] = [
     ("insert", "oltp_insert", ""),
 ];
 
-/// Tests over tables that were written to: each starts from a copy of what was loaded, as all do, and its clients write
-/// before their first event. A number of events and not a time, so that engines read alike tables, the slow one's too.
+/// Tests over tables that were written to. Like all tests, each starts from a copy of the load; its clients write
+/// before their first event. They write a number of events instead of for a time, so that all engines read equal
+/// tables, also the slow ones.
 const POST: &str = "-post";
 const WRITES_BEFORE: &str = "writes_before";
-/// With three rows written in each event, about a quarter of all, and a row of every page.
+/// With three rows written in each event, this is about a quarter of all rows, and a row of every page.
 const WRITES_BEFORE_PERCENT: u32 = 10;
 
 const MICRO: &str = "micro";
@@ -70,7 +71,7 @@ fn named(settings: &Settings, script: &str, name: &str) -> Result<Test, SettingE
         known.extend(names);
     }
     if is_bundled(name) || Path::new(name).is_file() {
-        // What comes behind an engine's name and a slash.
+        // The name that follows an engine's name and a slash.
         let short = Path::new(name).file_stem().map_or(name.into(), |stem| stem.to_string_lossy());
         return Ok(test(settings, &short, name, ""));
     }
@@ -86,10 +87,10 @@ fn without_tests(script: &str) -> SettingError {
     SettingError::new("suite", problem, "name scripts with commas between, or set sysbench.cmdline.suite in it")
 }
 
-/// A test's settings: its script, and its options behind those that all have, so that they count.
+/// A test's settings: its script, and its options after the common ones, so that they take precedence.
 fn test(settings: &Settings, name: &str, script: &str, more: &str) -> Test {
     let given = settings.text("options").unwrap_or_default();
-    // How much is written may be said for all of them.
+    // The amount of writes may be set for all of them.
     let is_named = settings.0.keys().any(|name| name.replace('-', "_") == WRITES_BEFORE);
     let is_said = is_named || given.replace('-', "_").contains(WRITES_BEFORE);
     let writes = if name.ends_with(POST) && !is_said {
@@ -126,7 +127,7 @@ mod tests {
         assert_eq!(tests[0].settings.text("options"), Some("--tables=8 --range-size=10"));
         assert_eq!(tests[0].settings.text("script"), Some("oltp_read_only"));
         assert_eq!(tests[0].settings.text("suite"), None);
-        // Those that read come before the writes and after them.
+        // The reading tests run before the writes and after them.
         let before = |name: &str| names.iter().position(|known| *known == name).unwrap();
         for read in ["read-only-100", "point-query", "select"] {
             let after = before(&format!("{read}-post"));

@@ -1,4 +1,4 @@
-//! What an experiment's settings ask of a script.
+//! An experiment's settings, checked against their script.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,10 +27,9 @@ pub(super) struct ValidatedScript {
     line: CommandLine,
     options: OptionSet,
     general: General,
-    /// What `data` says.
+    /// The value of `data`.
     data_bytes: Option<u64>,
-    /// By which text a script of the user's is known, whose files may change while their names stay; `None` of a bundled
-    /// one.
+    /// The digest of a user's script, because files may change while their names stay; `None` for a bundled script.
     pub(super) text: Option<String>,
     /// How its tables are made.
     pub(super) prepare: Prepare,
@@ -45,7 +44,7 @@ pub(super) struct Prepare {
 }
 
 impl ValidatedScript {
-    /// Reads the settings, and loads the script to hear which options it has.
+    /// Reads the settings, and loads the script to find its options.
     pub(super) fn read(settings: &Settings) -> Result<Self, SettingError> {
         let script = script_of(settings);
         if !is_bundled(script) && !Path::new(script).is_file() {
@@ -54,14 +53,14 @@ impl ValidatedScript {
         let named = named::of(settings, script)?;
         let refused = |refusal: &Refusal| named::refusal(refusal, &named, script);
         let words = words(settings.text("options").unwrap_or_default())?;
-        // Of one option the last word counts: what a test of a suite adds to `options` is the last.
+        // If an option occurs twice, the last one counts: a test of a suite adds its options at the end of `options`.
         let words = named.iter().map(Word::argument).chain(words);
         let argv = std::iter::once("sysbench".to_owned()).chain(words).chain([script.to_owned(), "run".to_owned()]);
         let line = command_line::parse(argv).map_err(|refusal| refused(&refusal))?;
         let mut set = OptionSet::general();
         let mut read = |path: &str| std::fs::read_to_string(path);
         let applied = line.apply(&mut set, &mut read);
-        // Before the script's own, some of which may be called as these are; what is wrong with them is told below.
+        // Before the script's own options, because some may have the same names. Mistakes are reported below.
         let general = General::read(&mut set.clone());
         let setup = Arc::new(shared(&line, &set, "run", 0, None).map_err(|refusal| refused(&refusal))?);
         let main = Interpreter::new(&setup, 0, Arc::default()).map_err(|error| unread(error.to_string()))?;
@@ -85,7 +84,7 @@ impl ValidatedScript {
         let text = text_of(script, &required);
         let asked = Self { line, options: set, general, data_bytes: settings.bytes("data"), text, prepare };
         if is_bundled(script) {
-            // It looks at the options' values, and connects to nothing.
+            // This checks the values of the options, and connects to nothing.
             let setup = shared(&asked.line, &asked.options, "run", 0, None).map_err(|refusal| refused(&refusal))?;
             let looked = main.adopt(&Arc::new(setup)).and_then(|()| main.call(Function::Init));
             looked.map_err(|error| {
@@ -95,7 +94,7 @@ impl ValidatedScript {
         Ok(asked)
     }
 
-    /// The script's name, as the experiment has it.
+    /// The script's name in the experiment.
     pub(super) fn script(&self) -> &str {
         self.line.test.as_deref().unwrap_or_default()
     }
@@ -105,7 +104,7 @@ impl ValidatedScript {
         self.line.options.iter().map(|given| given.argument.as_str()).collect::<Vec<_>>().join(" ")
     }
 
-    /// What a script's tables are, if it is one of the bundled ones.
+    /// The tables of a bundled script.
     pub(super) fn tables(&self) -> Option<Tables> {
         if !is_bundled(self.script()) || self.script() == "bulk_insert" {
             return None;
@@ -113,13 +112,13 @@ impl ValidatedScript {
         let number = |name| self.options.double(name).max(0.0) as u64;
         let has_k_index = self.options.flag("create-secondary");
         let is_numbered = self.options.flag("auto-inc");
-        // Its ids are random ones then, and its tables begin empty, as in sysbench.
+        // Its ids are random then, and its tables begin empty, as in sysbench.
         let is_empty = self.script() == "oltp_insert" && !is_numbered;
         let rows = if is_empty { 0 } else { number("table-size") };
         Some(Tables { tables: number("tables"), rows, has_k_index, is_numbered })
     }
 
-    /// Whether the statements of an event are a transaction, as far as the bundled scripts say.
+    /// Whether the statements of an event form a transaction, according to the bundled scripts.
     pub(super) fn is_transactional(&self) -> bool {
         !self.options.flag("skip-trx")
     }
@@ -129,7 +128,7 @@ impl ValidatedScript {
         self.data_bytes.or_else(|| self.tables().map(|tables| tables.bytes())).unwrap_or(0)
     }
 
-    /// What the interpreters of a phase share.
+    /// The shared setup of a phase's interpreters.
     pub(super) fn setup(&self, phase: Phase<'_>) -> Result<Setup, Refusal> {
         let Phase { command, clients, seed, sessions, table_options } = phase;
         let mut set = self.options.clone();
@@ -149,7 +148,7 @@ impl ValidatedScript {
     }
 }
 
-/// The script that fills the tables, and of an experiment without a suite the one that is run.
+/// The script that fills the tables; without a suite it is also the one that runs.
 pub(super) fn script_of(settings: &Settings) -> &str {
     settings.text("script").unwrap_or(match settings.text("suite") {
         Some("micro") => "micro",
@@ -157,7 +156,7 @@ pub(super) fn script_of(settings: &Settings) -> &str {
     })
 }
 
-/// What a script declares as its tests: the option that chooses one, and its values.
+/// The tests that a script declares: the option that chooses one, and its values.
 pub(super) fn suite_of(script: &str) -> Result<Option<(String, Vec<String>)>, SettingError> {
     let line = CommandLine { test: Some(script.to_owned()), ..CommandLine::default() };
     let set = OptionSet::general();
@@ -166,13 +165,13 @@ pub(super) fn suite_of(script: &str) -> Result<Option<(String, Vec<String>)>, Se
     main.suite().map_err(|error| unread(error.to_string()))
 }
 
-/// What a phase's clients have in common.
+/// The shared facts of a phase's clients.
 pub(super) struct Phase<'a> {
     pub(super) command: &'a str,
     pub(super) clients: u32,
     pub(super) seed: u64,
     pub(super) sessions: Arc<Sessions>,
-    /// What a table's definition ends with, on this engine.
+    /// The options at the end of a table's definition, on this engine.
     pub(super) table_options: &'a str,
 }
 
@@ -180,7 +179,7 @@ pub(super) struct Phase<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tables {
     pub(super) tables: u64,
-    /// Of each.
+    /// The number of rows in each table.
     pub(super) rows: u64,
     /// There is an index on k.
     pub(super) has_k_index: bool,
@@ -200,12 +199,12 @@ impl Tables {
         Self::ROW_BYTES + if self.has_k_index { Self::ENTRY_BYTES } else { 0 }
     }
 
-    /// All that there is when `prepare` has ended.
+    /// The bytes of all tables after `prepare`.
     pub(super) fn bytes(&self) -> u64 {
         self.tables * self.rows * self.row_bytes()
     }
 
-    /// What of it the script may not send.
+    /// The bytes that the script may not send itself.
     pub(super) fn bytes_by_server(&self) -> u64 {
         let ids = if self.is_numbered { Self::ID_BYTES } else { 0 };
         let entries = if self.has_k_index { Self::ENTRY_BYTES } else { 0 };
@@ -263,7 +262,7 @@ pub(super) fn words(options: &str) -> Result<Vec<String>, SettingError> {
     }
 }
 
-/// A script that cannot be read, in its own words.
+/// The error for a script that cannot be read, with its own message.
 pub(super) fn unread(words: String) -> SettingError {
     SettingError::new("script", words, "mend the script, or name another")
 }
@@ -274,7 +273,7 @@ pub(super) fn refused(refusal: &Refusal) -> SettingError {
     SettingError::new("options", words, OPTIONS_OF_A_SCRIPT)
 }
 
-/// Refuses what `options` say and the experiment does.
+/// Refuses options in `options` that the experiment sets.
 fn refuse_what_the_experiment_says(set: &OptionSet, key: &str, info: &OptionInfo) -> Result<(), SettingError> {
     match named::said_by(key, info) {
         Some(instead) if set.source(key) == Some(Source::CommandLine) => {
@@ -284,7 +283,7 @@ fn refuse_what_the_experiment_says(set: &OptionSet, key: &str, info: &OptionInfo
     }
 }
 
-/// What a table's definition ends with, as the bundled scripts' options have it.
+/// The options at the end of a table's definition, as options of the bundled scripts.
 fn of_tables(table_options: &str) -> Vec<(&'static str, String)> {
     let (engines, rest): (Vec<&str>, Vec<&str>) =
         table_options.split_whitespace().partition(|word| word.to_ascii_uppercase().starts_with("ENGINE="));
@@ -296,7 +295,7 @@ fn of_tables(table_options: &str) -> Vec<(&'static str, String)> {
     found
 }
 
-/// A script's text and those of the modules that it has required, in a few words.
+/// A short digest of a script's text and of the modules that it has required.
 fn text_of(script: &str, required: &[PathBuf]) -> Option<String> {
     let mut digest = Sha256::new();
     let mut bytes = 0;
@@ -358,7 +357,7 @@ mod tests {
             asked.tables().map(|tables| (tables.tables, tables.rows, tables.is_numbered)),
             Some((3, 100, false))
         );
-        // What a test of a suite says comes behind them.
+        // The options of a suite's test come after them.
         let more = [("range_size", Value::Int(5)), ("options", Value::Text("--range-size=7".to_owned()))];
         assert_eq!(ValidatedScript::read(&settings(&more)).unwrap().options.int("range_size"), Ok(7));
     }

@@ -1,4 +1,4 @@
-//! What must be true of the bundled scripts' tables after their events.
+//! Conditions that the bundled scripts' tables must meet after their events.
 
 use rumba_core::check::Check;
 use rumba_core::error::EngineError;
@@ -7,14 +7,14 @@ use rumba_core::worker::block_on;
 
 use super::validated_script::Tables;
 
-/// What events do to the number of rows.
+/// The effect of events on the number of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// Nothing: what is deleted is inserted again in the same transaction.
+    /// No effect: a deleted row is inserted again in the same transaction.
     None,
     Grows,
     Shrinks,
-    /// Either: a test of `micro` by name, or events without transactions, of which a part may be refused.
+    /// Either: a test of `micro` by name, or events without transactions, which may be refused in part.
     Any,
 }
 
@@ -29,7 +29,7 @@ impl Change {
         }
     }
 
-    /// By how many rows a statement that writes changes their number; `None` where that is not known.
+    /// The change of the number of rows by a writing statement; `None` if unknown.
     pub(super) fn rows_per_write(self) -> Option<i64> {
         match self {
             Change::None => Some(0),
@@ -39,7 +39,7 @@ impl Change {
         }
     }
 
-    /// Events draw ids from 1 to the number of rows: with holes among them they would read nothing.
+    /// Events draw ids from 1 to the number of rows, so with holes among the ids they would find no row.
     fn allows(self, found: Sums, loaded: u64) -> bool {
         match self {
             Change::None => found.rows == loaded && found.last_id == loaded,
@@ -50,7 +50,7 @@ impl Change {
     }
 }
 
-/// The rows of a table, the sum of their k and the last id, by one way to them.
+/// The number of a table's rows, the sum of their k and the last id, as read in one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     rows: u64,
@@ -58,7 +58,7 @@ struct Sums {
     last_id: u64,
 }
 
-/// Looks at every table by its rows and by its index.
+/// Checks every table through its rows and through its index.
 pub(super) fn verify(
     session: &mut dyn SqlSession,
     script: &str,
@@ -93,7 +93,7 @@ enum Way {
 
 fn sums(session: &mut dyn SqlSession, table: u64, way: Way) -> Result<Sums, EngineError> {
     let hint = match (session.dialect(), way) {
-        // Whatever the key is, the rows are where c is.
+        // Without the index on k, the server must read the rows themselves, because only they hold c.
         (Dialect::MySql, Way::Rows) => format!("IGNORE INDEX (k_{table})"),
         (Dialect::MySql, Way::Index) => format!("FORCE INDEX (k_{table})"),
         (Dialect::Sqlite, Way::Rows) => "NOT INDEXED".to_owned(),
@@ -132,7 +132,7 @@ mod tests {
     fn what_events_may_leave_is_what_they_do() {
         let lost = Sums { rows: 9, k: 0, last_id: 10 };
         assert!(!Change::of("oltp_write_only", true).allows(lost, 10));
-        // Its delete is committed when the insert that follows is refused.
+        // The delete is committed even if the insert after it is refused.
         assert!(Change::of("oltp_write_only", false).allows(lost, 10));
         assert!(!Change::of("oltp_read_only", false).allows(lost, 10));
         assert!(!Change::of("oltp_insert", true).allows(lost, 10));

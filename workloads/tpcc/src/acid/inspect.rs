@@ -1,4 +1,4 @@
-//! Statements beside the five transactions, by which tests look at rows and interfere.
+//! Statements in addition to the five transactions, with which tests inspect rows and interfere.
 
 use rumba_core::error::EngineError;
 use rumba_core::value::DateTime;
@@ -7,7 +7,7 @@ use crate::content::Row;
 use crate::entry::Payment;
 use crate::tables::Table;
 
-/// What is known of an order.
+/// The known facts of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
     /// Its customer.
@@ -25,11 +25,11 @@ pub struct Line {
     pub item: u32,
     /// How many.
     pub quantity: u32,
-    /// What they cost together.
+    /// The sum of their amounts, in cents.
     pub cents: i64,
 }
 
-/// Looks at committed rows, and changes some; each change is a transaction of its own.
+/// Reads committed rows, and changes some; each change is a separate transaction.
 pub trait Inspect {
     /// An order by warehouse, district and number.
     fn order(&mut self, place: [u32; 3]) -> Result<Option<Order>, EngineError>;
@@ -43,20 +43,20 @@ pub trait Inspect {
     /// The number that a district's next order gets.
     fn next_order(&mut self, place: [u32; 2]) -> Result<u32, EngineError>;
 
-    /// What a district and its warehouse have taken, in cents.
+    /// The amounts that a district and its warehouse have received, in cents.
     fn taken(&mut self, place: [u32; 2]) -> Result<[i64; 2], EngineError>;
 
-    /// The orders of a district that wait, from the oldest.
+    /// The waiting orders of a district, oldest first.
     fn waiting(&mut self, place: [u32; 2]) -> Result<Vec<u32>, EngineError>;
 
-    /// Lets orders of a district wait no more.
+    /// The waiting orders of a district, oldest first.
     fn withdraw(&mut self, place: [u32; 2], orders: &[u32]) -> Result<(), EngineError>;
 
     /// Lets them wait again.
     fn put_back(&mut self, place: [u32; 2], orders: &[u32]) -> Result<(), EngineError>;
 
-    /// What is left of a warehouse's item, how many were taken, by how many lines, and by how many of these for another
-    /// warehouse.
+    /// The stock of an item in a warehouse: the quantity left, the quantity taken, the number of lines, and the number
+    /// of lines for another warehouse.
     fn stock(&mut self, place: [u32; 2]) -> Result<[i64; 4], EngineError>;
 
     /// An item's price in cents.

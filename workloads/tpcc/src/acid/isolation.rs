@@ -1,7 +1,9 @@
-//! The tests of clauses 3.2.2 (atomicity) and 3.4.2 (isolation), as written but for what docs/workloads/tpcc.md lists.
+//! The tests of clauses 3.2.2 (atomicity) and 3.4.2 (isolation), as written except for the differences in
+//! docs/workloads/tpcc.md.
 //!
-//! Dirty reads, dirty writes and lost updates (3.4.2.1 to 6) break a promise that every engine here makes. That reads
-//! repeat and that no phantoms come (3.4.2.7 to 9) is not promised at every isolation: where they do not, that is named.
+//! Dirty reads, dirty writes and lost updates (3.4.2.1 to 6) break a promise that every engine here makes. Repeatable
+//! reads and the absence of phantoms (3.4.2.7 to 9) are not promised at every isolation level, so their anomalies are
+//! named instead.
 
 use std::sync::atomic::AtomicU32;
 
@@ -18,15 +20,15 @@ use crate::store::{Delivered, Ordered, Status};
 
 /// All of it happens here.
 const WAREHOUSE: u32 = 1;
-/// What is paid, in cents.
+/// The amount of a payment, in cents.
 const CENTS: i64 = 12_345;
-/// Items of the orders; the last two are those whose price changes.
+/// Items of the orders; the prices of the last two change.
 const ITEMS: [u32; 5] = [11, 12, 13, 14, 15];
 
 /// Runs all tests; `unused` is the number of an item that does not exist.
 ///
 /// # Errors
-/// Whatever the engine said; a promise that is not kept is none.
+/// Any error of the engine. A broken promise is not an error.
 pub fn isolation<L: Lab>(lab: &L, unused: u32) -> Result<Vec<Promise>, EngineError> {
     let tests = Tests { lab, unused };
     Ok(vec![
@@ -44,7 +46,7 @@ pub fn isolation<L: Lab>(lab: &L, unused: u32) -> Result<Vec<Promise>, EngineErr
     ])
 }
 
-/// What each test of clause 3.4.2 is about, by its number less one.
+/// The subject of each test of clause 3.4.2, by its number less one.
 const NAMES: [&str; 9] = [
     "an order status does not see an order before it is committed",
     "an order status does not see an order that is rolled back, and nothing of it is left",
@@ -62,7 +64,7 @@ fn promise(number: u32, outcome: Outcome, how: &str, seen: String) -> Promise {
     Promise { name, short: format!("i{number}"), outcome, how: how.to_owned(), seen }
 }
 
-/// A promise that holds, if it does; otherwise it is broken.
+/// A promise that is kept if `holds`, and otherwise broken.
 fn kept_if(holds: bool, number: u32, how: How, seen: String) -> Promise {
     match holds {
         true => promise(number, Outcome::Kept, how.word(), seen),
@@ -70,7 +72,7 @@ fn kept_if(holds: bool, number: u32, how: How, seen: String) -> Promise {
     }
 }
 
-/// One that holds if a first read was repeated; else the anomaly is named.
+/// A promise that is kept if the first read was repeated; otherwise the anomaly is named.
 fn repeated_if(holds: bool, number: u32, how: How, anomaly: &str, seen: String) -> Promise {
     match holds {
         true => promise(number, Outcome::Kept, how.word(), seen),
@@ -78,7 +80,7 @@ fn repeated_if(holds: bool, number: u32, how: How, anomaly: &str, seen: String) 
     }
 }
 
-/// The number of an order that was committed; none of one that was rolled back, by its test or because it met another.
+/// The number of a committed order; none if it was rolled back, by its test or because of a conflict.
 fn number_of(ordered: Result<Ordered, EngineError>) -> Result<Option<u32>, EngineError> {
     match ordered {
         Ok(Ordered::Committed { order, .. }) => Ok(Some(order as u32)),
@@ -94,7 +96,7 @@ fn order_of(district: u32, customer: u32, items: &[u32]) -> NewOrder {
     NewOrder::of([WAREHOUSE, district, customer], &lines)
 }
 
-/// How what was seen beside a new order begins.
+/// The start of the sentence about a meeting with a new order.
 fn stood(stand: Stand) -> &'static str {
     match stand.at {
         Point::Rollback => "a new order of an item that does not exist stood still before its rollback",
@@ -116,7 +118,7 @@ impl<L: Lab> Tests<'_, L> {
         self.lab.inspector()
     }
 
-    /// A new order by somebody of his own, tried until it is committed.
+    /// A new order by a new actor, retried until it is committed.
     fn order(&self, order: &NewOrder) -> Result<Ordered, EngineError> {
         block_on(self.lab.actor()?.new_order(order))
     }
@@ -130,7 +132,7 @@ impl<L: Lab> Tests<'_, L> {
         block_on(self.lab.actor()?.order_status(&asked))
     }
 
-    /// 3.2.2.1 and 2: a payment that is committed changes warehouse, district and customer, one that is rolled back none.
+    /// 3.2.2.1 and 2: a committed payment changes warehouse, district and customer; a rolled-back one changes none.
     fn atomicity(&self, end: Word) -> Result<Promise, EngineError> {
         let (district, customer) = (10, 10);
         let paid = payment(district, customer);
@@ -162,10 +164,10 @@ impl<L: Lab> Tests<'_, L> {
         Ok(Promise { name, short, outcome, how: how.to_owned(), seen })
     }
 
-    /// A meeting with an order of a customer, whose number is that of the district, that stands still before its commit. Two
-    /// where it is rolled back: with one of an item that does not exist, the last that is entered (2.4.1.5), and with one
-    /// whose rows are all written, for batched and grouped statements find that item missing before they write a line or
-    /// take from stock.
+    /// A meeting with a customer's order that pauses before its commit; the customer has the district's number.
+    /// For a rollback there are two meetings. The first order has an item that does not exist as its last line
+    /// (2.4.1.5). The second order has written all its rows, because batched and grouped statements find a missing item
+    /// before they write a line or take from stock.
     fn beside_order(
         &self,
         number: u32,
@@ -179,7 +181,7 @@ impl<L: Lab> Tests<'_, L> {
         let [one, two, three, four, _] = ITEMS;
         let unused = order_of(number, number, &[one, two, three, four, self.unused]);
         let promise = meeting(&unused, Stand::at(Point::Rollback))?;
-        // What is left of it would stand in the way of the next.
+        // The remains of a broken first test would disturb the second.
         if promise.outcome == Outcome::Broken {
             return Ok(promise);
         }
@@ -190,13 +192,13 @@ impl<L: Lab> Tests<'_, L> {
         })
     }
 
-    /// What there is of an order of this number, or else of the next.
+    /// The traces of the order with this number, or of the next order.
     fn traces(&self, order: &NewOrder, number: Option<u32>) -> Result<Traces, EngineError> {
         let last = self.status(order.district, order.customer)?.order;
         Traces::of(&mut self.inspector()?, order, number, last)
     }
 
-    /// 3.4.2.1 and 2: an order status while a new order of the same customer is not committed.
+    /// 3.4.2.1 and 2: an order status while a new order of the same customer is uncommitted.
     fn status_and_order(&self, number: u32, end: Word) -> Result<Promise, EngineError> {
         self.beside_order(number, end, |order, stand| self.status_beside(number, order, stand))
     }
@@ -209,7 +211,7 @@ impl<L: Lab> Tests<'_, L> {
         let ordered = number_of(first)?;
         let after = before.after(u32::from(ordered.is_some()), &whole);
         let unlike = self.traces(&whole, Some(before.next))?.unlike(&after);
-        // Who waited may see either; who did not has seen what there was.
+        // A status that waited may see either order; one that did not wait must see the old one.
         let saw_its_end = how != How::WentOn && Some(second.order) == ordered.map(i64::from);
         let holds = (second.order == before.last || saw_its_end) && unlike.is_empty();
         let seen = format!(
@@ -253,7 +255,7 @@ impl<L: Lab> Tests<'_, L> {
         Ok(kept_if(holds, number, how, seen))
     }
 
-    /// 3.4.2.5 and 6: a delivery, and a payment of a customer whose order it delivers.
+    /// 3.4.2.5 and 6: a delivery, and a payment by the customer of an order that it delivers.
     fn payment_and_delivery(&self, number: u32, end: Word) -> Result<Promise, EngineError> {
         let district = number;
         let place = [WAREHOUSE, district];
@@ -329,7 +331,7 @@ impl<L: Lab> Tests<'_, L> {
         let stand = Stand {
             at: Point::Oldest(district),
             then: Word::Again,
-            // Delivered, it would have left older ones behind.
+            // If it were delivered, it would have skipped older ones.
             end: |seen| if seen.iter().all(|order| *order == 0) { Word::GoOn } else { Word::RollBack },
         };
         let met = meet(self.lab, stand, |actor| block_on(actor.delivery(&delivery)), || self.order(&order));
@@ -348,7 +350,7 @@ impl<L: Lab> Tests<'_, L> {
         Ok(repeated_if(found == 0, number, how, "phantom", told))
     }
 
-    /// 3.4.2.9: a new order of a customer whose last order was looked for.
+    /// 3.4.2.9: a new order by a customer whose last order was read.
     fn newest_order(&self, number: u32) -> Result<Promise, EngineError> {
         let (district, customer) = (number, number);
         let order = order_of(district, customer, &ITEMS);
@@ -387,7 +389,7 @@ fn delivery() -> Delivery {
     Delivery { warehouse: WAREHOUSE, carrier: 7, delivered: now() }
 }
 
-/// What was delivered; none where it was rolled back.
+/// The delivered orders; none if the delivery was rolled back.
 fn delivered(delivered: Result<Delivered, EngineError>) -> Result<Option<Delivered>, EngineError> {
     match delivered {
         Ok(delivered) => Ok(Some(delivered)),

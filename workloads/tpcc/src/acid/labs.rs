@@ -18,11 +18,11 @@ use crate::data_set::DataSet;
 use crate::kv::{KvInspector, KvStore};
 use crate::sql::{SqlInspector, SqlStore};
 
-/// The numbers of clients after a run's own: over keys and values a payment's key has its client's.
+/// Client numbers after those of a run, because over keys and values a payment's key contains its client's number.
 const AFTER_KILL: u32 = 1_000_000;
 const IN_TESTS: u32 = 2_000_000;
 
-/// The data set in which transactions are made to meet.
+/// The data set in which the meetings take place.
 fn first(bound: &TpcCBound) -> DataSet {
     DataSet { number: 0, of: bound.config().sets }
 }

@@ -1,4 +1,4 @@
-//! Two transactions that meet: one stands still at a point, the other begins, and goes on, waits or is refused.
+//! A meeting of two transactions: one pauses at a point; the other begins, and completes, waits or is refused.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,27 +11,27 @@ use super::Lab;
 use crate::actor::Actor;
 use crate::stop::{Point, Stop, Word};
 
-/// How long the second may take while the first stands still, until it is taken to wait: on a busy host a session alone
-/// may take half a second to open.
+/// How long the second transaction may take during the pause before it counts as waiting. On a busy host, opening a
+/// session alone may take half a second.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// How long anything may take, longer than any engine lets a lock be waited for.
+/// The time limit of every step, longer than any engine waits for a lock.
 const MOST: Duration = Duration::from_secs(90);
-/// Between two attempts of one that was refused.
+/// The pause between two attempts of a refused transaction.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How the second fared while the first stood still.
+/// The behaviour of the second transaction while the first paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     /// It ended.
     WentOn,
     /// It had not ended.
     Waited,
-    /// It was rolled back, and tried again until it ended.
+    /// It was rolled back, and retried until it ended.
     Refused(u32),
 }
 
 impl How {
-    /// In a word, for a table.
+    /// One word for a table.
     pub fn word(self) -> &'static str {
         match self {
             How::WentOn => "apart",
@@ -40,7 +40,7 @@ impl How {
         }
     }
 
-    /// As a sentence goes on: `the other …`.
+    /// The end of a sentence: `the other …`.
     pub fn told(self) -> String {
         match self {
             How::WentOn => "did not wait for it".to_owned(),
@@ -51,38 +51,38 @@ impl How {
     }
 }
 
-/// Where the first stands still, what it does then, and how it ends.
+/// The point at which the first transaction pauses, its action there, and its end.
 #[derive(Clone, Copy)]
 pub struct Stand {
-    /// Where.
+    /// The point.
     pub at: Point,
-    /// What it does there when it is let go.
+    /// The action after the pause.
     pub then: Word,
-    /// What it does at its end, by what it has seen at the point.
+    /// The action at the end, given the values seen at the point.
     pub end: fn(&[i64]) -> Word,
 }
 
 impl Stand {
-    /// There, and then it goes on.
+    /// Pauses at this point, then continues.
     pub fn at(at: Point) -> Self {
         Self { at, then: Word::GoOn, end: |_| Word::GoOn }
     }
 
-    /// At the end, and then so.
+    /// Pauses at the end, then takes this action.
     pub fn at_end(then: Word) -> Self {
         Self { then, ..Self::at(Point::End) }
     }
 }
 
-/// What came of a meeting.
+/// The result of a meeting.
 pub struct Met<A, B> {
-    /// What the first answered.
+    /// The answer of the first transaction.
     pub first: Result<A, EngineError>,
-    /// What the second did.
+    /// The result of the second transaction.
     pub second: B,
-    /// How it fared meanwhile.
+    /// The behaviour of the second meanwhile.
     pub how: How,
-    /// What the first saw at the point, each time that it came there.
+    /// The value that the first transaction saw at each arrival at the point.
     pub seen: Vec<i64>,
 }
 
@@ -106,17 +106,17 @@ impl Standing {
         if std::mem::replace(&mut self.stood, true) {
             return Word::GoOn;
         }
-        // Nobody listens or answers any more when the test has been given up; then it ends as it would.
+        // Errors mean that the test has been given up; the transaction then ends as usual.
         let _ = self.tell.send(());
         let _ = self.hear.recv_timeout(MOST);
         then
     }
 }
 
-/// Lets two transactions meet. The second is tried again while it is refused.
+/// Lets two transactions meet. The second is retried while it is refused.
 ///
 /// # Errors
-/// Whatever the engine said to the second; that the first did not come to the point.
+/// The engine's error for the second transaction, or that the first did not reach the point.
 pub fn meet<L: Lab, A: Send, B: Send>(
     lab: &L,
     stand: Stand,

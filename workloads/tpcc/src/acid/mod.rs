@@ -1,5 +1,5 @@
-//! What transactions are promised, put to the test: clause 3.2 (they are whole), 3.4 (they stand apart), and what of those
-//! that were acknowledged is there after the database was killed (3.5.3).
+//! Tests of the transactions' promises: atomicity (clause 3.2), isolation (3.4), and which acknowledged transactions
+//! survive a kill of the database (3.5.3).
 
 mod inspect;
 mod isolation;
@@ -19,23 +19,23 @@ use rumba_core::error::EngineError;
 use crate::actor::Actor;
 use crate::store::Store;
 
-/// Where transactions are made to meet: each actor and each inspector has a session of its own, and stays on the thread
-/// that asked for it.
+/// The setting of the meetings. Each actor and each inspector has its own session, and stays on the thread that
+/// requested it.
 pub trait Lab: Sync {
     /// The store of its actors.
     type Store: Store;
-    /// Who looks.
+    /// The inspector's type.
     type Inspector: Inspect;
 
-    /// Somebody who performs transactions.
+    /// An actor, which performs transactions.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error of the engine.
     fn actor(&self) -> Result<Actor<Self::Store>, EngineError>;
 
-    /// Somebody who looks at rows, and changes them by other means than the five transactions.
+    /// An inspector, which reads and changes rows by other means than the five transactions.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error of the engine.
     fn inspector(&self) -> Result<Self::Inspector, EngineError>;
 }

@@ -1,4 +1,4 @@
-//! What of a journal's transactions is there after the database was killed.
+//! Checks which of a journal's transactions are present after the database was killed.
 
 use std::collections::HashMap;
 
@@ -16,16 +16,17 @@ use crate::tally::{Sums, Tallies, Write};
 enum Completeness {
     Whole,
     Nothing,
-    /// A part: of one transaction that is never right. What becomes of the trial is said by the durability that was asked for.
+    /// A part, which is never right for a single transaction. The requested durability decides the outcome of the
+    /// trial.
     Half,
 }
 
-/// Looks for everything that was acknowledged, data set by data set, and adds what is there to the tallies: the proof that
-/// follows holds the tables against it. What was in doubt may be there. Of the checks the one is made that takes the
-/// journal: that each delivery is there as a whole or not at all.
+/// Looks for every acknowledged transaction, data set by data set, and adds those found to the tallies. Verification
+/// then checks the tables against the tallies. Transactions in doubt may be present.
+/// It also makes the one check that needs the journal: each delivery is complete or absent.
 ///
 /// # Errors
-/// Whatever the engine said.
+/// Any error of the engine.
 pub fn recovered<I: Inspect>(
     journaled: &Journaled,
     tallies: &Tallies,
@@ -56,10 +57,10 @@ fn in_doubt(journaled: &Journaled, set: DataSet) -> Sums {
 
 struct Search<'a, I> {
     inspector: I,
-    /// What is there.
+    /// The sums of the transactions found.
     sums: Sums,
     found: &'a mut Found,
-    /// Deliveries, and those of which a part is there.
+    /// Deliveries, and those that are only partly present.
     halves: &'a mut Check,
 }
 
@@ -89,7 +90,7 @@ impl<I: Inspect> Search<'_, I> {
         Ok(())
     }
 
-    /// That its lines are there too, the conditions prove.
+    /// The consistency conditions check that its lines are present too.
     fn order(&mut self, place: [u32; 3], customer: u32, lines: u32) -> Result<Completeness, EngineError> {
         let order = self.inspector.order(place)?;
         let is_there = order.is_some_and(|order| (order.customer, order.lines) == (customer, lines));
@@ -100,7 +101,7 @@ impl<I: Inspect> Search<'_, I> {
         Ok(if is_there { Completeness::Whole } else { Completeness::Nothing })
     }
 
-    /// How often each payment is there, of those since the first that was journaled.
+    /// The number of occurrences of each payment since the first journaled one.
     fn payments(&mut self, entered: &[Entered]) -> Result<HashMap<Payment, u32>, EngineError> {
         let mut payments = HashMap::new();
         let since = entered.iter().filter_map(|entered| match entered {
@@ -108,7 +109,7 @@ impl<I: Inspect> Search<'_, I> {
             _ => None,
         });
         if let Some(first_s) = since.min() {
-            // A column of whole seconds may have rounded it.
+            // A column with whole seconds may have rounded it.
             let count = &mut |payment| *payments.entry(payment).or_default() += 1;
             self.inspector.payments(time(first_s.saturating_sub(1)), count)?;
         }
@@ -123,7 +124,8 @@ impl<I: Inspect> Search<'_, I> {
         Completeness::Whole
     }
 
-    /// A delivery is one transaction of the ten districts. What there is of it the conditions are held against.
+    /// A delivery is one transaction over ten districts. The orders found are added to the sums that the conditions are
+    /// checked against.
     fn delivery(&mut self, warehouse: u32, carrier: u32, orders: &[u32]) -> Result<Completeness, EngineError> {
         let (mut there, mut missing) = (0, 0);
         for (district, order) in (1..).zip(orders).filter(|(_, order)| **order > 0) {

@@ -1,4 +1,4 @@
-//! That what breaks a promise is found: stores that keep none of them.
+//! Stores that break the promises, to check that each broken promise is found.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -20,11 +20,11 @@ type Space = BTreeMap<Vec<u8>, Vec<u8>>;
 /// How a store is careless.
 #[derive(Clone, Copy, PartialEq)]
 enum Careless {
-    /// What a transaction writes is there at once, and nothing is ever undone.
+    /// A transaction's writes are visible at once, and no write is ever undone.
     AtOnce,
-    /// A transaction works on a copy, and whoever commits last overwrites.
+    /// A transaction works on a copy, and the last to commit overwrites.
     LastWins,
-    /// One transaction at a time works on a copy; of one that is rolled back stays what it wrote to this space.
+    /// One transaction at a time works on a copy; after a rollback, its writes to this space remain.
     Keeps(SpaceId),
 }
 
@@ -32,7 +32,7 @@ enum Careless {
 struct Store {
     spaces: Arc<Mutex<Vec<Space>>>,
     how: Careless,
-    /// Whether a transaction is open that no other may stand beside, and that it no longer is.
+    /// Whether a transaction is open that excludes all others, and the signal of its end.
     writer: Arc<(Mutex<bool>, Condvar)>,
 }
 
@@ -64,7 +64,7 @@ impl Open {
         }
     }
 
-    /// Ends a transaction: of what it wrote that stays which is of such a space.
+    /// Ends a transaction; only its writes to the spaces that `stays` accepts remain.
     fn end(&mut self, stays: impl Fn(SpaceId) -> bool) {
         self.copy = None;
         let writes = std::mem::take(&mut self.writes);
@@ -149,7 +149,7 @@ impl KvSession for Open {
     }
 }
 
-/// So many turns.
+/// A pace of this many turns.
 struct Turns(usize);
 
 impl Pace for Turns {
@@ -203,7 +203,7 @@ fn broken(how: Careless) -> Vec<String> {
 
 #[test]
 fn a_store_that_undoes_nothing_is_found_out() {
-    // An order that is rolled back is seen, keeps its number, and so does what was delivered and paid.
+    // A rolled-back order is visible and keeps its number, and so do deliveries and payments.
     assert_eq!(broken(Careless::AtOnce), ["a2", "i1", "i2", "i4", "i6"]);
 }
 
@@ -212,8 +212,9 @@ fn a_store_that_loses_updates_is_found_out() {
     assert_eq!(broken(Careless::LastWins), ["i3", "i5"]);
 }
 
-/// Each row of an order of an item that does not exist, and what else of a transaction that is rolled back a store may
-/// forget to undo. Where the second of two orders writes the same rows, what the first has left shows in the other test.
+/// Each case forgets to undo the writes to one table: first the rows of an order with a missing item, then the other
+/// rows of rolled-back transactions.
+/// If the second of two orders writes the same rows, the other test shows the remains of the first.
 #[test]
 fn a_store_that_forgets_to_undo_writes_to_a_table_is_found_out() {
     let by_customer = Table::ALL.len() + 1;
@@ -228,7 +229,7 @@ fn a_store_that_forgets_to_undo_writes_to_a_table_is_found_out() {
         (Table::OrderLine as SpaceId, &["i2"]),
         (Table::Stock as SpaceId, &["i2", "i4"]),
     ];
-    // Most of the time they wait for each other.
+    // They mostly wait for each other.
     std::thread::scope(|scope| {
         let all = forgotten.map(|(space, found)| (space, found, scope.spawn(move || broken(Careless::Keeps(space)))));
         for (space, expected, found) in all {
@@ -261,7 +262,7 @@ fn what_was_acknowledged_is_found_and_what_is_gone_is_missed() {
     let found = look(&journaled);
     assert_eq!((found.acknowledged, found.lost), (journaled.acknowledged.len() as u64, 0), "{:?}", found.examples);
     assert!(found.checks.iter().all(|check| check.wrong == 0), "{:?}", found.checks);
-    // Another payment, another order and another delivery than there were.
+    // Another payment, another order and another delivery than the actual ones.
     let mut lied = journaled.clone();
     for kind in 0..3 {
         let (_, entry) = lied.acknowledged.iter_mut().find(|(of, _)| *of == kind).unwrap();
@@ -271,7 +272,7 @@ fn what_was_acknowledged_is_found_and_what_is_gone_is_missed() {
     }
     let missed = look(&lied);
     assert_eq!((missed.lost, missed.examples.len()), (3, 3), "{missed:?}");
-    // What nobody was told of is too much, unless it may have been begun.
+    // An unacknowledged payment is one too many, unless it may have been begun.
     let mut less = journaled;
     let last = less.acknowledged.iter().rposition(|(kind, _)| *kind == 1).unwrap();
     less.acknowledged.remove(last);
@@ -287,7 +288,7 @@ fn partially_present_delivery_is_not_counted_as_lost() {
     let notes = Notes::default();
     run(before.acid().unwrap().journaled(sessions().unwrap(), ALONE, 7, Box::new(notes.clone())).unwrap(), 300);
     let mut journaled = notes.0.lock().unwrap().clone();
-    // One of its ten orders is another than those that were delivered, and somebody else may have delivered this one.
+    // One of its ten orders differs from the delivered ones, and another client may have delivered this one.
     let (_, entry) = journaled.acknowledged.iter_mut().find(|(kind, _)| *kind == 2).unwrap();
     assert!(entry[2..12].iter().all(|order| *order > 0), "{entry:?}");
     entry[2 + 3] += 1_000_000;

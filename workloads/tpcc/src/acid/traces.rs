@@ -1,5 +1,5 @@
-//! What a new order leaves: its rows, the number that it took, and what it took from stock. Of one that is rolled back
-//! nothing may be there (2.4.2.3).
+//! The traces of a new order: its rows, the number that it took, and the stock that it took. A rolled-back order must
+//! leave none (2.4.2.3).
 
 use rumba_core::error::EngineError;
 
@@ -7,25 +7,27 @@ use super::{Inspect, Order};
 use crate::draw::NewOrder;
 use crate::rules::left;
 
-/// What there is of an order, and what it changes besides.
+/// The rows of an order, and the rows that it changes.
 #[derive(Clone, Debug)]
 pub struct Traces {
     /// The number that the district's next order gets.
     pub next: u32,
-    /// The customer's last order, as an order status tells it; 0 if there is none.
+    /// The customer's last order, as an order status reports it; 0 if there is none.
     pub last: i64,
     order: Option<Order>,
     lines: usize,
     waits: bool,
-    /// Of each of its items what is left, how many were taken, by how many lines, and by how many for other warehouses.
+    /// The stock of each of its items: the quantity left, the quantity taken, the number of lines, and the number of
+    /// lines for other warehouses.
     stock: Vec<[i64; 4]>,
 }
 
 impl Traces {
-    /// Those of an order of this number, or else of the next, to whose customer an order status tells this last order.
+    /// The traces of the order with this number, or of the next order; `last` is the customer's last order as an order
+    /// status reports it.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error of the engine.
     pub fn of(
         inspector: &mut impl Inspect,
         order: &NewOrder,
@@ -47,7 +49,7 @@ impl Traces {
         })
     }
 
-    /// What there is to be after so many such orders, each of different items, the first of which took the number.
+    /// The expected traces after this many such orders with different items; the first of them took the number.
     pub fn after(&self, orders: u32, order: &NewOrder) -> Self {
         let mut after = self.clone();
         for _ in 0..orders {
@@ -66,7 +68,7 @@ impl Traces {
         after
     }
 
-    /// What is otherwise than expected, as a sentence goes on; nothing where all is as it is to be.
+    /// The differences from the expected traces, as the end of a sentence; empty if there are none.
     pub fn unlike(&self, expected: &Self) -> String {
         let both = |of: &dyn Fn(&Self) -> String| (of(self), of(expected));
         let parts = [

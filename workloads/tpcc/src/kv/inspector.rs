@@ -1,4 +1,4 @@
-//! Looks and changes beside the five transactions, over keys and values.
+//! Reads and changes of rows in addition to the five transactions, over keys and values.
 
 use rumba_core::error::EngineError;
 use rumba_core::kv::{KvSession, Scan};
@@ -21,7 +21,7 @@ pub struct KvInspector {
 }
 
 impl KvInspector {
-    /// Over a session, of a data set.
+    /// Wraps a session, for a data set.
     pub fn new(session: Box<dyn KvSession>, set: DataSet) -> Self {
         Self { session, set, row: Vec::new() }
     }
@@ -43,7 +43,7 @@ impl KvInspector {
         self.session.begin()?;
         let end = body(self).and_then(|()| self.session.commit());
         if end.is_err() {
-            // The first error says more than a second one could.
+            // The first error is more useful than a second one.
             let _ = self.session.rollback();
         }
         end

@@ -27,10 +27,10 @@ impl KvLoader {
         Self { session, batch: Batch::default(), key: Vec::new(), value: Vec::new() }
     }
 
-    /// Loads what is staged, all or nothing.
+    /// Loads the staged rows, all or none.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error of the engine.
     pub fn load(&mut self, set: DataSet, stage: &Stage) -> Result<(), EngineError> {
         self.batch.clear();
         let mut values: Vec<Param<'_>> = Vec::new();
@@ -42,7 +42,7 @@ impl KvLoader {
         }
         let loaded = self.session.load(&self.batch);
         if loaded.is_err() {
-            // The first error says more than a second one could.
+            // The first error is more useful than a second one.
             let _ = self.session.rollback();
         }
         loaded

@@ -1,8 +1,8 @@
 //! TPC-C over ordered keys and values: a space for each table, and one for each of the two indexes.
 //!
-//! Rows that a transaction will change are read by `get_for_update`; others as they are committed last. There is no
-//! snapshot across reads: an order status or a stock level may see one transaction's half, which clause 3.4 forbids at
-//! level 3 and allows a stock level. docs/workloads/tpcc.md says so.
+//! A transaction reads rows that it will change by `get_for_update`, and other rows as last committed. There is no
+//! snapshot across reads, so an order status or a stock level may see half of a transaction. Clause 3.4 forbids that at
+//! level 3, but allows it for a stock level; see docs/workloads/tpcc.md.
 
 mod inspector;
 mod loader;
@@ -43,7 +43,7 @@ const SPACES: [KeySpace; Table::ALL.len() + 2] = [
     KeySpace { name: "orders_by_customer", scan_prefix: 12, derived: true },
 ];
 
-/// The spaces of all data sets. Names of several sets are made once for each workload that is bound, and stay.
+/// The spaces of all data sets. The names of several sets are made once for each bound workload, and stay.
 pub fn spaces(sets: u32) -> Vec<KeySpace> {
     let named = |set: DataSet, space: KeySpace| match set.name(space.name) {
         Cow::Borrowed(_) => space,
@@ -53,7 +53,7 @@ pub fn spaces(sets: u32) -> Vec<KeySpace> {
 }
 
 impl DataSet {
-    /// Where its spaces begin.
+    /// The first space of the set.
     fn space(self, of_set: SpaceId) -> SpaceId {
         self.number as usize * SPACES.len() + of_set
     }
@@ -71,7 +71,7 @@ const fn space(name: &'static str, scan_prefix: usize) -> KeySpace {
 /// The bytes of a last and of a first name in the index.
 const NAME_BYTES: usize = 16;
 
-/// A key of so many numbers, four bytes each, as bytes order them.
+/// A key of this many numbers, four bytes each, in byte order.
 fn key2(parts: [u32; 2]) -> [u8; 8] {
     joined(&parts)
 }
@@ -98,7 +98,7 @@ fn part(key: &[u8], place: usize) -> u32 {
     bytes.map_or(0, u32::from_be_bytes)
 }
 
-/// The key of a customer's name up to the first name.
+/// The beginning of a customer's name key, before the first name.
 fn name_prefix(warehouse: u32, district: u32, last: &[u8]) -> [u8; 8 + NAME_BYTES] {
     let mut key = [0; 8 + NAME_BYTES];
     key[..8].copy_from_slice(&key2([warehouse, district]));
@@ -118,7 +118,7 @@ fn name_key(place: [u32; 3], last: &[u8], first: &[u8]) -> [u8; 12 + 2 * NAME_BY
     key
 }
 
-/// The key of a payment: its customer's, and a number that its writer gives to no other.
+/// The key of a payment: its customer's, and a number that its writer uses only once.
 fn history_key(customer: [u32; 3], number: u64) -> [u8; 20] {
     let mut key = [0; 20];
     key[..12].copy_from_slice(&key3(customer));
@@ -126,5 +126,5 @@ fn history_key(customer: [u32; 3], number: u64) -> [u8; 20] {
     key
 }
 
-/// What is kept where a key says all.
+/// The value where the key holds everything.
 const NOTHING: &[u8] = &[0];

@@ -1,5 +1,5 @@
-//! How rows lie in values: first the numbers, eight bytes each, then where each text ends, then the texts. The key's
-//! columns are in the key.
+//! The layout of rows in values: first the numbers, eight bytes each, then the end of each text, then the texts. The
+//! key's columns are in the key.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use rumba_core::value::DateTime;
 use super::NOTHING;
 use crate::tables::{NONE, Table, Type};
 
-/// Where a column is.
+/// The location of a column.
 #[derive(Clone, Copy, Debug)]
 enum ColumnLocation {
     Key,
@@ -17,7 +17,7 @@ enum ColumnLocation {
     Text(usize),
 }
 
-/// Where the columns of a table are.
+/// The locations of a table's columns.
 #[derive(Debug)]
 pub struct Layout {
     places: Vec<ColumnLocation>,
@@ -32,7 +32,7 @@ pub fn layout(table: Table) -> &'static Layout {
     &LAYOUTS[table as usize]
 }
 
-/// A date and time as a number, which orders as they do.
+/// A date and time as a number with the same order.
 pub fn packed(time: DateTime) -> i64 {
     let parts = [
         (i64::from(time.year()), 46),
@@ -90,7 +90,7 @@ impl Layout {
         }
     }
 
-    /// A column that is a number; [`NONE`] for NULL, and where the value is too short to be a row.
+    /// A numeric column; [`NONE`] for NULL, and if the value is too short to be a row.
     pub fn number(&self, value: &[u8], column: usize) -> i64 {
         let ColumnLocation::Number(nth) = self.places[column] else { return NONE };
         value.get(8 * nth..8 * nth + 8).and_then(|bytes| bytes.try_into().ok()).map_or(NONE, i64::from_le_bytes)
@@ -169,7 +169,7 @@ mod tests {
         let orders = layout(Table::Orders);
         orders.put(&row, &mut value);
         assert_eq!((orders.number(&value, 5), orders.number(&value, 4)), (NONE, packed(now)));
-        // What is no row is none of its columns.
+        // Bytes that are no row have no columns.
         assert_eq!((orders.number(&[], 4), layout(Table::Item).text(&[1, 2], 2)), (NONE, &[][..]));
     }
 }

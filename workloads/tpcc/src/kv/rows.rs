@@ -1,4 +1,4 @@
-//! The rows of keys and values, for the proof.
+//! The rows of keys and values, for verification.
 
 use rumba_core::error::EngineError;
 use rumba_core::kv::{KvSession, Scan, SpaceId};

@@ -25,9 +25,9 @@ pub struct KvStore {
     client: u32,
     /// Payments that this client has written.
     payments: u64,
-    /// What was read, and may be changed and written.
+    /// The row that was read, and may be changed and written.
     row: Vec<u8>,
-    /// What is read beside it.
+    /// Another row, read in addition.
     other: Vec<u8>,
     /// Customers of a name, in the order of their first names.
     customers: Vec<i64>,
@@ -47,7 +47,7 @@ struct Lines {
 }
 
 impl KvStore {
-    /// The adapter of the client of a number, which works on a data set.
+    /// The adapter for the client with this number, on a data set.
     pub fn new(session: Box<dyn KvSession>, set: DataSet, client: u32) -> Self {
         Self {
             session: CountedKv::new(session),
@@ -64,7 +64,7 @@ impl KvStore {
         }
     }
 
-    /// Runs a transaction; nothing of it is left when it fails, or wants nothing kept.
+    /// Runs a transaction; a failed one, or one that wants no changes, leaves no trace.
     fn transact<T>(
         &mut self,
         keeps: impl FnOnce(&T) -> bool,
@@ -80,13 +80,13 @@ impl KvStore {
             self.session.commit().map(|()| answer)
         });
         if ended.is_err() {
-            // The first error says more than a second one could.
+            // The first error is more useful than a second one.
             let _ = self.session.rollback();
         }
         ended
     }
 
-    /// Reads a row that the load has written, into `row`, to be changed.
+    /// Reads a loaded row into `row` and locks it for a change.
     fn lock(&mut self, table: Table, key: &[u8], what: &'static str) -> Result<(), EngineError> {
         let is_there = self.session.get_for_update(self.set.table(table), key, &mut self.row)?;
         if is_there { Ok(()) } else { Err(missing(what)) }
@@ -103,7 +103,7 @@ impl KvStore {
         self.write(table, key)
     }
 
-    /// The number of a customer; of those of a name the one in the middle.
+    /// The number of a customer; for a name, of the middle customer.
     fn find(&mut self, warehouse: u32, district: u32, who: Who) -> Result<u32, EngineError> {
         let number = match who {
             Who::Number(number) => return Ok(number),
@@ -172,8 +172,8 @@ impl KvStore {
         Ok(Ordered::Committed { order: number, total: rates.total(cents), original })
     }
 
-    /// A line of an order: what it costs in cents, and whether item and stock are original; `None` where there is no such
-    /// item.
+    /// A line of an order: its amount in cents, and whether both item and stock are original. `None` if there is no
+    /// such item.
     fn line(
         &mut self,
         order: &NewOrder,
@@ -264,7 +264,7 @@ impl KvStore {
             Param::Int(cents),
             Param::Text(names.text()),
         ];
-        // What the load has written has 0.
+        // Rows written by the load have 0.
         self.payments += 1;
         let number = (u64::from(self.client) + 1) << 40 | self.payments;
         self.insert(Table::History, &history_key(place, number), &row)?;
@@ -289,7 +289,7 @@ impl KvStore {
             }
         }
         let mut lines = 0;
-        // The null engine, over which the client's own cost is measured, has the last number there is.
+        // The null engine, which measures the client's own cost, returns the highest possible number.
         if order > 0 {
             let (from, to) = (key3([warehouse, district, order]), key3([warehouse, district, order.saturating_add(1)]));
             let all = Scan { from: &from, to: &to, limit: usize::MAX };
@@ -308,7 +308,7 @@ impl KvStore {
         Ok(delivered)
     }
 
-    /// Delivers the oldest order of a district; none where none waits.
+    /// Delivers the oldest order of a district, if one is waiting.
     fn deliver_in(&mut self, delivery: &Delivery, district: u32) -> Result<Option<u32>, EngineError> {
         let warehouse = delivery.warehouse;
         let (from, to) = (key2([warehouse, district]), key4([warehouse, district, u32::MAX, u32::MAX]));
@@ -341,7 +341,7 @@ impl KvStore {
         Ok(Some(order))
     }
 
-    /// Sets the time of an order's lines, which its lock keeps from others; what they cost, in cents.
+    /// Sets the time of an order's lines and returns their amount in cents. The order's lock protects the lines.
     fn deliver_lines(&mut self, delivery: &Delivery, district: u32, order: u32) -> Result<i64, EngineError> {
         let set = self.set;
         let Self { session, lines: Lines { bytes, ends }, .. } = self;
@@ -377,7 +377,7 @@ impl KvStore {
             return Err(missing("a district"));
         }
         let next = layout(Table::District).number(&self.other, column::D_NEXT_O_ID).max(0) as u32;
-        // Of the last twenty orders.
+        // The lines of the last twenty orders.
         let (from, to) = (key3([warehouse, district, next.saturating_sub(20)]), key3([warehouse, district, next]));
         let set = self.set;
         let Self { session, items, other, .. } = self;

@@ -1,5 +1,5 @@
-//! The initial population, column by column as clause 4.3.3.1 has it: the conditions ask for little of it, and the oracle of
-//! conformance is filled by the same hand as an engine's tables.
+//! Checks the initial population column by column against clause 4.3.3.1. The consistency conditions cover little of
+//! it, and the conformance oracle is filled by the same code as an engine's tables.
 
 use super::*;
 use crate::content::{Row, Value};
@@ -69,12 +69,12 @@ impl Filled {
         assert!(self.numbers(name).iter().all(|found| *found == number), "{name}");
     }
 
-    /// That numbers are from one to another, and come near both.
+    /// Checks that numbers are in a range, and come near both ends.
     fn span(&self, name: &str, low: i64, high: i64) {
         spans(name, &self.numbers(name), low, high);
     }
 
-    /// That texts are of so many letters.
+    /// Checks the lengths of texts.
     fn lengths(&self, name: &str, low: i64, high: i64) {
         let lengths: Vec<i64> = self.texts(name).iter().map(|text| text.len() as i64).collect();
         spans(name, &lengths, low, high);
@@ -85,7 +85,7 @@ impl Filled {
         assert!(self.is_there(name).into_iter().all(|is_there| is_there), "{name}");
     }
 
-    /// That about a tenth of the texts are such ones.
+    /// Checks that about a tenth of the texts satisfy `is_one`.
     fn tenth(&self, name: &str, is_one: impl Fn(&[u8]) -> bool) {
         let (all, count) = (self.rows.len(), self.texts(name).into_iter().filter(|text| is_one(text)).count());
         assert!((all * 8 / 100..all * 12 / 100).contains(&count), "{name}: {count} of {all}");
@@ -160,11 +160,11 @@ fn customers_and_their_history_are_as_specified() {
     assert_eq!(customers.numbers("c_id"), all);
     customers.are("c_w_id", 3);
     customers.are("c_d_id", 4);
-    // The first thousand have each name once, in its order.
+    // The first thousand use each name once, in order.
     let names: Vec<Vec<u8>> = (0..1000).map(last_name).map(|(name, length)| name[..length].to_vec()).collect();
     let last = customers.texts("c_last");
     assert!(last.iter().zip(&names).all(|(found, name)| *found == name.as_slice()));
-    // Of the others some have one ten times as often as on the mean, and some have none.
+    // Some of the other names occur ten times as often as the mean, and some not at all.
     let times = |name: &Vec<u8>| last[1000..].iter().filter(|found| **found == name.as_slice()).count();
     let times: Vec<usize> = names.iter().map(times).collect();
     assert_eq!(times.iter().sum::<usize>(), 2000);

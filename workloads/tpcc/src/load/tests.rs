@@ -1,4 +1,4 @@
-//! What loaders share, and indexes that cannot be made at once or at all.
+//! The loaders' shared state, and indexes that cannot be built at once or at all.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use rumba_core::worker::block_on;
 use super::*;
 use crate::settings::Style;
 
-/// Whoever asks, each run is given once, and one data set's after the other's.
+/// Each run goes to exactly one loader, data set by data set, in any order of requests.
 #[test]
 fn every_chunk_of_every_data_set_is_given_to_one_loader() {
     let scale = Scale { warehouses: 2, customers: 250, items: 1500 };
@@ -39,16 +39,16 @@ fn each_customer_has_one_order_and_chunks_agree_on_whose() {
 /// The indexes of a data set that is the only one.
 const INDEXES: [&str; 2] = ["customer_by_name", "orders_by_customer"];
 
-/// A database that is asked for indexes.
+/// A database that receives requests for indexes.
 #[derive(Default)]
 struct Database {
-    /// It has not answered anybody yet.
+    /// It has not answered any session yet.
     is_slow: bool,
-    /// It conflicts so often, and then never again.
+    /// The number of conflicts before it succeeds.
     conflicts: u32,
-    /// With what it refuses to make any.
+    /// The error with which it refuses to build any index.
     refusal: Option<EngineError>,
-    /// The names of the indexes, each time that one was asked for, and of those that were made.
+    /// The name of the index of each request, and the names of the built indexes.
     asked: Vec<String>,
     made: Vec<String>,
 }
@@ -72,11 +72,11 @@ impl Database {
 
 type Shared = Arc<Mutex<Database>>;
 
-/// A session on it, of which nothing else is wanted.
+/// A session on it that allows only index builds.
 struct Asking {
     database: Shared,
     dialect: Dialect,
-    /// The one that it has asked for.
+    /// The requested index.
     index: String,
 }
 
@@ -124,13 +124,13 @@ impl SqlSession for Asking {
         self.database.lock().unwrap().answer(&self.index)
     }
 
-    /// It would hold the thread, with all other loaders that the thread has.
+    /// It would block the thread, with all its other loaders.
     fn run(&mut self, _: &str) -> Result<(), EngineError> {
         not_wanted("run")
     }
 }
 
-/// All loaders of the indexes of so many data sets.
+/// All index loaders for this many data sets.
 fn loaders<const ALL: usize>(database: &Shared, dialect: Dialect, sets: u32) -> [IndexLoader; ALL] {
     let progress = Arc::<Progress>::default();
     std::array::from_fn(|client| {
@@ -145,7 +145,7 @@ fn loaders<const ALL: usize>(database: &Shared, dialect: Dialect, sets: u32) -> 
 fn conflicting_index_is_retried_by_its_own_loader() {
     let database = Shared::default();
     let [mut one, mut other] = loaders(&database, Dialect::MySql, 1);
-    // Drawn and not performed, it is still the loader's.
+    // A drawn index that is not performed still belongs to the loader.
     assert_eq!([one.draw(), one.draw(), other.draw()], [Some(0); 3]);
     database.lock().unwrap().conflicts = 2;
     let op = block_on(one.perform()).unwrap();
@@ -158,7 +158,7 @@ fn conflicting_index_is_retried_by_its_own_loader() {
     assert_eq!(database.made, INDEXES, "each once");
 }
 
-/// With what an index that cannot be made ends the load, and how often it was asked for.
+/// The error with which a refused index ends the load, and the number of requests.
 fn end(database: Database) -> (String, usize) {
     let database = Arc::new(Mutex::new(database));
     let [mut loader] = loaders(&database, Dialect::PostgreSql, 1);
@@ -211,7 +211,7 @@ fn loaders_of_one_thread_have_their_indexes_made_at_once() {
     assert_eq!(database.lock().unwrap().made, [by_customer, by_name]);
 }
 
-/// Each takes memory of the server's, and SQLite has one writer.
+/// Each takes memory of the server, and SQLite has one writer.
 #[test]
 fn index_builders_are_limited_and_sqlite_has_one() {
     for (dialect, makers) in [(Dialect::MySql, 2), (Dialect::PostgreSql, 2), (Dialect::Sqlite, 1)] {

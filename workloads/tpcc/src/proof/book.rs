@@ -1,5 +1,5 @@
-//! The conditions of clause 3.3.2 over the rows themselves: every row is read once, in whatever order the engine has them,
-//! and summed up in whole cents. Rows of either side of a join that have no partner on the other are there, too.
+//! The conditions of clause 3.3.2 over the rows themselves. Every row is read once, in the engine's order, and summed
+//! in whole cents. Rows without a partner on the other side of a join are included.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Display, Formatter};
@@ -13,7 +13,7 @@ use crate::data_set::DataSet;
 use crate::scale::{DISTRICTS, Scale};
 use crate::tables::{NONE, Table, column};
 
-/// The conditions, each with the table whose rows are looked at; that of numbers comes from elsewhere.
+/// The conditions, each with the table whose rows are checked; the condition of cardinalities is checked elsewhere.
 const CONDITIONS: [(usize, Table); 11] = [
     (1, Table::Warehouse),
     (2, Table::District),
@@ -28,7 +28,7 @@ const CONDITIONS: [(usize, Table); 11] = [
     (12, Table::Customer),
 ];
 
-/// What breaks each condition.
+/// The violations of each condition.
 #[derive(Default)]
 struct Broken([Wrong; 13]);
 
@@ -43,17 +43,17 @@ impl Broken {
     }
 }
 
-/// Cents that rows add up to; `None` where there is no row.
+/// The sum of rows in cents; `None` if there is no row.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Sum(Option<i64>);
 
 impl Sum {
-    /// Wraps around: of damaged rows a sum is wrong in any case.
+    /// Wraps around, because the sum of damaged rows is wrong in any case.
     fn add(&mut self, cents: i64) {
         self.0 = Some(self.0.unwrap_or_default().wrapping_add(cents));
     }
 
-    /// Whether there are rows on both sides, which come to the same.
+    /// Whether both sides have rows, with equal sums.
     fn is(self, other: Self) -> bool {
         self.0.is_some() && self == other
     }
@@ -68,7 +68,7 @@ impl Display for Sum {
     }
 }
 
-/// What a warehouse's rows say.
+/// The sums of a warehouse's rows.
 #[derive(Default)]
 struct Warehouse {
     taken: Sum,
@@ -76,7 +76,7 @@ struct Warehouse {
     of_history: Sum,
 }
 
-/// What a district's rows say.
+/// The sums of a district's rows.
 #[derive(Default)]
 struct District {
     taken: Sum,
@@ -100,7 +100,7 @@ impl District {
 /// An order's warehouse, district and number.
 type RowKey = [u32; 3];
 
-/// What an order's rows say.
+/// The sums of an order's rows.
 struct Order {
     place: RowKey,
     customer: u32,
@@ -108,16 +108,16 @@ struct Order {
     lines_said: i64,
     lines: i64,
     waits: bool,
-    /// What of it was delivered, in cents.
+    /// The delivered amount, in cents.
     delivered: i64,
 }
 
-/// What a customer's rows say, in cents.
+/// The sums of a customer's rows, in cents.
 #[derive(Clone, Copy, Default)]
 struct Customer {
-    /// Whether it has a row of its own.
+    /// Whether the customer has a row.
     is_there: bool,
-    /// Whether an order or a payment is said to be its.
+    /// Whether an order or a payment names it.
     is_named: bool,
     balance: i64,
     paid_in_year: i64,
@@ -167,7 +167,7 @@ impl Book {
         book.read_new_orders(rows, set)?;
         book.read_lines(rows, set)?;
         book.read_stock(rows, set)?;
-        // Of these, how many there are is what matters.
+        // For items, only the number of rows matters.
         book.rows[Table::Item as usize] = rows.count(set, Table::Item)?;
         Ok(book)
     }
@@ -184,7 +184,7 @@ impl Book {
         Ok(())
     }
 
-    /// What was read, held against each other: the conditions but that of numbers, that of stock, and those numbers.
+    /// Compares the sums: the conditions except for cardinalities, the condition of stock, and the cardinalities found.
     pub(super) fn close(mut self) -> (Vec<Check>, Check, Found) {
         let done = self.districts.iter().map(|(place, of)| (*place, of.done())).collect();
         let warehouse_cents = self.warehouses.values().filter_map(|of| of.taken.0).fold(0, i64::wrapping_add);
@@ -283,7 +283,7 @@ impl Book {
         self.visit((rows, set), Table::OrderLine, &columns, |book, row| {
             let place = [id(row[0]), id(row[1]), id(row[2])];
             book.district(place[0], place[1]).lines += 1;
-            // The orders that were loaded are numbered as the customers are, and took nothing.
+            // Loaded orders are numbered like the customers, and took no stock.
             if place[2] > book.scale.customers {
                 book.stock.line(place[0], [id(row[6]), id(row[7])], row[8]);
             }
@@ -309,7 +309,7 @@ impl Book {
         })
     }
 
-    /// The order at a place. Most rows are of the order that was found last, or of the next.
+    /// The order with this key. Most rows belong to the order found last, or to the next.
     fn order_at(&mut self, place: RowKey, at: &mut usize) -> Option<&mut Order> {
         let is_at = |at: usize| self.orders.get(at).is_some_and(|order| order.place == place);
         if !is_at(*at) {
@@ -362,7 +362,7 @@ impl Book {
         }
     }
 
-    /// 3.3.2.5 and 6, beside what was found while reading.
+    /// 3.3.2.5 and 6, in addition to the violations found while reading.
     fn of_orders(&self, broken: &mut Broken) {
         for Order { place, carrier, lines_said, lines, waits, .. } in &self.orders {
             let has_carrier = *carrier != NONE;
@@ -404,7 +404,7 @@ impl Book {
     }
 }
 
-/// Which of all customers one is, counted from 0; `None` for one that the scale does not have.
+/// The index of a customer among all, from 0; `None` if the scale does not have it.
 fn customer_at(scale: &Scale, [warehouse, district, customer]: RowKey) -> Option<usize> {
     let is_known = (1..=scale.warehouses).contains(&warehouse)
         && (1..=DISTRICTS).contains(&district)
@@ -419,7 +419,7 @@ fn customer_place(scale: &Scale, at: usize) -> RowKey {
     [at / per / districts + 1, at / per % districts + 1, at % per + 1].map(|part| part as u32)
 }
 
-/// An order's place, in words.
+/// Describes an order's key.
 fn told([warehouse, district, order]: RowKey) -> String {
     format!("warehouse {warehouse}, district {district}, order {order}")
 }

@@ -1,6 +1,7 @@
-//! What is proven of the data after every run: the twelve consistency conditions of clause 3.3.2, the tables against the
-//! scale and against what clients were told is done, and the rows of stock against the lines that took from them. Each
-//! family of engines reads its rows in its way; what they are held against is one [`book`](Book) for all.
+//! Verification of the data after every run. It checks the twelve consistency conditions of clause 3.3.2. It also
+//! checks the tables against the scale and the acknowledged work, and the rows of stock against the lines that took
+//! from them.
+//! Each family of engines reads its rows in its own way; one [`book`](Book) compares them for all.
 
 mod book;
 mod stock;
@@ -16,7 +17,7 @@ use crate::scale::{DISTRICTS, Scale};
 use crate::tables::Table;
 use crate::tally::Sums;
 
-/// What holds, by the number of its clause less one.
+/// The conditions, by the number of the clause less one.
 const CLAUSES: [&str; 12] = [
     "a warehouse has taken what its districts have",
     "a district's next order follows its last, and the last that waits",
@@ -37,7 +38,7 @@ fn name(clause: usize) -> String {
     format!("3.3.2.{clause}: {}", CLAUSES[clause - 1])
 }
 
-/// What breaks a condition.
+/// The violations of a condition.
 #[derive(Default)]
 struct Wrong {
     count: u64,
@@ -53,7 +54,7 @@ impl Wrong {
         }
     }
 
-    /// The condition, of so many rows.
+    /// The condition's check, over this many rows.
     fn check(self, name: String, examined: i64) -> Check {
         Check { name, examined: examined.cast_unsigned(), wrong: self.count, examples: self.examples }
     }
@@ -62,32 +63,33 @@ impl Wrong {
 /// Takes the numbers of a row.
 pub type Each<'a> = dyn FnMut(&[i64]) + 'a;
 
-/// Whoever reads the rows of an engine's tables.
+/// A reader of an engine's tables.
 pub trait Rows {
-    /// Visits all rows of a table, in whatever order, each as its numbers in these columns: exact ones in their smallest
-    /// units, of a time whether it is there at all; [`NONE`](crate::tables::NONE) for NULL. Tells how many rows there were.
+    /// Visits all rows of a table in any order, each as numbers from these columns. Exact numbers are in their smallest
+    /// units; a time only shows whether it is present; [`NONE`](crate::tables::NONE) is NULL. Returns the number of
+    /// rows.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error of the engine.
     fn visit(&mut self, set: DataSet, table: Table, columns: &[usize], each: &mut Each) -> Result<i64, EngineError>;
 
-    /// How many rows a table has.
+    /// The number of rows of a table.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error of the engine.
     fn count(&mut self, set: DataSet, table: Table) -> Result<i64, EngineError>;
 
-    /// How many entries the indexes have; `None` where the engine keeps them itself, and no row of a table is looked up by
-    /// anything that the workload has written beside it.
+    /// The number of entries in the indexes. `None` if the engine maintains them itself, so that the workload has
+    /// written no entry that a lookup depends on.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error of the engine.
     fn entries(&mut self, _set: DataSet) -> Result<Option<Entries>, EngineError> {
         Ok(None)
     }
 }
 
-/// How many entries the indexes have that the workload writes itself.
+/// The numbers of entries in the indexes that the workload writes itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Entries {
     /// As many as customers.
@@ -96,10 +98,10 @@ pub struct Entries {
     pub orders_by_customer: i64,
 }
 
-/// Holds the tables against each other, against the scale and against what clients were told.
+/// Checks the tables against each other, against the scale and against acknowledged work.
 ///
 /// # Errors
-/// Whatever the engine said.
+/// Any error of the engine.
 pub fn verify(
     rows: &mut dyn Rows,
     scale: &Scale,
@@ -113,15 +115,15 @@ pub fn verify(
     }))
 }
 
-/// The facts that conditions of numbers are about.
+/// The facts for conditions on numbers of rows.
 struct Found {
     /// Rows of each table.
     rows: [i64; Table::ALL.len()],
-    /// What all warehouses have taken, in cents.
+    /// The amount that all warehouses have received, in cents.
     warehouse_cents: i64,
-    /// Of each district, by its warehouse and number, the orders that do not wait: its orders less its new orders.
+    /// The delivered orders of each district, by warehouse and number: its orders less its new orders.
     done: Vec<([u32; 2], i64)>,
-    /// Entries of the indexes, where the workload writes them.
+    /// Entries of the indexes, if the workload writes them.
     entries: Option<Entries>,
 }
 
@@ -132,7 +134,7 @@ impl Found {
     }
 }
 
-/// A number that must lie between two, which differ by what is in doubt.
+/// A number that must lie between two bounds, which differ by the work in doubt.
 struct Bounds {
     what: String,
     found: i64,
@@ -160,7 +162,7 @@ fn check(name: String, numbers: Vec<Bounds>) -> Check {
     Check { name, examined, wrong: count, examples: wrong }
 }
 
-/// The conditions that were looked at (3.3.2.1 to 10, and 12), in their order, with those of numbers.
+/// The checked conditions (3.3.2.1 to 10, and 12) in order, with those on numbers of rows.
 fn proven(mut conditions: Vec<Check>, scale: &Scale, sums: &Sums, found: &Found) -> Vec<Check> {
     let last = conditions.len().saturating_sub(1);
     conditions.insert(last, delivered(scale, sums, found));
@@ -168,7 +170,7 @@ fn proven(mut conditions: Vec<Check>, scale: &Scale, sums: &Sums, found: &Found)
     conditions
 }
 
-/// What is proven of each data set, as one: what breaks a property is named with its set.
+/// Merges the checks of all data sets; a violation names its set.
 fn together(sets: impl Iterator<Item = Result<(DataSet, Vec<Check>), EngineError>>) -> Result<Vec<Check>, EngineError> {
     let mut all: Vec<Check> = Vec::new();
     for proven in sets {
@@ -191,8 +193,9 @@ fn together(sets: impl Iterator<Item = Result<(DataSet, Vec<Check>), EngineError
     Ok(all)
 }
 
-/// Orders less new orders are 2,100 of each district at the start; after a run as many more as were delivered. Of which
-/// district those were is not tallied: there each has as many as at the start at least, and no more than if all were its.
+/// Orders less new orders are 2,100 in each district at the start, and after a run as many more as were delivered. The
+/// tally does not count deliveries by district. Each district therefore has at least as many as at the start, and at
+/// most that number plus all deliveries.
 fn delivered(scale: &Scale, sums: &Sums, found: &Found) -> Check {
     let (start, in_doubt) = (i64::from(scale.delivered()), sums.deliveries_in_doubt);
     let from = scale.districts() as i64 * start + sums.deliveries;
@@ -208,11 +211,11 @@ fn delivered(scale: &Scale, sums: &Sums, found: &Found) -> Check {
     check(name(11), std::iter::once(all).chain(found.done.iter().map(of_district)).collect())
 }
 
-/// What helps where tables have other rows than asked for.
+/// The remedy if tables have a different number of rows than requested.
 const OTHER_SCALE: &str =
     "if it was loaded at another scale, load it anew, or set warehouses, customers and items as they were";
 
-/// Rows whose number no transaction changes, and what customers are found by.
+/// Rows whose number no transaction changes, and the entries that find customers.
 fn cardinalities(scale: &Scale, found: &Found) -> Check {
     let expected = [
         (Table::Warehouse, u64::from(scale.warehouses)),
@@ -237,8 +240,8 @@ fn cardinalities(scale: &Scale, found: &Found) -> Check {
     check
 }
 
-/// Orders, those that clients were told of among them, and what they are found by: an order status that misses an entry
-/// tells of an older order, and no condition asks it.
+/// Orders, including those acknowledged to clients, and the entries that find them. If an entry is missing, an order
+/// status reports an older order, which no condition detects.
 fn orders(scale: &Scale, sums: &Sums, found: &Found) -> Check {
     let from = scale.all_customers() as i64 + sums.orders;
     let to = from + sums.orders_in_doubt;
@@ -251,7 +254,7 @@ fn orders(scale: &Scale, sums: &Sums, found: &Found) -> Check {
     check("every new order that was acknowledged is there".to_owned(), bounds)
 }
 
-/// Payments, and what they came to.
+/// The number of payments and their sum.
 fn payments(scale: &Scale, sums: &Sums, found: &Found) -> Check {
     let loaded = scale.all_customers() as i64;
     let from = loaded + sums.payments;

@@ -1,6 +1,7 @@
-//! The rows of stock against the lines that took from them. No condition of clause 3.3.2 is about them, and none finds
-//! an update of theirs that is lost. At the start every sum of a row is 0 (4.3.3.1); each line of a new order adds its
-//! quantity to `s_ytd`, one to `s_order_cnt`, and one to `s_remote_cnt` where another warehouse supplies it (2.4.2.2).
+//! Checks the rows of stock against the lines that took from them. No condition of clause 3.3.2 covers them, and none
+//! finds a lost update of theirs.
+//! At the start every sum of a row is 0 (4.3.3.1). Each line of a new order adds its quantity to `s_ytd` and one to
+//! `s_order_cnt`. It also adds one to `s_remote_cnt` if another warehouse supplies it (2.4.2.2).
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -9,14 +10,14 @@ use rumba_core::check::Check;
 
 use super::Wrong;
 
-/// What holds.
+/// The name of the condition.
 const NAME: &str = "tpcc_stock: a row of stock has counted the lines that took from it, and no other";
 
-/// What may be left in a row: from 10 to 100 at the start, and ten at least are left of it, or it is filled up by 91
-/// ([`left`](crate::rules::left)). What was there at the start nobody has kept, so that no sum can be held against it.
+/// The range of the quantity in a row. It is 10 to 100 at the start, and later at least ten, or it is refilled by 91
+/// ([`left`](crate::rules::left)). The initial quantity is not stored, so no sum can be checked against it.
 const LEFT: RangeInclusive<i64> = 10..=100;
 
-/// What lines took from a row of stock.
+/// The quantity that lines took from a row of stock.
 #[derive(Clone, Copy, Default)]
 struct Taken {
     quantity: i64,
@@ -25,31 +26,31 @@ struct Taken {
 }
 
 impl Taken {
-    /// What the row has counted then: `s_ytd`, `s_order_cnt` and `s_remote_cnt`.
+    /// The row's expected counters: `s_ytd`, `s_order_cnt` and `s_remote_cnt`.
     fn counted(self) -> [i64; 3] {
         [self.quantity, self.lines.into(), self.remote.into()]
     }
 }
 
-/// What lines took, and the rows that were held against it.
+/// The quantities that lines took, and the rows compared with them.
 #[derive(Default)]
 pub(super) struct Stock {
-    /// By warehouse and item: of the rows that lines took from, and were not read yet.
+    /// The stock rows that lines took from and that are not yet read, by warehouse and item.
     taken: HashMap<[u32; 2], Taken>,
     wrong: Wrong,
 }
 
 impl Stock {
-    /// A line of a new order of a warehouse took so many of an item, from the warehouse that supplies it.
+    /// A line of a new order of a warehouse took this many of an item from the supplying warehouse.
     pub(super) fn line(&mut self, home: u32, place: [u32; 2], quantity: i64) {
         let taken = self.taken.entry(place).or_default();
-        // Wraps around: of damaged rows a sum is wrong in any case.
+        // Wraps around, because the sum of damaged rows is wrong in any case.
         taken.quantity = taken.quantity.wrapping_add(quantity);
         taken.lines += 1;
         taken.remote += u32::from(place[0] != home);
     }
 
-    /// A row, after all lines: what is left in it, and what it has counted.
+    /// A row, after all lines: the quantity left in it, and its counters.
     pub(super) fn row(&mut self, place: [u32; 2], left: i64, counted: [i64; 3]) {
         let taken = self.taken.remove(&place).unwrap_or_default();
         self.wrong.if_not(LEFT.contains(&left) && counted == taken.counted(), || {
@@ -62,7 +63,7 @@ impl Stock {
         });
     }
 
-    /// The condition, of so many rows. What is left of the lines took from rows that are not there.
+    /// The condition, over this many rows. Entries that remain belong to lines that took from missing rows.
     pub(super) fn check(self, rows: i64) -> Check {
         let Self { taken, mut wrong } = self;
         let mut taken: Vec<_> = taken.into_iter().collect();
@@ -74,7 +75,7 @@ impl Stock {
     }
 }
 
-/// What lines took, in words.
+/// Describes the quantities that lines took.
 fn told(Taken { quantity, lines, remote }: Taken) -> String {
     format!("{lines} lines took {quantity} in all, {remote} of the lines for another warehouse")
 }

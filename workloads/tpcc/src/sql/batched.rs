@@ -1,6 +1,6 @@
-//! The transactions over SQL with lookups combined (*batched*): all items of an order in one statement, all rows of stock,
-//! all lines; and what a delivery does in ten districts. The work on rows is the same but in orders that are rolled back, the
-//! round trips are a third.
+//! The transactions over SQL with combined lookups (*batched*). One statement handles all items of an order, all rows
+//! of stock, all lines, or a delivery's work in ten districts. The work on rows is the same except for rolled-back
+//! orders; the round trips are a third.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, Param};
@@ -15,18 +15,19 @@ use crate::scale::{DISTRICTS, LINES};
 use crate::stop::Point;
 use crate::store::Delivered;
 
-/// How many numbers of lines an order may have.
+/// The number of possible line counts of an order.
 const COUNTS: usize = (LINES.2 - LINES.0 + 1) as usize;
 
-/// The statements. Those that look several rows up take as many as there may be: what is less repeats the last.
+/// The statements. Those that look up several rows always take the maximum number of keys; the last key is repeated to
+/// fill up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Several {
     Items,
     /// For an order in this district.
     Stock(u32),
-    /// So many of them.
+    /// An insert of this many lines.
     Lines(usize),
-    /// So many rows of stock, as an order leaves them.
+    /// An update of this many rows of stock.
     Restock(usize),
     Delete,
     Customers,
@@ -35,14 +36,14 @@ pub(super) enum Several {
     Amounts,
 }
 
-/// `(a = ? AND b = ?) OR (a = ? AND b = ?)`, so many times.
+/// `(a = ? AND b = ?) OR (a = ? AND b = ?)`, this many times.
 fn any_of(columns: &[&str], times: usize) -> String {
     let one: Vec<String> = columns.iter().map(|column| format!("{column} = ?")).collect();
     vec![format!("({})", one.join(" AND ")); times].join(" OR ")
 }
 
-/// Rows of stock that are there, as an order leaves them: what is left of each, and what is added to its sums. No dialect has
-/// an UPDATE of several rows with values of their own, and each has this.
+/// Updates existing rows of stock: the quantity left, and the amounts added to the sums. No dialect has an UPDATE of
+/// several rows with different values, but each has this statement.
 fn restock(count: usize, dialect: Dialect) -> String {
     let rows = vec!["(?, ?, ?, ?, ?, ?)"; count].join(", ");
     let (there, new): (_, fn(&str) -> String) = match dialect {
@@ -122,7 +123,7 @@ impl Several {
 }
 
 impl SqlStore {
-    /// The lines of an order, and with them the rest of it.
+    /// The lines of an order, together with the rest of it.
     pub(super) async fn lines_at_once(
         &mut self,
         order: &NewOrder,
@@ -146,7 +147,7 @@ impl SqlStore {
         Ok(Some((taken.cents, taken.original)))
     }
 
-    /// A delivery: the oldest orders one by one, and what becomes of them at once.
+    /// A delivery: finds the oldest orders one by one, then updates them all at once.
     pub(super) async fn deliver_at_once(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
         let mut waiting = Waiting::new(delivery, self.dialect());
         for district in 1..=DISTRICTS {

@@ -1,4 +1,5 @@
-//! What an order buys: its items and its rows of stock, each read at once, and its lines, which are written at once.
+//! The purchase of an order: its items and its rows of stock, each read at once, and its lines, which are written at
+//! once.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, Param, Row};
@@ -18,7 +19,7 @@ struct Stock {
     length: usize,
 }
 
-/// What is known of a line's item: its price in cents, and whether it is original.
+/// The known facts of a line's item: its price in cents, and whether it is original.
 type Item = (i64, bool);
 
 /// The lines of an order, as far as they are known.
@@ -27,20 +28,20 @@ pub(super) struct Bought<'a> {
     dialect: Dialect,
     items: [Option<Item>; MOST_LINES],
     stock: [Stock; MOST_LINES],
-    /// Lines whose stock is read.
+    /// The number of lines whose stock has been read.
     found: usize,
     /// The first price that could not be read.
     unread: Option<EngineError>,
 }
 
-/// What an order takes.
+/// The effect of an order on stock.
 pub(super) struct Taken {
-    /// What is left of each line's stock.
+    /// The quantity left of each line's stock.
     pub left: [i64; MOST_LINES],
     amounts: [i64; MOST_LINES],
-    /// What all lines cost.
+    /// The amount of all lines, in cents.
     pub cents: i64,
-    /// Lines whose item and stock are original.
+    /// The number of lines whose item and stock are original.
     pub original: u32,
 }
 
@@ -69,7 +70,7 @@ impl Values<'_> {
 }
 
 impl<'a> Bought<'a> {
-    /// Nothing is known yet.
+    /// Without any row read yet.
     pub fn new(order: &'a NewOrder, dialect: Dialect) -> Self {
         let (items, stock) = ([None; MOST_LINES], [Stock::default(); MOST_LINES]);
         Self { order, dialect, items, stock, found: 0, unread: None }
@@ -81,7 +82,7 @@ impl<'a> Bought<'a> {
         std::array::from_fn(|nth| int(lines[nth.min(lines.len() - 1)].item))
     }
 
-    /// Where the rows of stock are, as many as there may be.
+    /// The keys of the rows of stock, filled up to the maximum number.
     pub fn places(&self) -> [Param<'static>; 2 * MOST_LINES] {
         let lines = self.order.lines();
         std::array::from_fn(|nth| {
@@ -124,18 +125,18 @@ impl<'a> Bought<'a> {
     /// Whether all items exist.
     ///
     /// # Errors
-    /// One of them has no price that can be read.
+    /// An item's price cannot be read.
     pub fn all_exist(&mut self) -> Result<bool, EngineError> {
         let all_exist = self.items[..self.order.lines().len()].iter().all(Option::is_some);
         self.unread.take().map_or(Ok(all_exist), Err)
     }
 
-    /// What the first item costs, in cents.
+    /// The price of the first item, in cents.
     pub fn first_price(&self) -> i64 {
         self.items[0].unwrap_or_default().0
     }
 
-    /// What the order takes of what was read.
+    /// The quantities that the order takes from the rows that were read.
     pub fn take(&self) -> Result<Taken, EngineError> {
         let lines = self.order.lines();
         if self.found != lines.len() {
@@ -150,7 +151,7 @@ impl<'a> Bought<'a> {
             taken.original += u32::from(is_item_original && self.stock[nth].is_original);
             let left = left(there[nth], i64::from(line.quantity));
             taken.left[nth] = left;
-            // The same item again is taken from what is left.
+            // Another line with the same item takes from the remaining quantity.
             for (later, other) in lines.iter().enumerate().skip(nth + 1) {
                 if (other.supply, other.item) == (line.supply, line.item) {
                     there[later] = left;
@@ -160,7 +161,8 @@ impl<'a> Bought<'a> {
         Ok(taken)
     }
 
-    /// What is written of the rows of stock, each once: what is left, and what the lines add to its sums.
+    /// The values to write to the rows of stock, each row once: the quantity left, and the amounts that the lines add
+    /// to its sums.
     pub fn restocked(&self, taken: &Taken) -> Restocked {
         let lines = self.order.lines();
         let mut stock = Restocked { values: [[Param::Null; 6]; MOST_LINES], count: 0 };
@@ -181,7 +183,7 @@ impl<'a> Bought<'a> {
         stock
     }
 
-    /// What is written of the lines of the order with this key.
+    /// The values to write for the lines of the order with this key.
     pub fn lines(&self, key: [Param<'static>; 3], taken: &Taken) -> Values<'_> {
         let mut values = [Param::Null; 9 * MOST_LINES];
         for (nth, (line, row)) in self.order.lines().iter().zip(values.chunks_mut(9)).enumerate() {

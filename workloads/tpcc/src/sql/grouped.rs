@@ -1,6 +1,8 @@
-//! The transactions over SQL with as few round trips as their answers allow (*grouped*): the statements of *batched*, all rows
-//! of stock that an order takes from in one, and those that do not need each other's answers go together. A new order waits
-//! three times instead of nineteen: for the order's number, for items and stock, for what it writes with the commit.
+//! The transactions over SQL with as few round trips as their answers allow (*grouped*). They use the statements of
+//! *batched* and read all rows of stock in one statement. Statements that do not need each other's answers are sent
+//! together.
+//! A new order waits three times instead of nineteen: for the order's number, for items and stock, and for its writes
+//! with the commit.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, Row, Visit};
@@ -67,7 +69,8 @@ impl SqlStore {
         Ok(Ordered::Committed { order: number, total: rates.total(cents), original })
     }
 
-    /// Takes what an order bought from stock, and writes its lines: what they cost in cents, and how many are original.
+    /// Takes an order's items from stock and writes its lines. Returns their amount in cents, and how many are
+    /// original.
     async fn take_in_one(
         &mut self,
         bought: &Bought<'_>,

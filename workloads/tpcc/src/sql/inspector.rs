@@ -1,4 +1,4 @@
-//! Looks and changes beside the five transactions, in plain text of SQL.
+//! Reads and changes of rows in addition to the five transactions, in plain SQL text.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, SqlSession};
@@ -23,13 +23,13 @@ pub struct SqlInspector {
     set: DataSet,
 }
 
-/// Which rows are of an order: columns begin with this.
+/// A condition for an order's rows; the columns begin with this prefix.
 fn of_order(prefix: &str, [warehouse, district, order]: [u32; 3]) -> String {
     format!("{prefix}_w_id = {warehouse} AND {prefix}_d_id = {district} AND {prefix}_o_id = {order}")
 }
 
 impl SqlInspector {
-    /// Over a session, of a data set.
+    /// Wraps a session, for a data set.
     pub fn new(session: Box<dyn SqlSession>, set: DataSet) -> Self {
         Self { looks: SqlRowReader::new(session), set }
     }
@@ -42,8 +42,8 @@ impl SqlInspector {
         self.looks.cents(&self.set.sql(sql), name)
     }
 
-    /// Whether texts are compared as if all of their letters were capitals, as tables of MySQL's family do where they are
-    /// not told otherwise: last names have no others.
+    /// Whether texts compare as if all letters were capitals, as in tables of MySQL's family by default. Last names are
+    /// all in capitals.
     pub fn folds_case(&mut self) -> Result<bool, EngineError> {
         Ok(self.number("SELECT COUNT(*) FROM customer WHERE c_last = 'barbarbar'")? > 0)
     }
@@ -56,7 +56,7 @@ impl SqlInspector {
         let done = statements.into_iter().try_for_each(|text| session.run(&set.sql(&text)));
         let end = done.and_then(|()| session.run("COMMIT"));
         if end.is_err() {
-            // The first error says more than a second one could.
+            // The first error is more useful than a second one.
             let _ = session.run("ROLLBACK");
         }
         end

@@ -1,4 +1,4 @@
-//! The load over SQL: rows go in batches, in the session's best way.
+//! The load over SQL: rows are sent in batches, in the session's best way.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, Param, SqlSession, Statement};
@@ -13,7 +13,7 @@ use crate::tables::Table;
 /// Creates the tables of all data sets.
 ///
 /// # Errors
-/// Whatever the engine said.
+/// Any error of the engine.
 pub fn create_tables(session: &mut dyn SqlSession, sets: u32) -> Result<(), EngineError> {
     let (dialect, options) = (session.dialect(), session.table_options().to_owned());
     let mut all = DataSet::all(sets).flat_map(|set| Table::ALL.map(|table| create(table, set, dialect, &options)));
@@ -28,7 +28,7 @@ pub struct SqlLoader {
 }
 
 impl SqlLoader {
-    /// A loader over a session; the tables are there.
+    /// Wraps a session; the tables exist.
     ///
     /// # Errors
     /// A statement that the engine refuses.
@@ -43,10 +43,10 @@ impl SqlLoader {
         Ok(Self { transactions, tables })
     }
 
-    /// Loads what is staged, all or nothing.
+    /// Loads the staged rows, all or none.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error of the engine.
     pub async fn load(&mut self, set: DataSet, stage: &Stage) -> Result<(), EngineError> {
         let loaded = self.load_all(set, stage).await;
         self.transactions.end(loaded, true).await
@@ -75,28 +75,29 @@ impl SqlLoader {
         self.transactions.take_statements()
     }
 
-    /// How many indexes there are to make, of all data sets.
+    /// The number of indexes to build, over all data sets.
     pub fn indexes(&self) -> usize {
         self.tables.len() * INDEXES.len()
     }
 
-    /// How many loaders may make indexes: as many as one data set has, whatever there is of sets and loaders, for a server
-    /// takes memory for each that it makes. SQLite has one writer, for which the others would wait.
+    /// The number of loaders that may build indexes: as many as one data set has indexes, for any number of sets and
+    /// loaders. The limit exists because a server takes memory for each index that it builds. SQLite has only one
+    /// writer, for which the others would wait.
     pub fn index_loaders(&self) -> u32 {
         if self.transactions.session.dialect() == Dialect::Sqlite { 1 } else { INDEXES.len() as u32 }
     }
 
-    /// Makes the index of a number. It may take minutes, in which other clients of the thread go on.
+    /// Builds the index with this number. This may take minutes, while other clients of the thread continue.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// Any error of the engine.
     pub async fn build_index(&mut self, number: usize) -> Result<(), EngineError> {
         let set = DataSet { number: (number / INDEXES.len()) as u32, of: self.tables.len() as u32 };
         let sql = set.sql(INDEXES[number % INDEXES.len()]);
         let session = &mut *self.transactions.session;
         session.submit_text(&sql)?;
         match session.answer(&mut |_| {}).await {
-            // Sessions tell no more of it, for it was not prepared.
+            // The session does not add the statement, because it was not prepared.
             Err(error @ EngineError::Refused(_)) => Err(error.followed_by(&format!(", in: {sql}"))),
             made => made.map(drop),
         }

@@ -1,6 +1,10 @@
-//! TPC-C over SQL: `store` has the transactions statement by statement, `batched` those that take several rows at once (what
-//! they know of an order's lines is in `bought`, of a delivery's orders in `waiting`), `grouped` those that take several
-//! statements at once, `prepared` a client's statements.
+//! TPC-C over SQL.
+//!
+//! - `store` has the transactions statement by statement.
+//! - `batched` has those that take several rows at once; `bought` holds an order's lines and `waiting` a delivery's
+//!   orders.
+//! - `grouped` has those that send several statements at once.
+//! - `prepared` has a client's statements.
 
 mod batched;
 mod bought;
@@ -26,7 +30,7 @@ use rumba_core::value::SqlValue;
 /// A column's amount, in cents.
 ///
 /// # Errors
-/// It is none: the column's name, and what it holds.
+/// The column does not hold an amount; the error has its name and content.
 fn money(dialect: Dialect, row: &dyn Row, column: usize, name: &'static str) -> Result<i64, EngineError> {
     exact(dialect, row.value(column), name, 2)
 }
@@ -34,15 +38,15 @@ fn money(dialect: Dialect, row: &dyn Row, column: usize, name: &'static str) -> 
 /// A column's tax or discount, in ten-thousandths.
 ///
 /// # Errors
-/// It is none: the column's name, and what it holds.
+/// The column does not hold a rate; the error has its name and content.
 fn rate(dialect: Dialect, row: &dyn Row, column: usize, name: &'static str) -> Result<i64, EngineError> {
     exact(dialect, row.value(column), name, 4)
 }
 
-/// An exact number in units of 10 to the power of minus `scale`: cents with 2. Taken for 0, what is none would pass for an
-/// amount of the data.
+/// An exact number in units of 10 to the power of minus `scale`: cents with 2. A value that is not a number is an
+/// error, because 0 would pass for an amount of the data.
 fn exact(dialect: Dialect, value: SqlValue<'_>, name: &'static str, scale: u8) -> Result<i64, EngineError> {
-    // SQLite has it as a whole number of them.
+    // SQLite stores it as a whole number of units.
     let digits = if dialect == Dialect::Sqlite { 0 } else { scale };
     let units = value.decimal().and_then(|number| number.in_units(digits));
     units.and_then(|units| i64::try_from(units).ok()).ok_or_else(|| inexact(name, value, digits))
@@ -84,7 +88,8 @@ mod tests {
 
     use super::*;
 
-    /// What was no number was an amount of nothing: an order of a price that could not be read cost 0, and a sum over it held.
+    /// Guards against reading a value that is not a number as 0: an order with an unreadable price then cost 0, and a
+    /// sum over it held.
     #[test]
     fn inexact_amount_is_an_error_and_not_zero() {
         let servers = [

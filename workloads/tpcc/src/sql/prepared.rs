@@ -1,7 +1,7 @@
-//! A client's statements, each prepared when it is first run.
+//! A client's statements, each prepared at its first use.
 //!
-//! A terminal that thinks runs few of them in an hour, and of ten thousand terminals a server would keep half a million: it
-//! holds memory for each, parsed and per connection, and so does the client.
+//! A terminal with think times runs few of them in an hour. With ten thousand terminals a server would keep half a
+//! million. It holds memory for each, parsed and per connection, and so does the client.
 
 use std::sync::{Arc, OnceLock};
 
@@ -59,8 +59,8 @@ impl Wanted {
     }
 }
 
-/// The texts of the statements over a data set, each written once for all clients, which are of one engine: ten thousand
-/// terminals prepare most of theirs anew.
+/// The texts of the statements over a data set. Each is built once for all clients of the engine, because ten thousand
+/// terminals prepare most of theirs again.
 pub struct Texts {
     set: DataSet,
     texts: [OnceLock<Box<str>>; ALL],
@@ -89,7 +89,7 @@ impl Prepared {
         Self { texts, statements: [None; ALL] }
     }
 
-    /// A statement, prepared here and now if it never was. Nothing is under way on the session.
+    /// A statement, prepared now if it was not before. No request may be in progress on the session.
     pub fn get(&mut self, session: &mut dyn SqlSession, wanted: Wanted) -> Result<Statement, EngineError> {
         let place = &mut self.statements[wanted.number()];
         if let Some(statement) = *place {
@@ -101,7 +101,7 @@ impl Prepared {
         Ok(statement)
     }
 
-    /// Prepares all that clients of a style may run.
+    /// Prepares all statements that clients of a style may run.
     pub fn all(&mut self, session: &mut dyn SqlSession, style: Style) -> Result<(), EngineError> {
         Wanted::all(style).try_for_each(|wanted| self.get(session, wanted).map(drop))
     }

@@ -9,14 +9,14 @@ use crate::data_set::DataSet;
 use crate::proof::{Each, Rows};
 use crate::tables::{NONE, Table, Type};
 
-/// Asks for rows by text.
+/// Reads rows with statements in text form.
 pub struct SqlRowReader {
     pub(super) session: Box<dyn SqlSession>,
     pub(super) dialect: Dialect,
 }
 
 impl SqlRowReader {
-    /// Over a session.
+    /// Wraps a session.
     pub fn new(session: Box<dyn SqlSession>) -> Self {
         Self { dialect: session.dialect(), session }
     }
@@ -61,7 +61,7 @@ impl SqlRowReader {
 }
 
 impl Rows for SqlRowReader {
-    /// In the order in which the database has them: it sorts nothing and joins nothing.
+    /// In the order of the database, which neither sorts nor joins.
     fn visit(&mut self, set: DataSet, table: Table, columns: &[usize], each: &mut Each) -> Result<i64, EngineError> {
         let columns: Vec<(&'static str, Type)> = columns.iter().map(|column| table.columns()[*column]).collect();
         let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
@@ -83,7 +83,7 @@ impl Rows for SqlRowReader {
     }
 }
 
-/// A column of a row, as the proof has it.
+/// A column of a row, as verification uses it.
 fn number_of(
     dialect: Dialect,
     row: &dyn Row,

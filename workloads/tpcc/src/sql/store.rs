@@ -20,11 +20,11 @@ use crate::stage::exact;
 use crate::stop::{Point, Stop, Stops};
 use crate::store::{Delivered, Ordered, Paid, Status, Store};
 
-/// What servers say of a number that its column has no room for.
+/// The SQLSTATE for a number that does not fit its column.
 const OUT_OF_RANGE: SqlState = SqlState(*b"22003");
 
-/// What a payment failed with, and why and what to do where it filled a sum. A warehouse's is full long before any other: all
-/// that is paid to its districts goes into it.
+/// The error of a payment, with the reason and the remedy if a sum is full. A warehouse's sum is full long before any
+/// other, because all payments to its districts go into it.
 #[cold]
 fn told_of_full_sum(error: EngineError) -> EngineError {
     if error.code().sqlstate != Some(OUT_OF_RANGE) {
@@ -44,7 +44,7 @@ pub struct SqlStore {
     style: Style,
     /// Customers of a name, in the order of their first names.
     pub(super) customers: Vec<i64>,
-    /// What a payment reads of a customer of bad credit.
+    /// The data of a customer with bad credit that a payment reads.
     data: Vec<u8>,
     stops: Stops,
 }
@@ -53,7 +53,7 @@ pub(super) fn int(number: u32) -> Param<'static> {
     Param::Int(i64::from(number))
 }
 
-/// How many statements travel together at most: one for each district.
+/// The maximum number of statements sent together: one for each district.
 const MOST_TOGETHER: usize = DISTRICTS as usize;
 
 /// The row of an order with this key.
@@ -63,13 +63,13 @@ pub(super) fn order_row(order: &NewOrder, key: [Param<'static>; 3]) -> [Param<'s
     [key[0], key[1], key[2], int(order.customer), entered, int(count), int(u32::from(is_local))]
 }
 
-/// What a line takes from stock, of which so many are left, and where that is.
+/// The values for a line's row of stock with this quantity left, and its key.
 fn stock_row(order: &NewOrder, line: &Line, left: i64) -> [Param<'static>; 5] {
     let remote = u32::from(line.supply != order.warehouse);
     [Param::Int(left), int(line.quantity), int(remote), int(line.supply), int(line.item)]
 }
 
-/// What is written of a payment by this customer to a warehouse and a district of these names.
+/// The values of the history row for a payment by this customer to a warehouse and a district with these names.
 pub(super) fn history_row<'a>(
     payment: &Payment,
     customer: Param<'static>,
@@ -82,10 +82,10 @@ pub(super) fn history_row<'a>(
 }
 
 impl SqlStore {
-    /// A client's adapter over its session, with the texts of its statements; the tables are there.
+    /// A client's adapter over its session, with the texts of its statements; the tables exist.
     ///
     /// # Errors
-    /// A statement that the engine refuses, or a style that it cannot have.
+    /// A statement that the engine refuses, or a style that it does not support.
     pub fn new(session: Box<dyn SqlSession>, texts: Arc<Texts>, style: Style) -> Result<Self, EngineError> {
         let mut transactions = Transactions::new(session)?;
         style.prepare(&mut *transactions.session)?;
@@ -94,7 +94,7 @@ impl SqlStore {
         Ok(Self { transactions, dialect, prepared, style, customers, data, stops: Stops::default() })
     }
 
-    /// Prepares all that it may run, so that what the engine refuses is known before anything runs.
+    /// Prepares all statements that the client may run, so that a refusal is known before anything runs.
     ///
     /// # Errors
     /// A statement that the engine refuses.
@@ -135,8 +135,8 @@ impl SqlStore {
         self.execute_wanted(Wanted::Plain(sql), values, visit).await
     }
 
-    /// Starts a statement over several rows. It is awaited apart, because what it is given is long: a client's future would
-    /// hold it for as long as the client lives.
+    /// Starts a statement over several rows. It is awaited separately because its values are long, and a client's
+    /// future would hold them for the life of the client.
     pub(super) fn start_one(&mut self, several: Several, values: &[Param<'_>]) -> Result<Together, EngineError> {
         self.start(Part::Middle, &[(Wanted::Several(several), values)])
     }
@@ -146,7 +146,8 @@ impl SqlStore {
         self.execute(sql, values, &mut |_| {}).await
     }
 
-    /// The statements with which all is done: the commit goes with them, unless a test has the transaction stand still before.
+    /// The part with the last statements. The commit is sent with them, unless a test makes the transaction pause
+    /// before it.
     pub(super) fn last(&self) -> Part {
         if self.stops.are_set() { Part::Middle } else { Part::Last }
     }
@@ -154,14 +155,14 @@ impl SqlStore {
     /// Starts statements that do not need each other's answers, as one request.
     pub(super) fn start(&mut self, part: Part, wanted: &[(Wanted, &[Param<'_>])]) -> Result<Together, EngineError> {
         let mut statements = [(Statement(0), &[][..]); MOST_TOGETHER];
-        // While one is under way, none is prepared.
+        // While one is in progress, none is prepared.
         for (place, (wanted, values)) in statements.iter_mut().zip(wanted) {
             *place = (self.prepared.get(&mut *self.transactions.session, *wanted)?, *values);
         }
         Ok(self.transactions.start_together(part, &statements[..wanted.len()]))
     }
 
-    /// Takes their answers, and tells that of the first. Rows come with the number of their statement.
+    /// Receives the answers, and returns the first. Rows come with the number of their statement.
     pub(super) async fn finish(
         &mut self,
         started: Together,
@@ -176,8 +177,8 @@ impl SqlStore {
         self.transactions.begin_with(|session| session.submit(statement, values), visit).await
     }
 
-    /// The number of a customer; of those of a name the one in the middle (2.5.2.2). `begins` begins the transaction with
-    /// the search, if there is one; whether it has.
+    /// The number of a customer; for a name, of the middle customer (2.5.2.2). With `begins`, a search begins the
+    /// transaction; returns whether it did.
     pub(super) async fn find(
         &mut self,
         warehouse: u32,
@@ -238,7 +239,7 @@ impl SqlStore {
         }))
     }
 
-    /// What the lines cost in cents, and how many are original; `None` where an item does not exist.
+    /// The amount of the lines in cents, and how many are original; `None` if an item does not exist.
     async fn lines_one_by_one(
         &mut self,
         order: &NewOrder,
@@ -253,8 +254,8 @@ impl SqlStore {
         Ok(Some((cents, original)))
     }
 
-    /// A line of an order: what it costs in cents, and whether item and stock are original; `None` where there is no such
-    /// item.
+    /// A line of an order: its amount in cents, and whether both item and stock are original. `None` if there is no
+    /// such item.
     async fn line(
         &mut self,
         order: &NewOrder,
@@ -299,7 +300,7 @@ impl SqlStore {
         Ok(Some((amount, is_item_original && is_stock_original)))
     }
 
-    /// Takes a line's items from stock, of which so many are left.
+    /// Takes a line's items from stock; `left` of them remain.
     pub(super) async fn take_stock(&mut self, order: &NewOrder, line: &Line, left: i64) -> Result<(), EngineError> {
         self.change(Sql::UpdateStock, &stock_row(order, line, left)).await.map(drop)
     }
@@ -332,7 +333,8 @@ impl SqlStore {
         Ok(Paid { customer, balance: balance - cents })
     }
 
-    /// Pays, and notes the payment at the beginning of the data of a customer of bad credit, whose end falls off (2.5.2.2).
+    /// Makes a payment by a customer with bad credit: inserts its note at the beginning of the customer's data, and
+    /// truncates the end (2.5.2.2).
     pub(super) async fn note(
         &mut self,
         payment: &Payment,
@@ -400,7 +402,8 @@ impl SqlStore {
         Ok(delivered)
     }
 
-    /// The oldest order of a district that waits, if there is one; the first district's begins the transaction.
+    /// The oldest waiting order of a district, if there is one; for the first district the search begins the
+    /// transaction.
     pub(super) async fn oldest(&mut self, delivery: &Delivery, district: u32) -> Result<Option<i64>, EngineError> {
         let mut oldest = self.look_for_oldest(delivery, district, district == 1).await?;
         while self.stops.again(Point::Oldest(district), oldest.unwrap_or_default()) {
@@ -425,7 +428,7 @@ impl SqlStore {
         Ok(oldest)
     }
 
-    /// Delivers the oldest order of a district; none where none waits (2.7.4.2).
+    /// Delivers the oldest order of a district, if one is waiting (2.7.4.2).
     async fn deliver_in(&mut self, delivery: &Delivery, district: u32) -> Result<Option<i64>, EngineError> {
         let Some(oldest) = self.oldest(delivery, district).await? else { return Ok(None) };
         let place = [int(delivery.warehouse), int(district)];
@@ -451,7 +454,7 @@ impl SqlStore {
         let mut next = 0;
         self.begin(Sql::NextOrder, &place, &mut |row| next = row.int(0)).await?;
         let mut low = 0;
-        // Of the last twenty orders.
+        // The lines of the last twenty orders.
         let values = [place[0], place[1], Param::Int(next), Param::Int(next - 20), place[0], int(threshold)];
         self.execute(Sql::LowStock, &values, &mut |row| low = row.int(0)).await?;
         Ok(low)

@@ -1,4 +1,4 @@
-//! The tables and statements of TPC-C, in the words of each dialect.
+//! The tables and statements of TPC-C in each dialect.
 
 use rumba_core::sql::Dialect;
 
@@ -80,7 +80,7 @@ impl Sql {
         Sql::LowStock,
     ];
 
-    /// Its text: `?` are its values, `{lock}` takes the rows for a change.
+    /// The text: `?` are its values, and `{lock}` locks the rows for a change.
     fn text(self) -> &'static str {
         match self {
             Sql::CustomerAndTax => {
@@ -118,8 +118,8 @@ impl Sql {
                 "SELECT c_balance, c_credit, c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, \
                  c_phone, c_credit_lim, c_discount, c_since FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?{lock}"
             }
-            // Its row is locked already. Without a lock a transaction that is older than another's note would read what was
-            // there before it, and write over it.
+            // The customer's row is already locked. Without a lock here, a transaction older than another's note would
+            // read the data from before it, and overwrite it.
             Sql::CustomerData => "SELECT c_data FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?{lock}",
             Sql::PayCustomer => {
                 "UPDATE customer SET c_balance = c_balance - ?, c_ytd_payment = c_ytd_payment + ?, \
@@ -144,15 +144,15 @@ impl Sql {
                 "SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM order_line \
                  WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?"
             }
-            // Who waits for a row that another delivery takes is handed the next one: rows count for the LIMIT when they are
-            // locked (in PostgreSQL since 9.0, whose plans have LockRows below Limit). There it is one of those that were
-            // committed when the statement began, so that no row says that all of these are taken: what was ordered meanwhile
-            // is left to the next delivery.
+            // A delivery that waits for a row taken by another delivery gets the next row, because rows count for the
+            // LIMIT once they are locked. PostgreSQL does so since 9.0, where plans have LockRows below Limit.
+            // In PostgreSQL the candidates are the rows committed when the statement began. If no row is returned, all
+            // of these are taken, and newer orders are left to the next delivery.
             Sql::OldestNewOrder => {
                 "SELECT no_o_id FROM new_order WHERE no_w_id = ? AND no_d_id = ? ORDER BY no_o_id LIMIT 1{lock}"
             }
             Sql::DeleteNewOrder => "DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id = ?",
-            // Its transaction may be older than the order, and would not see it as it was then.
+            // Its transaction may be older than the order, and without a lock would not see it.
             Sql::CustomerOfOrder => "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?{lock}",
             Sql::DeliverOrder => "UPDATE orders SET o_carrier_id = ? WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?",
             Sql::DeliverLines => {
@@ -177,16 +177,16 @@ impl Sql {
     }
 }
 
-/// The row of stock that an order takes from; each district has a text of its own there.
+/// The column of stock that an order reads; each district has its own text there.
 pub fn stock_of(district: u32, set: DataSet, dialect: Dialect) -> String {
     let text =
         format!("SELECT s_quantity, s_data, s_dist_{district:02} FROM stock WHERE s_w_id = ? AND s_i_id = ?{{lock}}");
     in_dialect(&text, set, dialect)
 }
 
-/// A text over a data set, with locks and places as a dialect writes them.
+/// A text over a data set, with the dialect's locks and parameters.
 pub fn in_dialect(text: &str, set: DataSet, dialect: Dialect) -> String {
-    // SQLite's transactions have the whole database.
+    // SQLite's transactions lock the whole database.
     let lock = if dialect == Dialect::Sqlite { "" } else { " FOR UPDATE" };
     let text = set.sql(text).replace("{lock}", lock);
     if dialect != Dialect::PostgreSql {
@@ -205,11 +205,11 @@ pub fn columns(table: Table) -> Vec<&'static str> {
     table.columns().iter().map(|(name, _)| *name).collect()
 }
 
-/// What creates a table.
+/// The statement that creates a table.
 pub fn create(table: Table, set: DataSet, dialect: Dialect, options: &str) -> String {
     let of_type = |kind: &Type| match (kind, dialect) {
         (Type::Key, _) => "INTEGER NOT NULL".to_owned(),
-        // In their smallest units: SQLite's numbers are whole or floating-point.
+        // In their smallest units, because SQLite has only integers and floating-point numbers.
         (Type::Int, _) | (Type::Money | Type::Rate, Dialect::Sqlite) => "INTEGER".to_owned(),
         (Type::Money, _) => "DECIMAL(12,2)".to_owned(),
         (Type::Rate, _) => "DECIMAL(4,4)".to_owned(),
@@ -228,7 +228,7 @@ pub fn create(table: Table, set: DataSet, dialect: Dialect, options: &str) -> St
     format!("CREATE TABLE {} ({}) {options}", set.name(table.name()), lines.join(", "))
 }
 
-/// What transactions look up besides keys: customers by name, and a customer's last order.
+/// The lookups of transactions besides the keys: customers by name, and a customer's last order.
 pub const INDEXES: [&str; 2] = [
     "CREATE INDEX customer_by_name ON customer (c_w_id, c_d_id, c_last, c_first)",
     "CREATE INDEX orders_by_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)",
@@ -256,7 +256,7 @@ mod tests {
         assert!(text(Dialect::MySql).ends_with("d_w_id = ? AND d_id = ? FOR UPDATE"));
         assert!(text(Dialect::PostgreSql).ends_with("d_w_id = $1 AND d_id = $2 FOR UPDATE"));
         assert!(text(Dialect::Sqlite).ends_with("d_w_id = ? AND d_id = ?"));
-        // Read without one, the note of a payment that was committed meanwhile would be written over.
+        // Without the lock, the note of a payment committed meanwhile would be overwritten.
         assert!(Sql::CustomerData.of(ONLY, Dialect::MySql).ends_with("AND c_id = ? FOR UPDATE"));
         assert!(stock_of(3, ONLY, Dialect::Sqlite).contains("s_dist_03 FROM stock WHERE s_w_id = ? AND s_i_id = ?"));
         assert!(

@@ -1,4 +1,4 @@
-//! The orders that a delivery takes, the oldest of each district, and what becomes of them at once.
+//! The orders that a delivery takes, the oldest of each district, and the updates that it makes to all at once.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, Param, Row};
@@ -20,7 +20,7 @@ pub(super) struct Waiting<'a> {
     /// District and number of each.
     orders: [(u32, i64); MOST],
     count: usize,
-    /// Of each district the customer and the cents.
+    /// The customer and the amount in cents of each district's order.
     customers: [(i64, i64); MOST + 1],
     /// The first amount that could not be read.
     unread: Option<EngineError>,
@@ -46,7 +46,7 @@ impl<'a> Waiting<'a> {
         self.count
     }
 
-    /// The keys of as many orders as there may be; what is less repeats the last.
+    /// The keys of the maximum number of orders; the last key is repeated to fill up.
     pub fn keys(&self) -> [Param<'static>; 3 * MOST] {
         std::array::from_fn(|nth| {
             let (district, order) = self.orders[(nth / 3).min(self.count - 1)];
@@ -54,36 +54,36 @@ impl<'a> Waiting<'a> {
         })
     }
 
-    /// The same behind what an update sets.
+    /// The same keys after the value that an update sets.
     pub fn keys_behind(&self, value: Param<'static>) -> [Param<'static>; 1 + 3 * MOST] {
         let keys = self.keys();
         std::array::from_fn(|nth| if nth == 0 { value } else { keys[nth - 1] })
     }
 
-    /// What an update of the orders sets.
+    /// The value that an update of the orders sets.
     pub fn carrier(&self) -> Param<'static> {
         int(self.delivery.carrier)
     }
 
-    /// What an update of their lines sets.
+    /// The value that an update of their lines sets.
     pub fn time(&self) -> Param<'static> {
         Param::Timestamp(self.delivery.delivered)
     }
 
-    /// Whether all of them were still there to be deleted.
+    /// Checks that all of them were still there to delete.
     pub fn all_deleted(&self, deleted: u64) -> Result<(), EngineError> {
         let is_all = deleted == self.count as u64;
         is_all.then_some(()).ok_or_else(|| EngineError::conflict("another delivery took an order"))
     }
 
-    /// Whose order a district's is.
+    /// Reads the customer of a district's order.
     pub fn read_customer(&mut self, row: &dyn Row) {
         if let Some(place) = self.customers.get_mut(row.int(0) as usize) {
             place.0 = row.int(1);
         }
     }
 
-    /// What a district's order costs.
+    /// Reads the amount of a district's order.
     pub fn read_amount(&mut self, row: &dyn Row) {
         let Some(place) = self.customers.get_mut(row.int(0) as usize) else { return };
         match money(self.dialect, row, 1, "ol_amount") {
@@ -94,10 +94,10 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// What each customer's balance is changed by, and whose it is.
+    /// The change of each customer's balance, and the customer's key.
     ///
     /// # Errors
-    /// The order is not there, or does not tell what it costs.
+    /// The order is missing, or has no amount.
     pub fn payments(&mut self) -> Result<[[Param<'static>; 4]; MOST], EngineError> {
         if let Some(error) = self.unread.take() {
             return Err(error);
@@ -114,7 +114,7 @@ impl<'a> Waiting<'a> {
         Ok(payments)
     }
 
-    /// What was delivered.
+    /// The delivered orders.
     pub fn delivered(&self) -> Delivered {
         let mut delivered = Delivered::default();
         self.orders[..self.count].iter().for_each(|&(district, order)| delivered.put(district, order));

@@ -37,7 +37,7 @@ fn statistic(counts: &BTreeMap<u64, u32>, expected: &BTreeMap<u64, f64>) -> f64 
     expected.iter().map(one).sum()
 }
 
-/// Whether a share of the draws is what it should be; four deviations are passed once in 16,000 times.
+/// Whether a share of the draws is as expected; it exceeds four deviations once in 16,000 times.
 fn is_share(seen: u32, expected: f64) {
     let deviation = (expected * (1.0 - expected) / f64::from(DRAWS)).sqrt();
     let seen = f64::from(seen) / f64::from(DRAWS);
@@ -48,16 +48,16 @@ fn is_share(seen: u32, expected: f64) {
 fn uniform_requests_go_to_all_loaded_records_alike() {
     let counts = counts(&mut choice(&of("uniform", 100), 50));
     let expected = (0..100).map(|number| (number, 0.01)).collect();
-    // Of 99 degrees of freedom above 149 once in a thousand times.
+    // With 99 degrees of freedom, the statistic exceeds 149 once in a thousand times.
     assert!(statistic(&counts, &expected) < 149.0);
 }
 
-/// The share of each record is the sum of the shares of the ranks that are scattered to it; those of the first million
-/// ranks are added one by one, and the others are so many that all records have as much of them.
+/// The share of each record is the sum of the shares of the ranks that are scattered to it. Those of the first million
+/// ranks are added one by one. The others are so many that all records share them equally.
 #[test]
 fn zipfian_request_ranks_follow_the_law_and_are_scattered() {
     const RECORDS: u64 = 1000;
-    // YCSB scatters over one more, which is not there and is drawn again.
+    // YCSB scatters over one more number, which does not exist and is drawn again.
     const NUMBERS: u64 = RECORDS + 1;
     const KNOWN: u64 = 1_000_000;
     let counts = counts(&mut choice(&of("zipfian", RECORDS as i64), 0));
@@ -72,15 +72,15 @@ fn zipfian_request_ranks_follow_the_law_and_are_scattered() {
     expected.values_mut().for_each(|share| *share += rest / NUMBERS as f64);
     let again = expected.remove(&RECORDS).unwrap();
     expected.values_mut().for_each(|share| *share /= 1.0 - again);
-    // Of 999 degrees of freedom above 1143 once in a thousand times.
+    // With 999 degrees of freedom, the statistic exceeds 1143 once in a thousand times.
     let statistic = statistic(&counts, &expected);
     assert!(statistic < 1143.0, "{statistic}");
-    // The hottest record has as much as the law says, whatever the number of records is.
+    // The hottest record has the share of the law, for any number of records.
     let hottest = f64::from(counts[&(scattered(0) % NUMBERS)]) / f64::from(DRAWS);
     assert!(hottest > 1.0 / crate::zipf::SCRAMBLED_ZETA, "{hottest}");
 }
 
-/// Of a million records, as of few: those that are watched for lost updates are those that are asked for.
+/// The records watched for lost updates are the most requested ones, for a million records as well as for few.
 #[test]
 fn the_hottest_records_are_those_that_are_drawn_most_often() {
     const RECORDS: u64 = 1_000_000;
@@ -100,7 +100,7 @@ fn zipfian_requests_reach_new_records_but_no_missing_ones() {
     assert_eq!(none.keys().next_back(), Some(&999));
     let some = counts(&mut choice(&inserts, 50));
     assert_eq!(some.keys().next_back(), Some(&1049));
-    // Twice the inserts that a thousand operations make are expected, and no more.
+    // Twice the inserts of a thousand operations are expected, and no more.
     let all = counts(&mut choice(&inserts, 500));
     assert_eq!(all.keys().next_back(), Some(&1100));
 }
@@ -123,7 +123,7 @@ fn a_hot_spot_has_its_share_of_requests() {
     is_share(counts.range(..200).map(|(_, count)| count).sum(), 0.8);
     let hot = (0..200).map(|number| (number, 0.8 / 200.0));
     let expected = hot.chain((200..1000).map(|number| (number, 0.2 / 800.0))).collect();
-    // Of 999 degrees of freedom above 1143 once in a thousand times.
+    // With 999 degrees of freedom, the statistic exceeds 1143 once in a thousand times.
     assert!(statistic(&counts, &expected) < 1143.0);
     for (fraction, first, last) in [(0.0, 0, 999), (1.0, 0, 999)] {
         let mut pairs = of("hotspot", 1000);
@@ -149,7 +149,7 @@ fn exponential_requests_have_their_percentile_among_the_newest() {
     let mut pairs = of("exponential", 7000);
     pairs.push(("exponential_frac", Value::Float(1.0 / 7.0)));
     let counts = counts(&mut choice(&pairs, 0));
-    // What would be older than the first record is drawn again: e^(-7 * ln 20) of all, a part in 10^9.
+    // An age beyond the first record is drawn again: e^(-7 * ln 20) of all, a part in 10^9.
     is_share(counts.range(6000..).map(|(_, count)| count).sum(), 0.95);
 }
 

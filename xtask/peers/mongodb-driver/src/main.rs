@@ -1,10 +1,10 @@
-//! Documents found by their ids through the official Rust driver of MongoDB; prints what they cost, as `wire_clients` of
-//! rumba does. `xtask bench mongodb-null-server` runs both in turns.
+//! Finds documents by id through the official Rust driver of MongoDB, and prints the cost like `wire_clients` of rumba.
+//! `xtask bench mongodb-null-server` runs both in turns.
 //!
 //! `mongodb-driver SOCKET [clients=64] [seconds=5] [warmup=5] [rows=100000]`
 //!
-//! Each client waits for an answer before it asks again, over a connection of its own. What comes is not looked into, as
-//! there: it is a document as it came.
+//! Each client has its own connection, and waits for an answer before its next request. As in `wire_clients`, answers
+//! are not decoded: they stay raw documents.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -18,7 +18,7 @@ use mongodb::{Client, Collection};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// One client's ids without end: SplitMix64, uniform, and next to nothing to compute.
+/// An endless sequence of ids for one client: SplitMix64, uniform and with almost no cost.
 struct Ids {
     random: u64,
     rows: u64,
@@ -78,7 +78,8 @@ async fn main() -> Result<(), Failure> {
     std::process::exit(0)
 }
 
-/// CPU time of this process so far, all its threads included, in microseconds: the kernel tells hundredths of a second.
+/// The CPU time of this process so far, over all its threads, in microseconds. The kernel reports hundredths of a
+/// second.
 fn cpu_us() -> Result<f64, Failure> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let (_, fields) = stat.rsplit_once(')').ok_or("/proc/self/stat has no name")?;

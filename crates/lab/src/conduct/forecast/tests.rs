@@ -1,4 +1,4 @@
-//! What is left is told from what is known, and as the least where something is not.
+//! The remaining time is estimated from known durations, and is a lower bound if one is unknown.
 
 use rumba_core::record::{Interval, PhaseRecord, RunPlan};
 use rumba_testkit::records::{self, trial_plan};
@@ -17,7 +17,7 @@ fn plans(engines: &[&str]) -> Vec<TrialPlan> {
     (1..).zip(engines).map(plan).collect()
 }
 
-/// A trial that loaded for so long, settled in 2 s, drained in 3, and was verified in 4.
+/// A trial that loaded for `load_s`, settled in 2 s, drained in 3, and was verified in 4.
 fn done(plan: &TrialPlan, load_s: f64) -> Record {
     let phases = [(PhaseKind::Load, load_s), (PhaseKind::Settle, 2.0), (PhaseKind::Warmup, 5.0)];
     let after = [(PhaseKind::Drain, 3.0), (PhaseKind::Verify, 4.0)];

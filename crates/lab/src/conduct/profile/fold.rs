@@ -1,15 +1,15 @@
-//! What `perf script` prints becomes folded stacks: `thread;outermost;…;innermost COUNT`, a line each.
+//! Folds the output of `perf script` into stacks: `thread;outermost;…;innermost COUNT`, one line each.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, BufRead};
 
-/// A name that is longer is a template's, and nobody reads it to its end; characters.
+/// The longest function name, characters. Longer names are templates that are not readable anyway.
 const LONGEST: usize = 160;
-/// So many stacks are kept, the commonest; the others are `(rest)`.
+/// The number of stacks that are kept, the most frequent; the others are `(rest)`.
 const MOST: usize = 4000;
 
-/// Folds what perf has printed: of each sample the thread's name, then its frames, the innermost first, then an empty line.
+/// Folds the output of perf: for each sample the thread's name, its frames with the innermost first, and an empty line.
 pub fn fold(from: impl BufRead) -> io::Result<BTreeMap<String, u64>> {
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
     let mut thread = None;
@@ -30,10 +30,10 @@ pub fn fold(from: impl BufRead) -> io::Result<BTreeMap<String, u64>> {
     Ok(commonest(stacks))
 }
 
-/// A sample is whole.
+/// Ends a sample.
 fn end(thread: &mut Option<String>, frames: &mut Vec<String>, stacks: &mut BTreeMap<String, u64>) {
     let Some(thread) = thread.take() else { return frames.clear() };
-    // Neighbours that nobody knows are one.
+    // Adjacent unknown frames become one.
     frames.dedup_by(|one, other| one == other && one == UNKNOWN);
     let stack = std::iter::once(thread).chain(frames.drain(..).rev()).collect::<Vec<_>>().join(";");
     *stacks.entry(stack).or_default() += 1;

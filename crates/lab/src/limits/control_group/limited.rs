@@ -16,39 +16,39 @@ use crate::host::parse;
 use crate::limits::error::{LimitError, MEMORY, refused};
 use crate::provision::{Ledger, Owner};
 
-/// What a memory group says of itself.
+/// Memory figures of a control group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryReading {
     /// The most bytes it ever held, page cache included.
     pub peak_bytes: Metric,
-    /// Bytes of its processes themselves now: anonymous memory, and what they share among each other.
+    /// Bytes of the processes themselves now: anonymous and shared memory.
     pub process_bytes: Metric,
     /// Bytes of page cache now.
     pub page_cache_bytes: Metric,
-    /// Processes of it that the kernel has killed for lack of memory.
+    /// Its processes that the kernel has killed for lack of memory.
     pub oom_kills: Metric,
 }
 
-/// Memory that the group's processes share, such as the cache of a server of several: the most that one of them has of
-/// it. The group's own figure of it has the files of a volume in memory, too.
+/// Memory that the group's processes share, such as a server's cache: the largest share that one process maps. The
+/// group's own figure also includes the files of a volume in memory.
 fn shared_bytes(group: &Path) -> f64 {
     let listed = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
-    // One that has just ended shares nothing any more.
+    // A process that has just ended counts as sharing nothing.
     let status = |pid: &str| fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let shared = listed.lines().filter_map(|pid| parse::meminfo_bytes(&status(pid), "RssShmem"));
     shared.max().unwrap_or_default() as f64
 }
 
-/// How near a memory group is to its limit. Page cache is within: a full group alone is no sign of trouble.
+/// How close a memory group is to its limit. Page cache is included, so a full group alone is no sign of trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryPressure {
-    /// Bytes that it holds now.
+    /// Bytes used now, page cache included.
     pub held_bytes: u64,
-    /// Bytes that it may hold.
+    /// The limit, bytes.
     pub limit_bytes: u64,
 }
 
-/// A group for a trial's processes; what they start is in it too. It is undone when dropped.
+/// A group for a trial's processes and their descendants. It is removed when dropped.
 #[derive(Debug)]
 pub struct Group {
     group: ControlGroup,
@@ -59,7 +59,7 @@ impl Group {
     /// Makes a group with these controllers.
     ///
     /// # Errors
-    /// When it cannot be listed or made, or a controller cannot be handed down to it.
+    /// When the group cannot be listed or made, or a controller cannot be enabled for it.
     pub fn create(
         version: Version,
         parent: &Path,
@@ -78,11 +78,10 @@ impl Group {
         self.group.path()
     }
 
-    /// Bounds its memory; swap is no way around where the kernel accounts for it.
-    /// Returns how, for the conditions.
+    /// Limits its memory. Swap is limited too where the kernel accounts for it. Returns how, for the conditions.
     ///
     /// # Errors
-    /// What could not be written.
+    /// A file that could not be written.
     pub fn limit_memory(&self, bytes: u64) -> Result<String, LimitError> {
         let (file, swap_file, swap, version) = match self.version {
             // Memory and swap together may be no more than memory alone.
@@ -99,12 +98,12 @@ impl Group {
         Ok(format!("control group version {version} ({file}), {swap_words}"))
     }
 
-    /// Bounds its memory no more.
+    /// Removes the memory limit.
     ///
     /// # Errors
-    /// What could not be written.
+    /// A file that could not be written.
     pub fn lift_memory(&self) -> Result<(), LimitError> {
-        // Of version 1 memory and swap together first: it may not be less than memory alone.
+        // In version 1, raise memory and swap together first, because that limit may not be below the memory limit.
         let files: [(&str, &dyn Display); 2] = match self.version {
             Version::One => [("memory.memsw.limit_in_bytes", &-1), ("memory.limit_in_bytes", &-1)],
             Version::Two => [("memory.swap.max", &"max"), ("memory.max", &"max")],
@@ -137,7 +136,7 @@ impl Group {
         Ok(())
     }
 
-    /// What it says of its memory.
+    /// Its memory figures now.
     pub fn reading(&self) -> MemoryReading {
         let path = self.path();
         match self.version {
@@ -156,7 +155,7 @@ impl Group {
         }
     }
 
-    /// Bytes that it holds now, where that can be read.
+    /// Bytes used now; `None` if unreadable.
     pub fn held_bytes(&self) -> Option<u64> {
         let file = match self.version {
             Version::One => "memory.usage_in_bytes",
@@ -168,27 +167,27 @@ impl Group {
     /// Ends the processes that are still in it.
     ///
     /// # Errors
-    /// When one does not end.
+    /// When a process does not end.
     pub fn vacate(&self) -> Result<(), LimitError> {
         Ok(self.group.vacate()?)
     }
 
-    /// Removes it, and says when that fails.
+    /// Removes the group now, and returns the error if that fails.
     ///
     /// # Errors
-    /// What could not be undone; `rumba doctor --clean` finds it later.
+    /// A resource that could not be undone; `rumba doctor --clean` finds it later.
     pub fn remove(self) -> Result<(), LimitError> {
         if self.version == Version::One {
-            // Page cache left in a removed group would keep the kernel's half of it
-            // alive. It may refuse while something is still being written: no harm.
+            // Page cache left in a removed group would keep kernel memory of it alive. The write may fail while data is
+            // still being written, which is harmless.
             let _ = fs::write(self.path().join("memory.force_empty"), "0");
         }
         Ok(self.group.remove()?)
     }
 }
 
-/// Lets groups below have these controllers. They stay handed down: another
-/// run's groups beside ours may need them, and they cost nothing.
+/// Enables these controllers for groups below. They stay enabled, because another run's groups may need them, and they
+/// cost nothing.
 fn hand_down(parent: &Path, controllers: &[&str]) -> Result<(), LimitError> {
     let file = parent.join("cgroup.subtree_control");
     let handed = tree::words(&file);
@@ -209,7 +208,7 @@ fn number(file: &Path) -> Metric {
     )
 }
 
-/// A figure out of lines such as `oom_kill 3`.
+/// The value of a line such as `oom_kill 3`.
 fn keyed(file: &Path, key: &str) -> Metric {
     Metric::from(read(file).and_then(|text| {
         let figure = |line: &str| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok();
@@ -223,7 +222,7 @@ mod tests {
 
     #[test]
     fn version_two_hands_its_controller_down_and_forbids_swap() {
-        // Plain files in place of the kernel's: what is written is what is tested.
+        // Plain files stand in for the kernel's: the test checks the text that is written.
         let dir = tempfile::tempdir().unwrap();
         let (parent, ledger) = (dir.path().join("slice"), Ledger::at(dir.path()).unwrap());
         fs::create_dir(&parent).unwrap();

@@ -1,5 +1,5 @@
-//! Control groups: where this host has them, those that this process makes, what is limited in one, and the scopes
-//! that systemd makes where this user may make none.
+//! Control groups: the host's trees, the groups that this process makes, and the limits in one. Includes systemd scopes
+//! for users who may not make groups.
 
 mod limited;
 mod owned;

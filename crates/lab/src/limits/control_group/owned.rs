@@ -1,4 +1,4 @@
-//! Control groups of this process's own: below them, the processes of a trial.
+//! Control groups that this process makes for the processes of a trial.
 
 use std::fs;
 use std::io;
@@ -25,7 +25,7 @@ const CGROUP2: u64 = 0x6367_7270;
 pub const KIND: Kind =
     Kind { name: "control-group", words: "control group", is_owned: |path, owner| Ok(is_owned(path, owner)), clean };
 
-/// A control group that this process has made. It is undone when dropped.
+/// A control group that this process has made. It is removed when dropped.
 #[derive(Debug)]
 pub struct ControlGroup {
     path: PathBuf,
@@ -34,10 +34,10 @@ pub struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// Makes a group below an existing one, under a name of this process's own.
+    /// Makes a group below an existing one, under a name that only this process uses.
     ///
     /// # Errors
-    /// When it cannot be listed or made.
+    /// When the group cannot be listed or made.
     pub fn create(parent: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, ProvisionError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -60,15 +60,15 @@ impl ControlGroup {
     /// Ends the processes that are still in it.
     ///
     /// # Errors
-    /// When one does not end.
+    /// When a process does not end.
     pub fn vacate(&self) -> Result<(), ProvisionError> {
         vacate(&self.path)
     }
 
-    /// Ends what is in it and removes it, and says when that fails.
+    /// Ends its processes, removes the group, and returns the error if that fails.
     ///
     /// # Errors
-    /// What could not be undone; `rumba doctor --clean` finds it later.
+    /// A resource that could not be undone; `rumba doctor --clean` finds it later.
     pub fn remove(mut self) -> Result<(), ProvisionError> {
         self.remove_once()
     }
@@ -85,18 +85,18 @@ impl ControlGroup {
 
 impl Drop for ControlGroup {
     fn drop(&mut self) {
-        // What fails here stays in the ledger and is found by the next `leftovers`.
+        // A resource that cannot be removed stays in the ledger for the next `leftovers`.
         let _ = self.remove_once();
     }
 }
 
-/// How the names of an owner's groups begin: no other process has its number and start.
+/// The prefix of an owner's group names: no other process has its pid and start time.
 fn prefix(owner: &Owner) -> String {
     format!("rumba-{}-{}-", owner.process.pid, owner.process.start_ticks)
 }
 
-/// Opens a control group, without following a link; `None` where there is none. In the kernel's own filesystem alone
-/// can nobody have written which processes are in a group.
+/// Opens a control group without following a link; `None` if there is none. The directory must be in the kernel's own
+/// filesystem. In any other, a user could have written the list of processes.
 pub fn open(path: &Path) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let dir = match rustix::fs::open(path, flags, Mode::empty()) {
@@ -107,13 +107,13 @@ pub fn open(path: &Path) -> io::Result<Option<OwnedFd>> {
     Ok([CGROUP, CGROUP2].contains(&filesystem).then_some(dir))
 }
 
-/// Whether a group is there and is this owner's.
+/// Whether a group exists and belongs to this owner.
 fn is_owned(path: &Path, owner: &Owner) -> bool {
     let named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix(owner)));
     named && open(path).is_ok_and(|group| group.is_some())
 }
 
-/// Removes a group that an owner who has ended has left, and ends the processes in it.
+/// Removes the group of an owner that has ended, and ends the processes in it.
 fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
     if is_owned(path, owner) { remove(path) } else { Ok(()) }
 }
@@ -122,7 +122,7 @@ fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
 fn remove(path: &Path) -> Result<(), ProvisionError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        // Every time: a process whose parent was killed at its birth enters its group a moment later.
+        // Repeat this, because a process whose parent was killed during a fork enters its group a moment later.
         vacate(path)?;
         match fs::remove_dir(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -152,9 +152,8 @@ fn vacate(path: &Path) -> Result<(), ProvisionError> {
     }
 }
 
-/// Kills a process that is certainly a member: the descriptor holds on to the
-/// process while the list is read once more, so that a number given anew to
-/// another process is not mistaken for it.
+/// Kills a process that is certainly a member. The descriptor pins the process while the list is read again, so that a
+/// reused pid is not mistaken for it.
 fn kill_member(path: &Path, pid: i32) {
     let Some(pid) = Pid::from_raw(pid) else { return };
     if pid == rustix::process::getpid() {
@@ -162,7 +161,7 @@ fn kill_member(path: &Path, pid: i32) {
     }
     let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return };
     if members(path).is_ok_and(|members| members.contains(&pid.as_raw_pid())) {
-        // It may have ended meanwhile, which is as good.
+        // The process may have ended meanwhile, which is as good.
         let _ = pidfd_send_signal(process, Signal::KILL);
     }
 }

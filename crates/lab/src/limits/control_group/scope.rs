@@ -1,5 +1,5 @@
-//! A scope of the user's systemd: bounds memory without root. systemd makes the
-//! group, runs the command in it, and removes it when its last process has ended.
+//! A scope of the user's systemd: limits memory without root. systemd makes the group, runs the command in it, and
+//! removes it when its last process has ended.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub struct Scope {
     limit_bytes: u64,
 }
 
-/// Whether the user's systemd can make one: it bounds memory with version 2 alone.
+/// Whether the user's systemd can make one: it limits memory only with version 2.
 pub fn is_offered(version: Version) -> bool {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     version == Version::Two
@@ -25,7 +25,7 @@ pub fn is_offered(version: Version) -> bool {
 }
 
 impl Scope {
-    /// A scope of this process's own; it is made when the command starts.
+    /// A scope of this process; it is made when the command starts.
     pub fn new(limit_bytes: u64, owner: &Owner) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -33,8 +33,7 @@ impl Scope {
         Self { unit, limit_bytes }
     }
 
-    /// The command that runs a command in it, as the same process. Its standard
-    /// streams must be set afterwards.
+    /// The command that runs a command in the scope, in the same process. Set its standard streams afterwards.
     pub fn wrap(&self, command: &Command) -> Command {
         let mut wrapped = Command::new("systemd-run");
         wrapped.args(["--user", "--scope", "--quiet"]).arg(format!("--unit={}", self.unit));
@@ -52,12 +51,12 @@ impl Scope {
         wrapped
     }
 
-    /// How memory is bounded, for the conditions.
+    /// How memory is limited, for the conditions.
     pub fn how(&self) -> String {
         format!("systemd scope {} (MemoryMax), no swap", self.unit)
     }
 
-    /// Whether the kernel killed a process of it for lack of memory, as systemd says.
+    /// Whether the kernel killed one of its processes for lack of memory, according to systemd.
     pub fn was_killed(&self) -> bool {
         self.systemctl(&["show", "--property=Result", "--value"]).is_some_and(|result| result.trim() == "oom-kill")
     }
@@ -72,7 +71,7 @@ impl Scope {
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        // A scope that ended well is unknown by now; one that was killed is kept as failed until told.
+        // A scope that ended normally is gone; systemd keeps a killed one as failed until this command.
         let _ = self.systemctl(&["stop"]);
         let _ = self.systemctl(&["reset-failed"]);
     }

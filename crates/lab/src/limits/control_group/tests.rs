@@ -1,4 +1,4 @@
-//! What a user would lose who has files that look like a control group: the processes that they name.
+//! Guards a user with files that look like a control group: the processes named there must survive.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use crate::provision::tests::ended_owner;
 
 #[test]
 fn plain_directory_is_not_accepted_as_a_control_group() {
-    // Before, the processes whose numbers a file in it held were killed.
+    // Guards against killing the processes whose pids are in a plain file.
     let root = tempfile::tempdir().unwrap();
     let place = root.path().canonicalize().unwrap();
     let ledger = Ledger::at(&place.join("state")).unwrap();

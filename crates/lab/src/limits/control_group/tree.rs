@@ -1,5 +1,4 @@
-//! Where this host's control groups are: version 1 has a tree for each
-//! controller, version 2 one for all.
+//! Finds this host's control groups: version 1 has a tree for each controller, version 2 one for all.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub struct Tree {
     /// Whether its groups have the files of version 2.
     pub version: Version,
-    /// Where it is mounted; the outermost group that can be seen from here.
+    /// Its mount point, which is the outermost visible group.
     pub root: PathBuf,
     /// The group of this process.
     pub own: PathBuf,
@@ -43,14 +42,14 @@ pub fn words(file: &Path) -> Vec<String> {
     fs::read_to_string(file).unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect()
 }
 
-/// The group below which version 2 lets a group with these controllers be made:
-/// this process's own cannot be one, because it holds processes itself.
+/// The group in which version 2 permits a new group with these controllers. It cannot be this process's own group,
+/// because that one holds processes itself.
 pub fn parent_with(tree: &Tree, controllers: &[&str]) -> Option<PathBuf> {
     let hands_down = |group: &Path, list: &str| {
         let handed = words(&group.join(list));
         controllers.iter().all(|controller| handed.iter().any(|word| word == controller))
     };
-    // The outermost group of the host has no type, and may hold processes beside groups.
+    // The outermost group of the host has no type, and may hold processes as well as groups.
     let may_hand_down = |group: &Path| {
         !group.join("cgroup.type").exists()
             || fs::read_to_string(group.join("cgroup.procs")).is_ok_and(|processes| processes.trim().is_empty())

@@ -2,17 +2,17 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
-/// What every block device accepts: a page.
+/// A page, which every block device accepts.
 const ALIGNMENT: usize = 4096;
 
-/// Bytes that begin at a page's boundary.
+/// Bytes that begin at a page boundary.
 pub struct AlignedBuffer {
     start: *mut u8,
     layout: Layout,
 }
 
 impl AlignedBuffer {
-    /// So many zeroes, at least one.
+    /// This number of zero bytes, at least one.
     pub fn new(bytes: usize) -> Self {
         let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT).unwrap_or(Layout::new::<u8>());
         // SAFETY: the layout has a size.
@@ -24,7 +24,7 @@ impl AlignedBuffer {
     }
 
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the memory is this value's own, initialised, and of this length.
+        // SAFETY: the memory belongs to this value, is initialised, and has this length.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.layout.size()) }
     }
 }

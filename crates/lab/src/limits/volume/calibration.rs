@@ -1,6 +1,6 @@
-//! What throttled storage really does: random direct reads of 4 KiB.
+//! Measures the actual speed of throttled storage: random direct reads of 4 KiB.
 //!
-//! Measured in the trial's own process, because version 2 throttles by process.
+//! It runs in the trial's own process, because version 2 throttles by process.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -15,28 +15,28 @@ use rumba_core::limits::CalibrationPoint;
 
 use super::aligned::AlignedBuffer;
 
-/// The file that is read, in bytes; less where storage writes it too slowly.
+/// The size of the file that is read, bytes; less if the storage writes too slowly.
 const FILE_BYTES: u64 = 64 << 20;
-/// What is written at once.
+/// Bytes per write.
 const CHUNK_BYTES: usize = 1 << 20;
-/// What is read at once: one page, as the published comparisons count.
+/// Bytes per read: one page, as in the published comparisons.
 const READ_BYTES: usize = 4096;
 /// The depths that are measured.
 pub const DEPTHS: [u32; 2] = [1, 8];
 /// The file's name in the directory.
 const NAME: &str = ".rumba-calibration";
 
-/// Measures the storage of a directory at both depths, each for at most so
-/// long. Writing the file that is read takes at most as long again.
+/// Measures the storage of a directory at both depths, each for at most `each`. Writing the file takes at most as long
+/// again.
 ///
 /// # Errors
-/// When the directory's filesystem has no direct I/O or no room.
+/// When the directory's filesystem has no direct I/O or no space.
 pub fn measure(dir: &Path, each: Duration) -> io::Result<Vec<CalibrationPoint>> {
     let file = CalibrationFile::write(&dir.join(NAME), each)?;
     DEPTHS.iter().map(|&depth| at_depth(&file, depth, each)).collect()
 }
 
-/// A file of real blocks; one that is merely reserved would be read without its device.
+/// A file of written blocks; reserved blocks would be read without the device.
 struct CalibrationFile {
     path: PathBuf,
     pages: u64,
@@ -68,7 +68,7 @@ impl CalibrationFile {
 
 impl Drop for CalibrationFile {
     fn drop(&mut self) {
-        // It goes with its filesystem at the latest.
+        // If this fails, the file is removed with its filesystem.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -86,7 +86,7 @@ fn at_depth(file: &CalibrationFile, depth: u32, each: Duration) -> io::Result<Ca
     }
     times_us.sort_unstable_by(f64::total_cmp);
     let reads = times_us.len();
-    // The first read of each reader ends in any case, so there is one.
+    // Each reader completes at least one read, so the list is not empty.
     let quantile = |share: f64| times_us.get(((reads as f64 * share) as usize).min(reads.saturating_sub(1)));
     Ok(CalibrationPoint {
         depth,

@@ -1,6 +1,6 @@
-//! Loop devices: block devices over files. Found again by the file behind them,
-//! because the device's number is known only once it is attached. The kernel shows of that file its path, and two
-//! containers have files of one path: so each device bears a name by which its own file is known.
+//! Loop devices: block devices over files. A device is found by the file behind it, because its number is known only
+//! once it is attached. The kernel shows the file's path, and two containers may have files with one path. Each device
+//! therefore has a name that identifies its file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -28,14 +28,14 @@ const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4C82;
 
 /// The driver's number, from `linux/major.h`.
 const LOOP_MAJOR: u32 = 7;
-/// What gives out free loop devices.
+/// The device that allocates free loop devices.
 pub const CONTROL: &str = "/dev/loop-control";
-/// What the kernel reads ahead on a device of which nobody has said anything: `VM_READAHEAD_PAGES`.
+/// The kernel's default read-ahead: `VM_READAHEAD_PAGES`.
 const KERNEL_READ_AHEAD_KIB: u64 = 128;
-/// How long a device may take to let go of its file.
+/// How long a device may take to release its file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What names that rumba has given begin with.
+/// The prefix of names that rumba gives.
 const NAMED: &str = "rumba ";
 
 /// `struct loop_info64` of `linux/loop.h`.
@@ -58,9 +58,9 @@ struct Info {
 }
 
 impl Info {
-    /// All of a file, under a name.
+    /// A whole file, under a name.
     fn named(name: &str) -> Self {
-        // SAFETY: it holds numbers alone, of which all bits at zero are some too.
+        // SAFETY: it holds only numbers, for which all-zero bits are valid.
         let mut info: Self = unsafe { std::mem::zeroed() };
         info.file_name.iter_mut().take(63).zip(name.bytes()).for_each(|(place, byte)| *place = byte);
         info
@@ -76,7 +76,7 @@ struct Config {
     reserved: [u64; 8],
 }
 
-/// A loop device by its names.
+/// A loop device by its node and number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopDevice {
     /// Its node: `/dev/loop3`.
@@ -91,11 +91,11 @@ impl LoopDevice {
         Ok(Self { node: node.to_owned(), number: number.to_string() })
     }
 
-    /// Whether its names are those of one loop device of this host; `None` where its node is gone. To be asked of
-    /// names that were read and not seen.
+    /// Whether node and number belong to one loop device of this host; `None` if the node is gone. Use it for names
+    /// that were read from a file rather than seen on this host.
     ///
     /// # Errors
-    /// When its node cannot be looked at.
+    /// When its node cannot be examined.
     pub fn is_genuine(&self) -> io::Result<Option<bool>> {
         let index = self.node.to_str().and_then(|node| node.strip_prefix("/dev/loop"));
         if !index.is_some_and(|index| !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit())) {
@@ -126,16 +126,16 @@ impl LoopDevice {
         }
     }
 
-    /// Asks the device to go past the page cache to its file; returns whether it does.
+    /// Requests direct I/O to the file, without the page cache; returns whether the device does so.
     pub fn go_direct(&self) -> bool {
         File::open(&self.node).and_then(|device| ioctl(&device, LOOP_SET_DIRECT_IO, 1)).is_ok()
     }
 
-    /// Says how the kernel is to treat it. A device inherits from the disk below its file that it turns, and over such
-    /// a disk some kernels read 2.5 MB ahead: what is left alone depends on the host and differs between backings.
-    /// What is as asked for already is not written.
+    /// Sets how the kernel treats the device. A device inherits the rotational flag of the disk below its file. Some
+    /// kernels read 2.5 MB ahead on a device with that flag, so defaults depend on the host and differ between
+    /// backings. Settings that already hold are not written.
     pub fn set_queue(&self, rotational: Option<bool>, read_ahead_bytes: Option<u64>) -> io::Result<()> {
-        // In this order: a change of the first may set the second anew.
+        // This order, because a change of the first may reset the second.
         let settings =
             [("rotational", rotational.map(u64::from)), ("read_ahead_kb", read_ahead_bytes.map(|bytes| bytes / 1024))];
         for (name, value) in settings {
@@ -149,7 +149,7 @@ impl LoopDevice {
         Ok(())
     }
 
-    /// What the kernel says of it now.
+    /// The kernel's current view of the device.
     pub fn facts(&self) -> DeviceFacts {
         DeviceFacts::of_sysfs(&self.sysfs())
     }
@@ -163,35 +163,35 @@ impl LoopDevice {
         backing_file(&self.sysfs())
     }
 
-    /// Whether the file behind the device is this one, also after it was deleted: of a device that has no name of rumba's
-    /// its path decides.
+    /// Whether this file is behind the device, even after it was deleted. For a device without a name from rumba, the
+    /// path decides.
     pub fn is_over(&self, image: &Path) -> bool {
         let Some(shown) = self.backing_file().filter(|shown| is_same(shown, image)) else { return false };
         let name = match File::open(&self.node).and_then(|device| name(&device)) {
             Ok(name) if name.starts_with(NAMED) => name,
             Ok(_) => return true,
-            // Whose node this container does not have or may not open, it has not attached.
+            // This container cannot open the device's node, so it did not attach the device.
             Err(_) => return false,
         };
         match fs::metadata(image) {
             Ok(metadata) => name == name_of(&metadata),
-            // Of another container, unless the kernel says that it is gone.
+            // The device may belong to another container, unless the kernel reports that it is gone.
             Err(error) => error.kind() != io::ErrorKind::NotFound || shown != image,
         }
     }
 
-    /// Holds off other processes of rumba that look at this device, until it is dropped.
+    /// Excludes other rumba processes that examine this device, until it is dropped.
     pub fn lock(&self) -> io::Result<File> {
         let device = File::open(&self.node)?;
         flock(&device, FlockOperation::LockExclusive)?;
         Ok(device)
     }
 
-    /// Detaches the device from this file, and waits until it has let go.
+    /// Detaches the device from this file, and waits until the device has released it.
     pub fn detach(&self, image: &Path) -> io::Result<()> {
         if self.is_over(image) {
-            // For whoever has the device next: some kernels find both out at every attachment, some leave the
-            // read-ahead as it was. What cannot be written was not set either.
+            // Restore defaults for the next user, because some kernels do not reset the read-ahead at an attachment. A
+            // setting that cannot be written now was not changed either.
             let _ = self.set_queue(Some(false), Some(KERNEL_READ_AHEAD_KIB * 1024));
         }
         let deadline = Instant::now() + PATIENCE;
@@ -199,7 +199,7 @@ impl LoopDevice {
             let device = File::open(&self.node)?;
             match ioctl(&device, LOOP_CLR_FD, 0) {
                 Ok(_) => {}
-                // Detached meanwhile: it goes by itself when its last user closes it.
+                // Already detached: the device goes away when its last user closes it.
                 Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {}
                 Err(error) if error.raw_os_error() != Some(libc::EBUSY) => return Err(error),
                 Err(error) if Instant::now() > deadline => return Err(error),
@@ -237,8 +237,8 @@ fn backing_file(block: &Path) -> Option<PathBuf> {
     (!path.is_empty()).then(|| path.into())
 }
 
-/// The name of a device over a file: the same wherever the file is seen from, and no other file's. Where the file system
-/// keeps no time of birth, its own number tells files apart, which are all the first of their file systems.
+/// The name of a device over a file: unique, and equal wherever the file is seen from. Without a birth time, the number
+/// of the filesystem distinguishes files, because each file is the first one of a separate filesystem.
 fn name_of(image: &fs::Metadata) -> String {
     let born = image.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
     let which = born.map_or_else(|| format!("on {}", image.dev()), |born| born.as_nanos().to_string());
@@ -250,7 +250,8 @@ fn name(device: &File) -> io::Result<String> {
     Ok(named.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect())
 }
 
-/// Attaches a file under a name, at once where the kernel can (5.8 and later): a device without one is known by its path.
+/// Attaches a file under a name, atomically where the kernel can (5.8 and later): a device without a name is known by
+/// its path.
 fn configure(device: &File, image: &File, name: &str) -> io::Result<()> {
     let mut config = Config { fd: image.as_raw_fd(), block_size: 0, info: Info::named(name), reserved: [0; 8] };
     // SAFETY: the request reads a `loop_config`, which this is, and both descriptors are open.
@@ -274,11 +275,11 @@ fn info(device: &File) -> io::Result<Info> {
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it holds numbers alone, of which all bits at zero are some too, and the kernel has filled it.
+    // SAFETY: it holds only numbers, for which all-zero bits are valid, and the kernel has filled it.
     Ok(unsafe { info.assume_init() })
 }
 
-/// Whether sysfs means this path, also after it was deleted.
+/// Whether a path shown by sysfs is this path, even after the file was deleted.
 fn is_same(shown: &Path, image: &Path) -> bool {
     let shown = shown.to_string_lossy();
     Path::new(shown.strip_suffix(" (deleted)").unwrap_or(&shown)) == image

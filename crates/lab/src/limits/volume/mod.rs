@@ -1,5 +1,5 @@
-//! Volumes: a filesystem of its own for a trial, on a loop device over a file; how it is throttled, and how it is
-//! undone however far it came.
+//! Volumes: a separate filesystem for a trial, on a loop device over a file. Includes the throttle, and the removal
+//! from any state.
 
 mod aligned;
 mod calibration;

@@ -1,4 +1,4 @@
-//! Storage of a known kind: an ext4 on a loop device over a file.
+//! Storage of a known kind: an ext4 filesystem on a loop device over a file.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -16,12 +16,12 @@ use super::throttle::Throttle;
 use crate::limits::error::{LimitError, STORAGE, refused};
 use crate::provision::{Ledger, Owner};
 
-/// Room in the tmpfs beside the image itself.
+/// Space in the tmpfs beyond the image itself, bytes.
 const TMPFS_ROOM_BYTES: u64 = 1 << 20;
-/// Few inodes: an engine has some hundred files, and tables of inodes are written beforehand.
+/// Few inodes, because an engine has some hundred files and inode tables are written at creation.
 const BYTES_PER_INODE: &str = "131072";
 
-/// A mounted filesystem on a loop device. It is undone when dropped.
+/// A mounted filesystem on a loop device. It is removed when dropped.
 #[derive(Debug)]
 pub struct Volume {
     dir: VolumeDir,
@@ -31,10 +31,10 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// Makes the file, the device and the filesystem. Nothing is throttled yet.
+    /// Makes the file, the device and the filesystem, without a throttle.
     ///
     /// # Errors
-    /// The step that failed; those before it are undone.
+    /// The step that failed; earlier steps are undone.
     pub fn create(
         path: &Path,
         storage: &StorageLimit,
@@ -51,9 +51,9 @@ impl Volume {
         let attached = LoopDevice::attach(&image);
         let device =
             attached.map_err(refused(STORAGE, format!("attach {} to a loop device", layout.image.display())))?;
-        // A file in memory is not cached a second time anyway, and older kernels have no direct way to it.
+        // A file in tmpfs is not cached twice anyway, and older kernels have no direct I/O for it.
         let is_direct = storage.backing == Backing::File && device.go_direct();
-        // Last of what is set on the device, because any change of it may bring back the kernel's own opinion.
+        // Set the queue last, because any other change of the device may reset it.
         let set = device.set_queue(storage.rotational, storage.read_ahead_bytes);
         set.map_err(refused(STORAGE, "set whether its device turns and what is read ahead"))?;
         make_filesystem(mkfs, &device.node)?;
@@ -68,12 +68,12 @@ impl Volume {
         &self.dir.layout().mounted
     }
 
-    /// Notes where it is going to be throttled, so that this is found after a kill.
+    /// Notes which groups will throttle the device, so that the throttles are found after a kill.
     ///
     /// # Errors
-    /// When it cannot be noted.
+    /// When the note cannot be written.
     pub fn note(&self, throttle: &Throttle) -> Result<(), LimitError> {
-        // Version 2's throttles go with their group.
+        // In version 2 a throttle is removed with its group.
         let Throttle::Groups(groups) = throttle else { return Ok(()) };
         Ok(self.dir.note(&Throttled { device: self.device.clone(), groups: groups.clone() })?)
     }
@@ -83,8 +83,8 @@ impl Volume {
         &self.device
     }
 
-    /// How it was made and is treated, for the conditions. It leaves out which device it is: the number is whichever
-    /// was free, and no difference between two trials.
+    /// How the volume was made and is treated, for the conditions. The device's number is left out, because it is
+    /// arbitrary and no difference between two trials.
     pub fn how(&self, backing: Backing) -> String {
         let passing = match (backing, self.is_direct) {
             (Backing::Tmpfs, _) => "blocks in memory",
@@ -97,7 +97,7 @@ impl Volume {
         format!("ext4 (noatime, nodiscard) on a loop device, {passing}{sparse}, {}", self.treated())
     }
 
-    /// What the kernel itself says of the device now.
+    /// The kernel's current settings of the device.
     fn treated(&self) -> String {
         let facts = self.device.facts();
         let turns = match facts.rotational {
@@ -109,10 +109,10 @@ impl Volume {
         format!("{turns}, read-ahead {read_ahead}")
     }
 
-    /// Undoes it, and says when that fails.
+    /// Removes the volume now, and returns the error if that fails.
     ///
     /// # Errors
-    /// What could not be undone; `rumba doctor --clean` finds it later.
+    /// A resource that could not be undone; `rumba doctor --clean` finds it later.
     pub fn remove(self) -> Result<(), LimitError> {
         Ok(self.dir.remove()?)
     }
@@ -125,9 +125,8 @@ fn mount_tmpfs(point: &Path, size_bytes: u64) -> Result<(), LimitError> {
         .map_err(refused(STORAGE, format!("mount a tmpfs on {}", point.display())))
 }
 
-/// Makes the file, its blocks taken beforehand: in memory they would otherwise
-/// be charged to the memory group of whoever writes first, and on a disk they
-/// could run out in the middle of a trial.
+/// Makes the file and allocates its blocks. In tmpfs, later blocks would be charged to the memory group that writes
+/// first. On a disk, they could run out in the middle of a trial.
 fn make_image(path: &Path, size_bytes: u64) -> Result<(File, bool), LimitError> {
     use std::os::unix::fs::OpenOptionsExt;
     let refused = || refused(STORAGE, format!("make {} of {size_bytes} bytes", path.display()));
@@ -143,9 +142,9 @@ fn make_image(path: &Path, size_bytes: u64) -> Result<(File, bool), LimitError> 
     }
 }
 
-/// Makes an ext4. Nothing is left for the kernel to write behind a trial's back
-/// (inode tables), nothing is discarded (it would give the file's blocks back),
-/// and the journal need not be overwritten: the file is new.
+/// Makes an ext4 filesystem. Inode tables are written now, so that the kernel does not write them during a trial. The
+/// device is not discarded, because that would free the file's blocks. The journal need not be overwritten, because the
+/// file is new.
 fn make_filesystem(mkfs: &Path, device: &Path) -> Result<(), LimitError> {
     let output = Command::new(mkfs)
         .args(["-q", "-F", "-m", "0", "-i", BYTES_PER_INODE])

@@ -1,11 +1,11 @@
-//! Volumes: a directory that holds a file, the filesystem of a loop device over
-//! that file, and what is needed to undo both.
+//! Volumes: a directory with a file, the filesystem of a loop device over that file, and the notes that are needed to
+//! undo both.
 //!
 //! ```text
-//! NAME/.rumba          the marker: whose it is
+//! NAME/.rumba          the marker: its owner
 //! NAME/backing/image   the file; a tmpfs may be mounted on backing
 //! NAME/device.json     the loop device, written before anything throttles it
-//! NAME/mounted/        where the filesystem is mounted
+//! NAME/mounted/        the mount point of the filesystem
 //! ```
 
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ use crate::provision::{
     lock, make, may_take, remove_empty,
 };
 
-/// A filesystem of its own, as the ledger lists it: mounts, loop device, throttles, file.
+/// A separate filesystem, as the ledger lists it: mounts, loop device, throttles, file.
 pub const KIND: Kind = Kind { name: "volume", words: "throttled filesystem", is_owned, clean };
 
 /// How long a filesystem may stay in use after the processes on it were ended.
@@ -41,17 +41,17 @@ pub const THROTTLES: [&str; 4] = [
     "blkio.throttle.write_bps_device",
 ];
 
-/// The names of what is in a volume's directory.
+/// The names in a volume's directory.
 const BACKING: &str = "backing";
 const IMAGE: &str = "image";
 const MOUNTED: &str = "mounted";
 const DEVICE: &str = "device.json";
 const UNFINISHED_DEVICE: &str = "device.part";
 
-/// Longer than any note of a device, bytes.
+/// The longest note of a device, bytes.
 const LONGEST: u64 = 64 << 10;
 
-/// Where everything of a volume is.
+/// The paths of a volume.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// The volume's directory.
@@ -60,7 +60,7 @@ pub struct Layout {
     pub backing: PathBuf,
     /// The file behind the device.
     pub image: PathBuf,
-    /// Where the filesystem is mounted.
+    /// The mount point of the filesystem.
     pub mounted: PathBuf,
 }
 
@@ -76,11 +76,11 @@ impl Layout {
 pub struct Throttled {
     /// The device.
     pub device: LoopDevice,
-    /// Version 1's groups that hold its throttles; version 2's go with their group.
+    /// Version 1's groups that hold its throttles; in version 2 they are removed with their group.
     pub groups: Vec<PathBuf>,
 }
 
-/// The place of a volume of this process. Everything in it is undone when it is dropped.
+/// The directory of a volume of this process. Everything in it is undone when it is dropped.
 #[derive(Debug)]
 pub struct VolumeDir {
     layout: Layout,
@@ -89,7 +89,7 @@ pub struct VolumeDir {
 }
 
 impl VolumeDir {
-    /// Refuses a path that [`VolumeDir::create`] would refuse, and touches nothing.
+    /// Refuses a path that [`VolumeDir::create`] would refuse, and changes nothing.
     ///
     /// # Errors
     /// As [`VolumeDir::create`].
@@ -97,7 +97,7 @@ impl VolumeDir {
         DataDir::check(path)
     }
 
-    /// Makes the place, or undoes a volume whose owner has ended and takes its place.
+    /// Makes the directory. A volume whose owner has ended is removed first.
     ///
     /// # Errors
     /// As [`DataDir::create`].
@@ -115,32 +115,32 @@ impl VolumeDir {
         }
         let registration = ledger.register(&KIND, path, owner)?;
         Marker::new(path.to_owned(), owner.clone(), made).write()?;
-        // From here on, dropping it undoes it.
+        // From here on, dropping the value undoes the volume.
         let volume = Self { layout, registration, removed: false };
         dir.make_dir(BACKING, PASSABLE)?;
         dir.make_dir(MOUNTED, PASSABLE)?;
         Ok(volume)
     }
 
-    /// Where everything is.
+    /// The paths of the volume.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Notes what is about to be throttled.
+    /// Notes the device that is about to be throttled.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the note cannot be written.
     pub fn note(&self, throttled: &Throttled) -> Result<(), ProvisionError> {
         let json = serde_json::to_vec(throttled).map_err(Into::into).doing("note the device of", &self.layout.path)?;
         let (dir, _lock) = lock(&self.layout.path)?;
         dir.write(DEVICE, UNFINISHED_DEVICE, &json)
     }
 
-    /// Undoes everything now, and says when that fails.
+    /// Undoes everything now, and returns the error if that fails.
     ///
     /// # Errors
-    /// What could not be undone; `rumba doctor --clean` finds it later.
+    /// A resource that could not be undone; `rumba doctor --clean` finds it later.
     pub fn remove(mut self) -> Result<(), ProvisionError> {
         self.remove_once()
     }
@@ -162,15 +162,15 @@ impl VolumeDir {
 
 impl Drop for VolumeDir {
     fn drop(&mut self) {
-        // What fails here stays in the ledger and is found by the next `leftovers`.
+        // A resource that cannot be removed stays in the ledger for the next `leftovers`.
         let _ = self.remove_once();
     }
 }
 
-/// Undoes what a dead process left of a volume.
+/// Undoes the volume of an ended process.
 fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
     let layout = Layout::of(path);
-    // Where even the directory is gone, the device may not be.
+    // The device may still exist even if the directory is gone.
     let Some((dir, _lock)) = CheckedDir::lock(path)? else { return detach(&layout) };
     match Marker::read(&dir)? {
         Some(marker) if marker.owner == *owner => remove(&layout, &dir, &marker),
@@ -179,16 +179,17 @@ fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
     }
 }
 
-/// Whether a volume is still the one that an owner made, or what somebody has left of it.
+/// Whether a volume, or the rest of it, still belongs to an owner.
 ///
 /// # Errors
-/// When that cannot be told, because its marker is no marker or somebody else's.
+/// When this is unknown, because the marker is invalid or belongs to another owner.
 fn is_owned(path: &Path, owner: &Owner) -> Result<bool, ProvisionError> {
     let marker = CheckedDir::at(path)?.as_ref().map(Marker::read).transpose()?.flatten();
     Ok(marker.map_or_else(|| is_there(&Layout::of(path)), |marker| marker.owner == *owner && !marker.kept))
 }
 
-/// Whether a volume has mounts or a device. Someone may have removed its files, marker included, as far as they could be.
+/// Whether a volume has mounts or a device. A user may have removed its files, marker included, as far as that was
+/// possible.
 fn is_there(layout: &Layout) -> bool {
     let attached = loop_device::attached_to(&layout.image).is_ok_and(|devices| !devices.is_empty());
     attached || [&layout.mounted, &layout.backing].iter().any(|point| is_mounted(point).unwrap_or(false))
@@ -210,8 +211,8 @@ fn remove(layout: &Layout, dir: &CheckedDir, marker: &Marker) -> Result<(), Prov
     Ok(())
 }
 
-/// Undoes everything but the directory and its marker, however far it came:
-/// the throttle first, so that what is still to be written need not wait for it.
+/// Undoes everything except the directory and its marker, from any state. The throttle goes first, so that the
+/// remaining writes do not wait for it.
 fn undo(layout: &Layout, dir: &CheckedDir) -> Result<(), ProvisionError> {
     dir.require_own()?;
     unthrottle(layout, dir)?;
@@ -234,14 +235,13 @@ fn detach(layout: &Layout) -> Result<(), ProvisionError> {
     Ok(())
 }
 
-/// Clears the throttles of the volume's device: unless the device has been taken
-/// by someone else meanwhile, whose throttles they would be.
+/// Clears the throttles of the volume's device, unless another process has taken the device and set its own.
 fn unthrottle(layout: &Layout, dir: &CheckedDir) -> Result<(), ProvisionError> {
     let noted = dir.read(DEVICE, LONGEST)?.and_then(|json| serde_json::from_slice::<Throttled>(&json).ok());
     noted.map_or_else(|| unthrottle_unnoted(layout), |throttled| clear(layout, &throttled))
 }
 
-/// The same for a volume whose note is gone: whatever device it has now, in the outermost groups.
+/// The same for a volume without a note: its current device, in the outermost groups.
 fn unthrottle_unnoted(layout: &Layout) -> Result<(), ProvisionError> {
     let mounts = mounts::mounts().map_err(io::Error::other).doing("look for control groups of", &layout.path)?;
     let trees = mounts.into_iter().filter(|mount| mount.filesystem == "cgroup" && mount.has_option("blkio"));
@@ -271,12 +271,12 @@ fn clear(layout: &Layout, Throttled { device, groups }: &Throttled) -> Result<()
     groups.iter().try_for_each(|group| unthrottle_in(group, device))
 }
 
-/// Clears the throttles of a device in a group; one that is no control group, or gone, has none.
+/// Clears the throttles of a device in a group; a directory that is no control group, or is gone, has none.
 fn unthrottle_in(group: &Path, device: &LoopDevice) -> Result<(), ProvisionError> {
     let Some(dir) = control_group::open(group).doing("open", group)? else { return Ok(()) };
     for throttle in THROTTLES {
         let path = group.join(throttle);
-        // Nothing is made: what the kernel does not have is no throttle.
+        // Open without creating: a file that the kernel does not have is no throttle.
         match rustix::fs::openat(&dir, throttle, OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
             Err(Errno::NOENT) => {}
             file => {
@@ -289,7 +289,7 @@ fn unthrottle_in(group: &Path, device: &LoopDevice) -> Result<(), ProvisionError
     Ok(())
 }
 
-/// Unmounts whatever is mounted on a directory.
+/// Unmounts every filesystem that is mounted on a directory.
 fn unmount_all(point: &Path) -> Result<(), ProvisionError> {
     let deadline = Instant::now() + PATIENCE;
     while is_mounted(point)? {
@@ -310,7 +310,7 @@ fn is_mounted(point: &Path) -> Result<bool, ProvisionError> {
     Ok(mounts.iter().any(|mount| mount.point == point))
 }
 
-/// The processes that work in a directory or have a file of it open, for a person.
+/// The processes that work in a directory or have one of its files open, for a person.
 fn users(point: &Path) -> String {
     let below = |link: PathBuf| fs::read_link(link).is_ok_and(|target| target.starts_with(point));
     let uses = |process: &Path| {

@@ -1,12 +1,10 @@
 //! One budget of operations for reads and writes together.
 //!
-//! The kernel throttles each direction by itself. A device serves both with the
-//! same arms and channels: what writes take, reads do not get. So the two limits
-//! are set anew twenty times a second: a direction that needs less than half
-//! leaves the rest to the other, and where both want more than half, each gets
-//! half. What the division withheld from a direction that wanted it, because the
-//! other did not come, is given in the next periods, up to what the kernel's own
-//! throttle lets through at once; what went beyond the budget is taken back.
+//! The kernel throttles each direction separately. A real device serves both with the same hardware, so writes take
+//! capacity from reads. The two limits are therefore updated twenty times a second. A direction that needs less than
+//! half leaves the rest to the other; if both want more, each gets half. A direction may have been limited while the
+//! other left its share unused. It then gets that credit in the next periods, up to the burst of the kernel's throttle.
+//! Operations beyond the budget are taken back.
 
 use std::fs;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -19,19 +17,19 @@ use super::loop_device::LoopDevice;
 use super::throttle::Throttle;
 use crate::limits::error::{LimitError, STORAGE, refused};
 
-/// How often the budget is divided anew: half a slice of the kernel's throttle, which lets a slice's operations
-/// through as soon as they come. Divided more rarely, a burst of the other direction waits for its share longer than
-/// it lasts: at 200 ms, reads and writes that alternate every 300 ms reached 54% of the budget, at 50 ms all of it.
+/// How often the budget is divided: half a slice of the kernel's throttle, which passes a slice's operations at once.
+/// With longer periods, a burst of one direction waits for its share longer than the burst lasts. At 200 ms, reads and
+/// writes that alternate every 300 ms reached 54% of the budget; at 50 ms, all of it.
 const PERIOD: Duration = Duration::from_millis(50);
 /// A direction that reaches this share of its limit may want more.
 const FULL: f64 = 0.95;
-/// Room above what a direction did, so that its growth is seen; more than what [`FULL`] takes.
+/// Headroom above a direction's current rate, so that growth is seen; larger than the margin of [`FULL`].
 const HEADROOM: f64 = 1.1;
 /// The share of the budget that every direction keeps.
 const LEAST: f64 = 0.02;
-/// Seconds of the budget that are given later when they could not be used: a slice of the kernel's throttle.
+/// Seconds of unused budget that are granted later: a slice of the kernel's throttle.
 const CREDIT_S: f64 = 0.1;
-/// The most that is taken back in one period, of the budget: no direction comes to a standstill.
+/// The share of the budget that one period takes back at most, so that no direction stalls.
 const TAKEN_BACK: f64 = 0.9;
 /// Limits that change by less stay as they are.
 const CHANGE: f64 = 0.02;
@@ -41,10 +39,10 @@ const CHANGE: f64 = 0.02;
 struct Split {
     /// The budget, operations per second.
     total: f64,
-    /// What reads and writes may do in this period, operations per second.
+    /// The permitted reads and writes in this period, operations per second.
     reads: f64,
     writes: f64,
-    /// Operations of the budget that were not used (if more were, below zero).
+    /// Unused operations of the budget; negative if more were used.
     credit: f64,
 }
 
@@ -54,7 +52,7 @@ impl Split {
         Self { total, reads: total / 2.0, writes: total / 2.0, credit: 0.0 }
     }
 
-    /// What becomes of it after so many seconds with these operations.
+    /// The next division, after this many seconds with these operations.
     fn after(self, seconds: f64, reads: f64, writes: f64) -> Self {
         let unused = self.total * seconds - reads - writes;
         let credit = (self.credit + unused).min(self.total * CREDIT_S);
@@ -78,7 +76,7 @@ impl Split {
         far(self.reads, other.reads) || far(self.writes, other.writes)
     }
 
-    /// These limits, within those that each direction has of its own.
+    /// These limits, capped by the separate limit of each direction.
     fn limits(self, storage: &StorageLimit) -> StorageLimit {
         let within = |rate: f64, own: Option<u32>| Some((rate.round() as u32).clamp(1, own.unwrap_or(u32::MAX)));
         StorageLimit {
@@ -89,7 +87,7 @@ impl Split {
     }
 }
 
-/// A budget that is being divided; dropping it ends that and leaves the last limits in force.
+/// A running division of a budget. Dropping it stops the division and leaves the last limits in force.
 #[derive(Debug)]
 pub struct Share {
     /// Closed to end the thread.
@@ -116,7 +114,7 @@ impl Share {
                 let done = |now: u64, before: u64| now.saturating_sub(before) as f64;
                 let next = split.after(seconds, done(now.reads, seen.reads), done(now.writes, seen.writes));
                 seen = now;
-                // What is in force stays what the next period is judged by.
+                // A small change is not written, so the division in force stays the basis of the next period.
                 split = if next.is_far_from(split) {
                     by.set(&device, &next.limits(&storage))?;
                     next
@@ -132,37 +130,38 @@ impl Share {
     /// Ends the division.
     ///
     /// # Errors
-    /// What kept it from being done until now.
+    /// The error that stopped it earlier.
     pub fn end(mut self) -> Result<(), LimitError> {
         self.stop_and_wait()
     }
 
     fn stop_and_wait(&mut self) -> Result<(), LimitError> {
         self.stop = None;
-        // A thread that panicked has said so; the limits of that moment have stayed in force.
+        // A panic was reported by the thread itself; the limits of that moment stay in force.
         self.thread.take().map_or(Ok(()), |thread| thread.join().unwrap_or(Ok(())))
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        // `end` is for those who want to know.
+        // The error is dropped; a caller that needs it uses `end`.
         let _ = self.stop_and_wait();
     }
 }
 
-/// Has this thread run as soon as its period is over, whoever else wants a CPU. On a host whose CPUs are all busy it
-/// would wait for its turn, and a burst of one direction meanwhile for its share: of reads and writes by turns a budget
-/// was used to three quarters. It works for some microseconds at a time.
+/// Gives this thread real-time priority, so that it runs at the end of each period. On a busy host it would otherwise
+/// wait for a CPU, and a burst of one direction for its share. Alternating reads and writes then used three quarters of
+/// a budget. The thread runs for only some microseconds at a time.
 fn go_first() {
     let priority = libc::sched_param { sched_priority: 1 };
-    // SAFETY: it sets the calling thread's own policy, from a value that outlives the call. Refused, it waits its turn.
+    // SAFETY: it sets the calling thread's own policy, from a value that outlives the call. If refused, the priority is
+    // unchanged.
     unsafe {
         libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority);
     }
 }
 
-/// Operations that a device had been asked for, as the throttle counts them: before merging.
+/// Operations requested from a device, as the throttle counts them: before merging.
 struct Served {
     at: Instant,
     reads: u64,
@@ -184,8 +183,8 @@ mod tests {
 
     const PERIOD_S: f64 = 0.05;
 
-    /// Divides for so many periods between those who want this many of each per second; returns what they got
-    /// per second, and the most that was served beyond the budget in any run of periods, in seconds of the budget.
+    /// Runs the division for `periods` periods with this demand for reads and writes per second. Returns the rates
+    /// served, and the largest excess over the budget in any run of periods, in seconds of the budget.
     fn served(total: u32, periods: usize, wanted: impl Fn(usize) -> (f64, f64)) -> (f64, f64, f64) {
         let mut split = Split::new(total);
         let (mut reads, mut writes, mut beyond, mut most) = (0.0, 0.0, 0.0_f64, 0.0_f64);
@@ -217,7 +216,7 @@ mod tests {
 
     #[test]
     fn bursts_of_either_direction_use_the_whole_budget() {
-        // Reads and writes by turns, each for 300 ms; then writes that come by the half second between steady reads.
+        // Reads and writes alternate, each for 300 ms; then bursts of writes for half a second over steady reads.
         let (reads, writes, _) = served(1000, 480, |at| if at / 6 % 2 == 0 { (9e3, 0.0) } else { (0.0, 9e3) });
         assert!(reads + writes >= 950.0 && (reads - writes).abs() < 100.0, "{reads} {writes}");
         let (reads, writes, _) = served(1000, 480, |at| (9e3, if at % 10 < 4 { 9e3 } else { 0.0 }));

@@ -1,4 +1,4 @@
-//! What a user would lose whose files a note of a volume names as its device.
+//! Guards a user whose files are named as the device in a volume's note.
 
 use std::fs;
 use std::os::unix::fs::symlink;

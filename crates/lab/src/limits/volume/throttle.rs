@@ -1,4 +1,4 @@
-//! What is written to throttle a device.
+//! Writes the settings that throttle a device.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,21 +9,21 @@ use super::loop_device::LoopDevice;
 use super::place::THROTTLES;
 use crate::limits::error::{LimitError, STORAGE, refused};
 
-/// Where the rates of a device are written.
+/// The kernel files for the rates of a device.
 #[derive(Clone, Debug)]
 pub enum Throttle {
-    /// Into these groups of version 1.
+    /// In these groups of version 1.
     Groups(Vec<PathBuf>),
-    /// Into `io.max` of this group of version 2.
+    /// In `io.max` of this group of version 2.
     IoMax(PathBuf),
 }
 
 impl Throttle {
-    /// Sets the rates. Every one is written, also those without a limit:
-    /// whatever an earlier user left on this device is replaced.
+    /// Sets the rates. Every rate is written, even one without a limit, to replace the settings of an earlier user of
+    /// this device.
     ///
     /// # Errors
-    /// What could not be written.
+    /// A rate that could not be written.
     pub fn set(&self, device: &LoopDevice, storage: &StorageLimit) -> Result<(), LimitError> {
         let write = |file: PathBuf, line: String| {
             fs::write(&file, line).map_err(refused(STORAGE, format!("set the throttle in {}", file.display())))

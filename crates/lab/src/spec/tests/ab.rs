@@ -1,5 +1,5 @@
-//! What a user of a base and another would lose: the same work on both, every engine with its counterpart, and an
-//! experiment that runs again as it was.
+//! Guards a user who compares a base with another engine: the same work on both, a counterpart for every engine, and an
+//! experiment that can be run again.
 
 use rumba_core::pair::Pair;
 use rumba_core::record::TrialPart;
@@ -11,7 +11,7 @@ fn owned(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Reads two files as one experiment; both are written to a place of their own.
+/// Reads two files as one experiment; both are written to a separate directory.
 fn ab(base: &str, other: &str, engines: &[&str], set: &[&str]) -> Result<Experiment, SpecError> {
     let place = tempfile::tempdir().unwrap();
     let files = [("a.toml", base), ("b.toml", other)].map(|(name, text)| {
@@ -97,7 +97,7 @@ fn what_differs_beside_the_engines_is_named_with_both_values() {
         assert!(problem.contains(&format!(", and {} in ", values.1)), "{problem}");
         assert!(remedy.contains("--set"), "{remedy}");
     }
-    // What only looks different is not.
+    // Values that are written differently but equal are no difference.
     let same = GOOD.replace("\"2m\"", "\"120s\"").replace("maxid1 = 1_000", "");
     assert!(ab(GOOD, &same, &[], &[]).is_ok());
     assert!(ab(GOOD, &GOOD.replace("\"2m\"", "\"3m\""), &[], &["loop=1s"]).is_ok(), "--set holds for both");

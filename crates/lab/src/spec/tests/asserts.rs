@@ -1,8 +1,8 @@
-//! Comparisons and claims that could not tell anything.
+//! Comparisons and claims that could give no result are refused.
 
 use super::{GOOD, read, with};
 
-/// GOOD with one page size, and another engine with more settings of its own.
+/// GOOD with one page size, and another engine with these settings.
 fn and_another(more: &str) -> String {
     let one = GOOD.replace("[\"4k\", \"16k\"]", "\"4k\"");
     format!(

@@ -1,4 +1,4 @@
-//! A key that is misspelt, or stands without its prefix or in the wrong table, gets the one name that it was meant to be.
+//! A misspelt key, or one without its prefix or in the wrong table, gets the one likely correction.
 
 use super::{read, with};
 

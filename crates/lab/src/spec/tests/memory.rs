@@ -1,4 +1,4 @@
-//! A limit of memory: what is too little for an engine, and the cache that follows from it.
+//! Memory limits: too little for an engine, and the cache that is derived from a limit.
 
 use super::*;
 use crate::prepare::{Admitted, Allowed};
@@ -21,7 +21,7 @@ fn limited(memory: &str, set: &[&str]) -> Experiment {
 #[test]
 fn too_small_memory_limit_is_reported_at_line_with_minimum() {
     let short = |memory, set: &[&str]| limited(memory, set).shortages.pop();
-    // 100 MiB, 60 for the cache of 40, 20 for the most clients: 180; nine tenths of it are 162.
+    // 100 MiB, 60 for the cache of 40, 20 for the largest number of clients: 180; nine tenths of it are 162.
     let shortage = short("161MiB", &["cache=40MiB"]).unwrap();
     assert!(shortage.is_impossible, "{shortage:?}");
     assert_eq!(shortage.mistake.place().unwrap(), "e.toml:4:10");
@@ -40,7 +40,8 @@ fn too_small_memory_limit_is_reported_at_line_with_minimum() {
     assert_eq!(larger.mistake.place().unwrap(), "--set cache=512MiB", "the cache alone is as large");
 }
 
-/// The common cache was counted, which was not in force: what was far too little was let in.
+/// Guards against counting the common cache although an engine setting overrides it: far too little memory was
+/// accepted.
 #[test]
 fn a_cache_by_a_setting_of_the_engines_own_is_what_is_needed() {
     let own = |size: &str| format!("{LIMITED}settings.own_cache = \"{size}\"\n").replace("MEMORY", "225MiB");
@@ -83,7 +84,7 @@ fn a_cache_that_is_not_given_follows_from_the_limit() {
     assert_eq!(with(&text, &[]).unwrap().engines[0].cache >> 20, 64, "without a limit there is nothing to follow");
 }
 
-/// A larger limit left a fixed cache as it was, and there was no word that resets it.
+/// Guards against a fixed cache that a larger limit leaves unchanged, with no value to reset it.
 #[test]
 fn auto_derives_a_cache_that_the_file_or_common_fixes() {
     let text = |cache: &str| LIMITED.replace("MEMORY", "400MiB") + cache;
@@ -119,7 +120,7 @@ fn page_cache_engine_gets_the_cache_its_makers_recommend() {
     assert!(direct.memory_needs[0].1.contains("derived from limits.memory (as much as fits)"), "{direct:?}");
 }
 
-/// InnoDB had 80 MiB of cache in a group of 480 MiB, of which nothing else could be used.
+/// Guards against unused memory without a warning: InnoDB had 80 MiB of cache in a group of 480 MiB.
 #[test]
 fn memory_unusable_with_direct_reads_is_warned_of() {
     let warned = |set: &[&str]| {
@@ -150,8 +151,8 @@ fn memory_unusable_with_direct_reads_is_warned_of() {
     assert!(admitted.unwrap().notices().iter().any(|notice| notice.code == "memory-unused"));
 }
 
-/// Of a server's storage engines one may have none. Its record told a cache that it was never given, and where misses of
-/// that were served from.
+/// Guards records of a storage engine without a cache, in a server that has others. The record had shown a cache that
+/// it was never given, and the source of its misses.
 #[test]
 fn engine_without_cache_is_not_reported_to_have_one() {
     let mapped = "[[engine]]\nname = \"mapped\"\nuse = \"rocksdb\"\nsettings.mapped = true\n";
@@ -172,8 +173,8 @@ fn engine_without_cache_is_not_reported_to_have_one() {
     assert!(warnings.iter().all(|warning| warning.code != "cache-differs"), "{warnings:?}");
 }
 
-/// Its record told a share of a limit that the server was never under, or what the experiment has, as the server's
-/// cache, and where misses of that were served from.
+/// Guards records of an existing server. The record had shown a share of a limit that it was never under, or the
+/// experiment's cache as its own. It also had shown a source of that cache's misses.
 #[test]
 fn the_cache_of_an_existing_server_is_known_nowhere() {
     let existing = "[[engine]]\nname = \"theirs\"\nuse = \"myrocks\"\nserver = \"mysql://me@host/db\"\n";
@@ -226,8 +227,8 @@ fn page_cache_is_warned_of_if_data_fits_memory_but_not_cache() {
     assert_eq!(warned(&["memory=48MiB"], &text), None, "memory is smaller than the data");
 }
 
-/// InnoDB reads past the page cache by default: that its reads were "mostly served by the page cache" was told of it all the
-/// same, as the first thing to be careful about, beside thousands of reads of the device in a second.
+/// Guards engines that bypass the page cache, as InnoDB does by default. The first warning had claimed that its reads
+/// were "mostly served by the page cache", next to thousands of device reads per second.
 #[test]
 fn direct_read_engine_is_not_reported_as_page_cache_served() {
     let text = LIMITED.replace("memory = \"MEMORY\"", "").replace("linkbench]", "linkbench]\nmaxid1 = 100_000");

@@ -1,4 +1,4 @@
-//! What a user would lose by a name that no directory can have, or that a terminal obeys; and by a source that never ends.
+//! Guards against names that no directory can have or that control a terminal, and against an endless source.
 
 use super::*;
 use crate::spec::expand::Differs;
@@ -10,7 +10,7 @@ fn named(name: &str) -> Result<Experiment, SpecError> {
 
 #[test]
 fn a_name_that_no_directory_can_have_is_refused_at_its_line() {
-    // Before, it passed --dry-run, and the run failed when it made the directory of its first trial.
+    // Guards against a name that passes --dry-run and fails when the first trial's directory is made.
     let error = named(&"x".repeat(5000)).unwrap_err();
     assert_eq!(error.place().unwrap(), "e.toml:12:8");
     assert!(error.problem.contains("has 5014 characters"), "with what its list adds: {}", error.problem);
@@ -55,7 +55,7 @@ fn device_or_oversized_experiment_is_refused_and_pipe_is_read() {
     let place = tempfile::tempdir().unwrap();
     assert!(read(place.path()).unwrap_err().problem.contains("is a directory"));
     let long = place.path().join("long.toml");
-    // Sparse: it takes no room.
+    // Sparse: it takes no disk space.
     std::fs::File::create(&long).unwrap().set_len(1 << 40).unwrap();
     assert!(read(&long).unwrap_err().problem.contains("longer than 4.00 MiB"));
     let pipe = place.path().join("pipe");
@@ -78,7 +78,7 @@ fn listed_engine_name_shows_only_differing_settings() {
     let compressed = names("compression = \"zstd\"", "compression = [\"none\", \"zstd\"]");
     let made = ["none,page_size=4k", "none,page_size=16k", "zstd,page_size=4k", "zstd,page_size=16k"];
     assert_eq!(compressed, made.map(|differs| format!("rocks[compression={differs}]")));
-    // A list of one value makes no difference, and a name of one's own stays before what differs.
+    // A list of one value makes no difference, and a given name stays before the differences.
     assert_eq!(names("compression = \"zstd\"", "compression = [\"zstd\"]").len(), 2);
     assert_eq!(names("[\"4k\", \"16k\"]", "\"4k\""), ["rocks"]);
     let memory = names("[common]", "[limits]\nmemory = [\"1GiB\", \"2GiB\"]\n[common]");

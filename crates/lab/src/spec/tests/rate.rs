@@ -1,4 +1,4 @@
-//! `rate` in its forms, and what belongs to it.
+//! `rate` in its forms, and related keys.
 
 use rumba_core::arrivals::{Arrivals, RateShape};
 

@@ -1,4 +1,4 @@
-//! How many repeats a run has, and what they start from.
+//! The number of a run's repeats, and the data that they start from.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! Results that somebody else has laid out: nothing in them leads elsewhere, nobody waits for them, and none is longer
-//! than its reader can hold.
+//! Results made by another user: nothing in them leads elsewhere or blocks a reader, and no file exceeds the reader's
+//! limit.
 
 use std::os::unix::fs::symlink;
 use std::sync::mpsc::channel;
@@ -10,9 +10,9 @@ use rumba_core::engine_samples::{Column, EngineTimeSeries, Of};
 use super::super::read::{add_look, read_experiment};
 use super::*;
 
-/// Not a measure: who waits, or reads without end, is still at it then.
+/// No measurement: a reader that blocks or reads endlessly is still busy after this time.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// What a file elsewhere holds.
+/// The contents of a file elsewhere.
 const SECRET: &str = "somebody's alone";
 
 /// The files of results, from their directory.
@@ -22,7 +22,7 @@ fn files() -> Vec<PathBuf> {
     ["experiment.json", "experiment.toml", "resume.json"].map(PathBuf::from).into_iter().chain(of_trial).collect()
 }
 
-/// What all readers of results say of a directory.
+/// The output of all readers for a directory.
 fn everything(path: &Path) -> String {
     let mut following = Following::open(path);
     let again = following.as_mut().ok().map(Following::refresh);
@@ -33,7 +33,7 @@ fn everything(path: &Path) -> String {
     format!("{whole}\n{head}\n{followed:?}{again:?}{records}{profiles:?}{:?}", data_base(path))
 }
 
-/// The same, by a thread that is not waited for without end.
+/// The same, in a thread with a time limit.
 fn everything_in_time(path: &Path) -> String {
     let (said, heard) = channel();
     let path = path.to_owned();
@@ -43,7 +43,8 @@ fn everything_in_time(path: &Path) -> String {
 
 #[test]
 fn planted_file_is_reported_and_neither_followed_nor_awaited() {
-    // A pipe held `rumba serve` up for good: it has one thread that reads. 100 GB of nothing took all memory.
+    // Guards against a pipe, which blocked the one reading thread of `rumba serve`. A sparse file of 100 GB took all
+    // memory.
     let pipe = |_: &Path, path: &Path| {
         rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
     };
@@ -69,7 +70,7 @@ fn planted_file_is_reported_and_neither_followed_nor_awaited() {
             let said = everything_in_time(written.dir.path());
             let is_of_lines = path.extension().is_some_and(|extension| extension == "ndjson");
             let told = if is_of_lines && *name == "a huge file" { "is longer than 1 GiB" } else { told };
-            // Of stacks that cannot be read the page has none.
+            // Unreadable stacks are left out of the page.
             assert!(said.contains(told) || file.ends_with(STACKS), "{name} as {}: {said}", file.display());
             assert!(!said.contains(SECRET), "{name} as {}: {said}", file.display());
         }
@@ -107,7 +108,7 @@ fn no_link_and_no_name_leads_out_of_results() {
 
 #[test]
 fn oversized_format_number_is_not_read_as_the_own_format() {
-    // 2^32 + 1 was cut off to 1.
+    // Guards against truncating 2^32 + 1 to 1.
     let written = Written::new(0);
     fs::write(written.dir.path().join("experiment.json"), "{\"format\":4294967297}").unwrap();
     let error = read_experiment(written.dir.path()).unwrap_err();
@@ -142,7 +143,7 @@ fn a_line_without_end_costs_itself_alone() {
 
 #[test]
 fn few_lines_cannot_ask_for_more_numbers_than_there_is_room_for() {
-    // A column goes on where a line does not name it: 10 MB of names and 10 MB of lines were a terabyte.
+    // A column continues on lines that do not name it: 10 MB of names and 10 MB of lines became a terabyte.
     let column = |number: usize| Column { of: Of::Counter, name: number.to_string(), before: 0, values: Vec::new() };
     let mut course = EngineTimeSeries { at_s: vec![0.0; 1 << 10], columns: (0..1 << 17).map(column).collect() };
     assert!(!add_look(&mut course, look(1.0, 4096.0, 5.0)));

@@ -1,4 +1,4 @@
-//! Made-up ladders of clients: with counters of what was written and waited for, and as long as an hour.
+//! Synthetic ladders of clients: with counters of bytes written and waits, and with runs of an hour.
 #![allow(dead_code)]
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use rumba_core::results::Results;
 
 use super::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, SERVER_BTREE, SERVER_LSM, Shape, results};
 
-/// A counter, and by how much it grows with each operation: KB, or microseconds at one client.
+/// A counter, and its growth per operation: KB, or microseconds at one client.
 type Grows = (&'static str, f64);
 
 const OF_BTREE: &[Grows] = &[
@@ -34,7 +34,7 @@ const OF_LSM: &[Grows] = &[
 const SEVENTH: Shape = Shape { name: "innodb[page_size=4k]", ops_per_s: 15_200.0, wkb_per_op: 7.1, ..SERVER_BTREE };
 const EIGHTH: Shape = Shape { name: "myrocks.none", ops_per_s: 13_300.0, size: 1540.0 * 1024.0 * 1024.0, ..SERVER_LSM };
 
-/// Three engines, four repeats: one offered a rate that it does not reach with few clients.
+/// Three engines, four repeats: one with an offered rate that it does not reach with few clients.
 pub fn ladder() -> Results {
     let plan = Plan { clients: &[1, 4, 16, 64], repeats: 4, loops: 3, loop_s: 40 };
     let mut results = results(&[SERVER_BTREE, SERVER_LSM, COPY_ON_WRITE], plan);
@@ -80,7 +80,7 @@ pub fn hour() -> Results {
     results
 }
 
-/// A counter as it grows: compactions and flushes write in bursts.
+/// A growing counter; compactions and flushes write in bursts.
 struct Growing {
     name: &'static str,
     per_op: f64,
@@ -98,7 +98,8 @@ impl Growing {
     }
 }
 
-/// Counters that grow with the operations, and waits with the clients as well: seen each second, and at the ends of phases.
+/// Counters that grow with the operations, and waits that also grow with the clients: sampled each second, and at the
+/// ends of phases.
 fn count(results: &mut Results) {
     for trial in &mut results.trials {
         let grows = match trial.record.plan.engine.engine.as_str() {
@@ -121,7 +122,7 @@ fn count(results: &mut Results) {
                 let loaded = end_s / (trial.record.phases[0].start_s + trial.record.phases[0].seconds);
                 trial.course.add(look(end_s, &trial.record.phases[0].metrics.size_bytes, loaded.min(1.0), &counters));
             }
-            // All loops together are no further time, and end with the last of them.
+            // `loops` covers no additional time, and ends with the last loop.
             for phase in
                 trial.record.phases.iter_mut().filter(|phase| (phase.start_s + phase.seconds - end_s).abs() < 0.5)
             {
@@ -131,7 +132,7 @@ fn count(results: &mut Results) {
     }
 }
 
-/// Data of which so much is loaded, and redo that a checkpoint a minute writes down.
+/// A sample with this much data loaded, and with redo that a checkpoint writes out each minute.
 fn look(at_s: f64, size_bytes: &Metric, loaded: f64, counters: &[Growing]) -> EngineSample {
     let debt = BTreeMap::from([("checkpoint_age_bytes".to_owned(), 1e6 * (at_s % 60.0 + 5.0))]);
     let counters = counters.iter().map(|counter| (counter.name.to_owned(), counter.value)).collect();

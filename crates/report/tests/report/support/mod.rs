@@ -1,4 +1,4 @@
-//! What the tests share: synthetic results, and the statistics over them.
+//! Shared parts of the tests: synthetic results, and the statistics over them.
 
 pub use rumba_statistics as compare;
 pub mod ladder;

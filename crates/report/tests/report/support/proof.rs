@@ -1,4 +1,4 @@
-//! Made-up proofs of what transactions are promised: one engine, killed under each durability.
+//! Synthetic results of tests of transaction guarantees: one engine, killed under each durability.
 #![allow(dead_code)]
 
 use rumba_core::acid::{Outcome, Promise, Recovery};
@@ -8,7 +8,7 @@ use rumba_core::results::Results;
 
 use super::synthetic::{LSM, Plan, Shape, results};
 
-/// Two repeats of each. Without a log a third is lost, and two checks of the data do not hold.
+/// Two repeats of each. Without a log a third is lost, and two checks of the data fail.
 pub fn proof() -> Results {
     let names = ["rocksdb.sync", "rocksdb.no-sync", "rocksdb.none"];
     let shapes = names.map(|name| Shape { name, ..LSM });

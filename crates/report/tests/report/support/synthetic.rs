@@ -1,5 +1,4 @@
-//! Synthetic results, for development and tests only: their shapes are made up,
-//! and they say so in their name and conditions.
+//! Synthetic results, only for development and tests: their shapes are invented, and their name and conditions say so.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -21,7 +20,7 @@ use rumba_core::warning::Warning;
 use rumba_core::workload::Short;
 use rumba_testkit::records;
 
-/// What an imagined engine is like.
+/// The properties of a synthetic engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub name: &'static str,
@@ -31,15 +30,15 @@ pub struct Shape {
     pub reads_per_op: f64,
     pub kb_per_read: f64,
     pub wkb_per_op: f64,
-    /// KB still to be written per operation when the loops end.
+    /// Deferred KB per operation when the loops end.
     pub debt_kb_per_op: f64,
     pub cpu_us: f64,
     pub size: f64,
     pub p99_ms: f64,
-    /// A stall every so many seconds; 0 for none.
+    /// The interval between stalls in seconds; 0 for none.
     pub stall_every_s: u64,
     pub background: bool,
-    /// The server that it runs in, beside its clients.
+    /// The server that it runs in, for engines in servers.
     pub server: Option<&'static str>,
 }
 
@@ -131,7 +130,7 @@ pub const SERVER_LSM: Shape = Shape {
     ..LSM_ZSTD
 };
 
-/// How the imagined experiment is run.
+/// The plan of the synthetic experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub clients: &'static [u32],
@@ -149,7 +148,7 @@ const OPS: [(&str, f64, f64); 6] = [
     ("update_node", 0.06, 1.2),
 ];
 
-/// One that holds, one that fails, one that cannot be decided.
+/// Claims that hold, fail, and cannot be decided.
 const CLAIMS: &str = r#"
 [[claim]]
 text = "An LSM writes an eighth of what a copy-on-write tree writes."
@@ -257,7 +256,7 @@ fn trial(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, random: 
     }
 }
 
-/// What tables call the main operations.
+/// The short names of the main operations in tables.
 const SHORT: [(&str, Short); 4] = [
     ("update_node", Short::new("un", 1)),
     ("get_node", Short::new("gn", 2)),
@@ -307,7 +306,7 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
         status: Status::Done,
         version: Some("0.0 (imagined)".to_owned()),
         source: Some(s.server.map_or("built in", |_| "an imagined server's path").to_owned()),
-        // No two imagined engines are one.
+        // All synthetic engines differ.
         effective_settings: [("cache_size", (160u64 << 20).to_string()), ("imagined_as", s.name.to_owned())]
             .map(|(name, value)| (name.to_owned(), value))
             .into(),
@@ -533,7 +532,7 @@ pub fn servers() -> Results {
     results(&[SERVER_BTREE, SERVER_LSM, LSM], Plan { clients: &[16], repeats: 2, loops: 3, loop_s: 60 })
 }
 
-/// The comparison of these runs if their trials had begun by turns.
+/// The comparison of these runs as if their trials had taken turns.
 pub fn in_turns(base: &Results, other: &Results) -> Comparison {
     let begun = |run: &Results, first: usize| {
         let mut run = run.clone();

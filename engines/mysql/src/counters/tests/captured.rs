@@ -1,4 +1,4 @@
-//! Answers of real servers, cut to what matters.
+//! Shortened answers of real servers.
 
 use rumba_protocol_mysql::{Rows, WireError};
 
@@ -6,7 +6,7 @@ use crate::counters::innodb::{age_in_monitor, progress_in};
 use crate::counters::rocksdb::{UNFLUSHED, sums};
 use crate::counters::{Ask, Flavour, Kind, Levels, Reading, Server, Status, debt, written_of};
 
-/// A server that gives captured answers, found by the beginning of the statement.
+/// A server that returns captured answers, found by the beginning of the statement.
 struct Captured(Vec<(&'static str, &'static str)>);
 
 impl Ask for Captured {
@@ -18,7 +18,7 @@ impl Ask for Captured {
     }
 }
 
-/// Cells between blanks, rows on lines.
+/// Parses cells separated by blanks, one row a line.
 fn rows(text: &str) -> Vec<Vec<Option<String>>> {
     text.lines().map(|line| line.split_whitespace().map(|cell| Some(cell.to_owned())).collect()).collect()
 }
@@ -34,14 +34,14 @@ fn levels_of_all_families_are_added_up() {
     assert_eq!(reading.get("level0_files"), Some(2.0), "one of each family");
     assert_eq!(reading.get("level1_bytes"), Some(241_713_466.0));
     assert_eq!(levels.sum(0, |level| level.compacting_files), 1.0);
-    // 241,711,736 bytes at a score of 1.25: a fifth of them is too much.
+    // 241,711,736 bytes at a score of 1.25: a fifth of them exceeds the target.
     assert!((levels.sum(1, |level| level.excess_bytes) - 48_342_347.2).abs() < 1.0);
     let written = 0.75 * 1_073_741_824.0;
     assert_eq!(reading.get("level1_written_bytes"), Some(written));
     assert_eq!(reading.get("level1_write_amp"), Some(0.75 / 0.5));
     assert!(reading.get("level0_write_amp").is_none(), "flush amplifies nothing");
     assert_eq!(reading.get("tree_write_amp"), Some(1.25 / 0.5));
-    // One file of four: all of level 0, and a quarter of level 1, of each family.
+    // One file of four: all of level 0, and a quarter of level 1, for each family.
     let deferred = 14_646_253.0 + 241_711_736.0 / 4.0 + 1730.0 + 1730.0 / 4.0;
     assert!((levels.l0().deferred_bytes - deferred).abs() < 1.0, "{levels:?}");
 }
@@ -59,8 +59,8 @@ default NUM_ENTRIES_IMM_MEM_TABLES 0";
     assert_eq!(sums.get("CUR_SIZE_ALL_MEM_TABLES"), Some(&6144.0));
 }
 
-/// MySQL 5.6.24 after a load of 140 MB: its status knows neither checkpoint age
-/// nor history, its metrics only the latter.
+/// MySQL 5.6.24 after a load of 140 MB. Its status has neither checkpoint age nor history, and its metrics have only
+/// the history.
 #[test]
 fn mysql_5_6_tells_its_debt_by_metrics_and_monitor() {
     let mut captured = Captured(vec![
@@ -97,8 +97,8 @@ fn purge_is_done_only_when_it_has_caught_up_and_rests() {
     assert!(!purge_is_done_in(""), "unknown is not done");
 }
 
-/// What `Innodb_data_written` holds differs; the figures of bytes are of real runs, and all
-/// must give the pages that were written. Locks are counted in milliseconds everywhere.
+/// `Innodb_data_written` includes different bytes in each version. The figures are from real runs, and each must give
+/// the bytes of pages written. All versions count lock waits in milliseconds.
 #[test]
 fn pages_are_told_apart_from_redo_and_doublewrite() {
     let mysql = "Innodb_data_written 463548928\nInnodb_dblwr_pages_written 8630\nInnodb_os_log_written 180741120\n\

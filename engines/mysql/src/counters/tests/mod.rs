@@ -1,4 +1,4 @@
-//! Figures read from captured answers and from real servers.
+//! Tests of counters, with captured answers and with real servers.
 
 mod captured;
 mod real;

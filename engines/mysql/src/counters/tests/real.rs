@@ -1,4 +1,4 @@
-//! Figures of a real MariaDB, against what was done to it.
+//! Counters of a real MariaDB, compared with the work done on it.
 
 use rumba_server_kit::reading::Absence;
 
@@ -10,8 +10,8 @@ const ROWS: u32 = 50_000;
 /// Bytes of the rows that [`server::load`] makes: a filler of 288 and two integers.
 const LOGICAL_BYTES: f64 = ROWS as f64 * (288.0 + 8.0);
 
-/// Who reads these figures wants to know what the bytes are; a figure that is
-/// wrong by a factor, or counts something else, would tell them wrongly.
+/// The documented meaning of each byte counter must be right. A counter that is wrong by a factor, or counts something
+/// else, misleads its readers.
 #[test]
 #[needs(MariaDb)]
 fn innodb_counts_what_was_written() {
@@ -37,7 +37,7 @@ fn innodb_counts_what_was_written() {
     }
 }
 
-/// Waits are told where they are timed, and are no zeros where they are not.
+/// Lock waits are reported if the server times them, and are absent instead of zero if it does not.
 #[test]
 #[needs(MariaDb)]
 fn latches_are_told_where_they_are_timed() {
@@ -60,7 +60,7 @@ fn latches_are_told_where_they_are_timed() {
     assert!(index.is_some_and(|us| us > 0.0) && lock_system.is_some_and(|us| us > 0.0), "{index:?}, {lock_system:?}");
 }
 
-/// Only the compressed size reaches the file.
+/// Only the compressed size must be counted as written.
 #[test]
 #[needs(MariaDb)]
 fn compressed_pages_count_at_their_compressed_size() {
@@ -88,19 +88,18 @@ fn myrocks_counts_what_was_written() {
     let times = grown("written_wal_bytes") / LOGICAL_BYTES;
     assert!((1.0..3.0).contains(&times), "the log took {times} times the rows' bytes");
     assert!(grown("written_flush_bytes") > 0.0);
-    // A load of one file is moved, not compacted, so nothing more is certain
-    // than that the levels hold what was flushed.
+    // A load of one file is moved, not compacted, so the only certainty is that the levels hold the flushed data.
     let levels = (0..7).filter_map(|level| after.get(&format!("level{level}_bytes"))).sum::<f64>();
     assert!((levels / (grown("written_flush_bytes") + grown("written_compaction_bytes"))).min(1.0) > 0.4, "{levels}");
     let by_level = (1..7).filter_map(|level| after.get(&format!("written_compaction_level{level}_bytes"))).sum::<f64>();
     let all = after.get("written_compaction_bytes").expect("compaction");
-    // The levels' figures are rounded to a KiB each.
+    // Each level's figures are rounded to a KiB.
     assert!((by_level - all).abs() <= 0.01 * all + 16384.0, "{by_level} by level, {all} in all");
     assert!(after.get("block_cache_hit_ratio").is_some());
     assert_eq!(after.get("written_binlog_bytes"), Some(0.0), "there is no binary log, and that is known");
 }
 
-/// An engine that rumba knows nothing of still shows what it counts.
+/// The counters of an engine that rumba does not know are still reported.
 #[test]
 #[needs(MariaDb)]
 fn another_engine_shows_the_counters_of_its_name() {
@@ -113,8 +112,8 @@ fn another_engine_shows_the_counters_of_its_name() {
     assert_eq!(debt(&mut admin, &aria).gauges, [], "what it puts off cannot be known");
 }
 
-/// Looked at each second, the debt must cost the server next to nothing: the
-/// limit is in statements, which do not depend on the machine.
+/// rumba samples the deferred work each second, so it must cost the server almost nothing. The limit is in statements,
+/// which do not depend on the machine.
 #[test]
 #[needs(MariaDb)]
 fn debt_takes_two_statements_of_a_handful_of_rows() {

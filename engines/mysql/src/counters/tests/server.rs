@@ -1,4 +1,4 @@
-//! A MariaDB of the test's own.
+//! A private MariaDB for a test.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use rumba_testkit::mariadb::MariaDb;
 
 use crate::counters::{Ask, Kind, Server};
 
-/// A running server; killed and removed at the end of the test.
+/// A running server, killed and removed at the end of the test.
 pub(crate) struct Private(MariaDb);
 
 impl Private {
-    /// Starts it with `options`.
+    /// Starts a server with `options`.
     pub(crate) fn start(options: &[&str]) -> Self {
         Self(MariaDb::start(options))
     }
 
-    /// Ends it, and starts it once more where it was.
+    /// Restarts the server on the same data.
     pub(crate) fn restart(&mut self) {
         self.0.kill();
         self.0.start_again();
     }
 
-    /// Starts it with MyRocks.
+    /// Starts a server with MyRocks.
     pub(crate) fn with_myrocks() -> Self {
         Self::start(&["--plugin-load-add=ha_rocksdb", "--rocksdb=FORCE"])
     }
@@ -47,14 +47,14 @@ impl Private {
         self.connect_as("root")
     }
 
-    /// What it is, for an engine.
+    /// Describes the server for an engine.
     pub(crate) fn server(&self, kind: Kind) -> Server {
         let version = self.connect().ask("SELECT VERSION()").expect("a version");
         Server::new(kind, version.rows[0][0].as_deref().expect("a version"))
     }
 }
 
-/// Statements, one after the other.
+/// Runs statements one after the other.
 pub(crate) fn run(admin: &mut Admin, statements: &[&str]) {
     for sql in statements {
         admin.ask(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));

@@ -1,4 +1,4 @@
-//! Settling and draining existing servers: nothing of them is changed.
+//! Settling and draining existing servers must not change them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::upkeep::{Patience, existing};
 
 const UPDATE: &str = "UPDATE lab.rows_ SET k = k + 1, filler = REVERSE(filler) WHERE id % 3 = 0";
 
-/// A connection, and what was asked over it.
+/// A connection that records its statements.
 struct RecordingConnection {
     admin: Admin,
     said: Vec<String>,
@@ -29,24 +29,24 @@ impl RecordingConnection {
         Self { admin: server.connect(), said: Vec::new() }
     }
 
-    /// The statements that change something of the server beside the schema.
+    /// The statements that change server variables.
     fn changes(&self) -> Vec<&String> {
         self.said.iter().filter(|sql| sql.to_ascii_uppercase().contains("SET GLOBAL")).collect()
     }
 }
 
-/// Pages of `lab.rows_` that are dirty; MariaDB keeps 1 and 2 for states of clean and temporary ones.
+/// The number of dirty pages of `lab.rows_`. MariaDB uses 1 and 2 for clean and temporary pages.
 fn dirty_pages(admin: &mut Admin) -> u64 {
     let sql = "SELECT COUNT(*) FROM information_schema.INNODB_BUFFER_PAGE \
                WHERE TABLE_NAME LIKE '%rows\\_%' AND OLDEST_MODIFICATION > 2";
     admin.ask(sql).expect("pages").rows[0][0].as_deref().expect("a number").parse().expect("a number")
 }
 
-/// A kill -9 in the middle once left an existing server with another I/O capacity, and the next run measured that.
+/// A kill -9 left an existing server with another I/O capacity, and the next run measured that.
 #[test]
 #[needs(MariaDb)]
 fn innodb_pays_for_its_tables_and_no_variable_is_touched() {
-    // A server that writes no page by itself as long as it has room.
+    // A server that writes no page on its own while the buffer pool has space.
     let private = Private::start(&["--innodb-max-dirty-pages-pct=90", "--innodb-max-dirty-pages-pct-lwm=0"]);
     let (mut told, innodb) = (RecordingConnection::of(&private), private.server(Kind::InnoDb));
     let mut admin = private.connect();
@@ -67,7 +67,7 @@ fn innodb_pays_for_its_tables_and_no_variable_is_touched() {
     server::run(&mut admin, &["INSERT INTO lab.rows_ VALUES (1000000, 1, 'the tables are unlocked again')"]);
 }
 
-/// Other schemas of a server in use are dirty and have a history all the time; that is not the run's to wait for.
+/// Other schemas of a server in use always have dirty pages and history. The run must not wait for them.
 #[test]
 #[needs(MariaDb)]
 fn what_others_do_meanwhile_is_not_waited_for() {
@@ -90,7 +90,7 @@ fn what_others_do_meanwhile_is_not_waited_for() {
     });
 }
 
-/// A forgotten transaction would otherwise let a run wait for ever.
+/// Otherwise a run would wait forever for a forgotten transaction.
 #[test]
 #[needs(MariaDb)]
 fn an_open_transaction_that_keeps_purge_back_is_named() {
@@ -108,7 +108,7 @@ fn an_open_transaction_that_keeps_purge_back_is_named() {
     assert!(error.contains("an open transaction keeps purge back"), "{error}");
 }
 
-/// A lock of somebody else's on a table of the schema is waited for no longer than the rest.
+/// The wait for another session's table lock has the same limit as other waits.
 #[test]
 #[needs(MariaDb)]
 fn a_table_that_others_have_locked_is_not_waited_for_for_ever() {
@@ -155,7 +155,7 @@ fn myrocks_is_flushed_and_its_options_stay_as_they_are() {
     assert_eq!(told.changes(), ["SET GLOBAL rocksdb_force_flush_memtable_now = 1"], "a command, which leaves nothing");
 }
 
-/// Whatever an engine is called, its tables are closed and no other's.
+/// Only the tables of the tested engine are closed, also for an engine that rumba does not know.
 #[test]
 #[needs(MariaDb)]
 fn tables_of_another_engine_are_flushed_by_name() {

@@ -1,4 +1,4 @@
-//! Settling and draining, over real servers and over ones that play tricks.
+//! Tests of settle and drain, with real servers and with simulated misbehaving ones.
 
 mod existing;
 mod real;

@@ -8,7 +8,7 @@ use crate::upkeep::{Patience, drain, settle};
 
 const UPDATE: &str = "UPDATE lab.rows_ SET k = k + 1, filler = REVERSE(filler) WHERE id % 3 = 0";
 
-/// What a drain leaves dirty is charged to no run.
+/// Pages that a drain leaves dirty would be missing from the run's bytes written.
 #[test]
 #[needs(MariaDb)]
 fn innodb_owes_after_updates_and_nothing_after_a_drain() {
@@ -35,7 +35,7 @@ fn innodb_owes_after_updates_and_nothing_after_a_drain() {
     assert_eq!(server::variables(&mut admin, "innodb%"), variables, "every setting is as it was");
 }
 
-/// A forgotten transaction would otherwise let a run wait for ever.
+/// Otherwise a run would wait forever for a forgotten transaction.
 #[test]
 #[needs(MariaDb)]
 fn stuck_drain_reports_its_cause_and_restores_settings() {
@@ -65,12 +65,11 @@ fn myrocks_owes_after_updates_and_nothing_once_settled() {
     let owed = debt(&mut admin, &myrocks);
     assert!(owed.get("memtable_bytes").is_some_and(|bytes| bytes > 1e6), "{owed:?}");
     assert!(owed.get("l0_files").is_some_and(|files| files >= 1.0), "{owed:?}");
-    // An arena of 0 bytes, which stands for an eighth of the buffer, is shown as
-    // that eighth once any option was set.
-    // And the table factory is then shown as if nothing were known of it.
+    // An arena size of 0, which means an eighth of the buffer, is reported as that eighth once any option was set. The
+    // table factory is then reported as unknown.
     let options_sql = "SELECT * FROM information_schema.ROCKSDB_CF_OPTIONS WHERE OPTION_TYPE <> 'ARENA_BLOCK_SIZE' \
         AND OPTION_TYPE NOT LIKE 'TABLE_FACTORY%' ORDER BY 1, 2, 3";
-    // What is in force is the cache that RocksDB says it uses.
+    // RocksDB's status shows the cache in use.
     let cache_sql = "SHOW ENGINE ROCKSDB STATUS";
     let cache_of = |admin: &mut rumba_protocol_mysql::Admin| {
         let rows = admin.ask(cache_sql).expect("status").rows;
@@ -82,7 +81,7 @@ fn myrocks_owes_after_updates_and_nothing_once_settled() {
     let options = admin.ask(options_sql).expect("options").rows;
     settle(&mut admin, &myrocks, "lab", &Patience::default()).expect("settled");
     let left = debt(&mut admin, &myrocks);
-    // Statistics go into the dictionary, which is a few rows in a memtable.
+    // Statistics are stored in the dictionary, a few rows in a memtable.
     assert!(left.get("memtable_bytes").is_some_and(|bytes| bytes <= 65536.0), "{left:?}");
     for name in ["l0_files", "compaction_pending", "compacting_files", "levels_excess_bytes"] {
         assert_eq!(left.get(name), Some(0.0), "{name}: {left:?}");
@@ -93,7 +92,7 @@ fn myrocks_owes_after_updates_and_nothing_once_settled() {
     assert!(changed.is_empty() && now.len() == options.len(), "every option is as it was: {changed:?}");
 }
 
-/// A drain once compacted level 0 whatever was in it: in one experiment that was 69% of all bytes.
+/// A drain always compacted level 0: in one experiment that was 69% of all bytes.
 #[test]
 #[needs(MariaDb, MyRocks)]
 fn myrocks_compacts_level_0_from_its_trigger_on_and_not_below() {
@@ -116,7 +115,7 @@ fn myrocks_compacts_level_0_from_its_trigger_on_and_not_below() {
         drain(admin, &myrocks, &Patience::default()).expect("drained");
         files(admin)
     };
-    // After the first one, RocksDB writes what the load has left at the bottom once more without its sequence numbers.
+    // After the first drain, RocksDB rewrites the load's bottom level once, to remove sequence numbers.
     assert_eq!(update_and_drain(&mut admin), 1.0);
     let before = compacted(&mut admin);
     assert_eq!(update_and_drain(&mut admin), 2.0);
@@ -130,7 +129,7 @@ fn myrocks_compacts_level_0_from_its_trigger_on_and_not_below() {
     assert_eq!((left.get("compaction_pending"), left.get("compacting_files")), (Some(0.0), Some(0.0)), "{left:?}");
 }
 
-/// Level 0 that the user keeps from being compacted is a shape that was asked for.
+/// If the user disables compaction of level 0, its shape is part of the experiment.
 #[test]
 #[needs(MariaDb, MyRocks)]
 fn myrocks_that_may_not_compact_is_left_alone() {

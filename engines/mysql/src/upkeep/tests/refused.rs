@@ -1,4 +1,4 @@
-//! What a server refuses, and waiting that leads to nothing.
+//! Statements that a server refuses, and waits without progress.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use rumba_server_kit::wait::{BackgroundWork, WaitError, until_paid};
 
 const SOON: Patience = Patience { poll: Duration::ZERO, stuck_after: Duration::ZERO };
 
-/// A server with the variables of MySQL 8 that refuses one statement.
+/// A server with MySQL 8's variables that refuses one statement.
 struct Refusing {
     refused: &'static str,
     said: Vec<String>,
@@ -36,7 +36,7 @@ impl Ask for Refusing {
     }
 }
 
-/// A run that could not settle must not leave an existing server hurrying.
+/// After a failed settle an existing server must not keep the temporary variables.
 #[test]
 fn what_was_set_before_a_refusal_is_set_back() {
     let mut server = Refusing { refused: "SET GLOBAL innodb_max_dirty_pages_pct = 0", said: Vec::new() };
@@ -46,7 +46,7 @@ fn what_was_set_before_a_refusal_is_set_back() {
     assert_eq!(
         back,
         [
-            // The limit before the low-water mark, which may not be above it.
+            // Set the limit before the low-water mark, which must not exceed it.
             "SET GLOBAL innodb_max_dirty_pages_pct = 90",
             "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 10",
             "SET GLOBAL innodb_io_capacity = 200",
@@ -55,7 +55,7 @@ fn what_was_set_before_a_refusal_is_set_back() {
     );
 }
 
-/// Else the next run would be measured with settings that nobody asked for.
+/// Otherwise the next run would use settings that the user did not request.
 #[test]
 fn a_setting_that_cannot_be_set_back_is_named() {
     let mut server = Refusing { refused: "SET GLOBAL innodb_io_capacity = 200", said: Vec::new() };
@@ -69,7 +69,7 @@ fn look(left: f64, work: f64) -> Result<BackgroundWork, EngineError> {
     Ok(look)
 }
 
-/// Patience of nothing at all: only looks that get on are forgiven.
+/// With zero patience, only samples that show progress are accepted.
 #[test]
 fn slow_progress_is_waited_for_and_swinging_is_not() {
     let patience = Patience { poll: Duration::from_millis(2), stuck_after: Duration::from_millis(1) };
