@@ -118,7 +118,7 @@ fn the_experiment_in_the_readme_is_read() {
     std::fs::write(place.path("readme.toml"), experiment).unwrap();
     let output = place.rumba(&["run", "readme.toml", "--dry-run", "--allow-unlimited"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
-    assert!(text(&output).contains("27 trials"), "{}", text(&output));
+    assert!(text(&output).contains("24 trials"), "{}", text(&output));
 }
 
 #[test]
