@@ -12,6 +12,7 @@ mod sources;
 mod tests;
 mod traces;
 mod warnings;
+mod words;
 
 use std::fmt;
 use std::fs;
@@ -78,6 +79,7 @@ pub fn check(root: &Path) -> io::Result<Report> {
     findings.extend(named::check(&files, &paths));
     findings.extend(sources::check_core(&files));
     findings.extend(warnings::check(&files));
+    findings.extend(words::check(&files));
     findings.extend(names::check(&files));
     for file in &files {
         findings.extend(sources::check(file));

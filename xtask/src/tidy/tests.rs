@@ -407,3 +407,14 @@ fn unreferenced_files_of_every_kind_are_reported() {
     let expected = unnamed.map(|path| format!("{path}:1: no other file names it: link it, use it or remove it"));
     assert_eq!(found, expected);
 }
+
+#[test]
+fn banned_words_in_comments_are_found_outside_of_code() {
+    let source =
+        "//! A.\n\n// The server told it anew.\nlet told = 1;\n/// Calls [`told`] and `tell`, not Anew.\nfn a() {}\n";
+    let found = findings(&[("crates/core/src/a.rs", source)]);
+    let words: Vec<String> = found.into_iter().filter(|finding| finding.contains("in a comment")).collect();
+    assert_eq!(words.len(), 2, "{words:?}");
+    assert!(words[0].contains("a.rs:3: `told` in a comment: write reported"), "{words:?}");
+    assert!(words[1].contains("a.rs:5: `anew` in a comment: write again"), "{words:?}");
+}
