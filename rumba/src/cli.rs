@@ -211,8 +211,7 @@ pub struct RunOptions {
     #[arg(long)]
     pub allow_tight_memory: bool,
     /// Add repeats until every headline is decided against the first engine, or for `ab` against the base. rumba tests
-    /// after each repeat from the fifth on and corrects for repeated testing: each verdict is wrong in at most 5 of 100
-    /// runs
+    /// after each repeat from the fifth on. It corrects for that: each verdict is wrong in at most 5 of 100 runs
     #[arg(long)]
     pub until_decided: bool,
     /// With --until-decided: stop after this many repeats, decided or not

@@ -43,7 +43,7 @@ fn live_page_rejects_unknown_address_and_foreign_origin() {
     {
         assert!(answer.contains(header), "{header}");
     }
-    // None of these requests counts as a request to stop.
+    // These requests do not count as a request to stop.
     run.await_loop();
     let (status, _) = run.post("live/stop", "");
     assert_eq!((status, run.ended().0.code()), (202, Some(130)));

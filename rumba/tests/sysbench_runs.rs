@@ -96,7 +96,7 @@ fn what_the_warm_up_made_wait_is_not_told_of_what_is_measured() {
     let said = succeeds(&place, script, &["--rate=100", "--warmup-time=3", "--time=2", "run"]);
     let longest_ms = figure(&said, "max:");
     assert!((400.0..2500.0).contains(&longest_ms), "{said}");
-    // None of the 300 earlier arrivals is begun any more.
+    // The 300 earlier arrivals are no longer begun.
     let events = figure(&said, "total number of events:");
     assert!(events > 20.0 && events < 300.0, "{said}");
 }

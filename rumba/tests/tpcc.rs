@@ -214,7 +214,7 @@ fn ungroupable_statements_are_refused_before_the_load() {
 }
 
 /// Each durability is a separate engine, with its own losses. RocksDB without its log loses the rows that it had not
-/// written to a table, space by space. Neither that loss nor the damage is a fault of the trial, and both are reported.
+/// written to a table, space by space. That loss and the damage are reported, and the trial does not fail.
 #[test]
 fn what_is_lost_is_counted_for_each_durability() {
     let place = TestDir::new();

@@ -20,7 +20,7 @@ pub type Sessions<'a> = &'a (dyn Fn() -> Result<Session, EngineError> + Sync);
 pub enum Outcome {
     /// Kept as specified, in every case tested.
     Kept,
-    /// Not fully: the engine allows this anomaly at the isolation level in force, and rumba names it.
+    /// The engine allows this anomaly at the isolation level in force, and rumba names it.
     Anomaly,
     /// Violated, which no isolation level allows.
     Broken,

@@ -176,13 +176,9 @@ pub struct Row {
     /// for this load.
     #[serde(default)]
     pub loads: u32,
-    /// The most repeats that the run could have had, if it ends once every headline is decided; otherwise 0.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub at_most_repeats: u32,
-}
-
-fn is_zero(number: &u32) -> bool {
-    *number == 0
+    /// The most repeats that the run could have had, if it ends once every headline is decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most_repeats: Option<u32>,
 }
 
 /// Another engine of the run that differs only in name.

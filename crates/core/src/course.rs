@@ -17,8 +17,7 @@ pub enum Settled {
     Rising,
     /// A significant fall of more than 10% of the mean.
     Falling,
-    /// Not decided: the seconds are too few or too dependent on each other, or the repeats are too few or too
-    /// different.
+    /// Undecided: the seconds are too few or too dependent, or the repeats are too few or too different.
     Undecided,
 }
 

@@ -97,6 +97,11 @@ pub fn more_repeats(more: Option<u32>) -> Option<String> {
     Some(format!("{more} more {} of each would probably decide", if more == 1 { "repeat" } else { "repeats" }))
 }
 
+/// The same, or `too noisy to decide here`.
+pub fn what_would_decide(more: Option<u32>) -> String {
+    more_repeats(more).unwrap_or_else(|| "too noisy to decide here".to_owned())
+}
+
 /// A number of verdicts, each of which is wrong in at most 5% of cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerdictCount {

@@ -178,7 +178,8 @@ pub struct PhaseRecord {
     /// Per type of operation.
     pub op_types: BTreeMap<String, OpStats>,
     /// Reasons for retried transactions, in the engine's words with its code, and their numbers. They are counted when
-    /// they occur, while `retries` are counted when their operation ends. Beyond 16 kinds the rest is `others`.
+    /// they occur, while `retries` are counted when their operation ends. From the 17th
+    /// kind on, they count as `others`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conflicts: BTreeMap<String, u64>,
     /// Operations of the phase that had not ended with it; only for the last loop, and for all loops together.

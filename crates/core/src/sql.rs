@@ -253,7 +253,7 @@ pub trait SqlSession: Send {
     }
 
     /// Closes a prepared statement, here and in the engine. Do not use it again, because another statement may get its
-    /// number. None of its executions may be in progress.
+    /// number. It must not be in execution.
     ///
     /// # Errors
     /// Any error from the engine, or that it was closed before or belongs to another session.

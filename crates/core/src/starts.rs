@@ -11,13 +11,9 @@ pub struct Starts {
     /// The number of loads; one load with many starts does not show how another load would differ. 0 if it is not
     /// known.
     pub loads: u32,
-    /// The most repeats that a run with early stopping could have had; 0 if their number was fixed.
-    #[serde(default, skip_serializing_if = "is_fixed")]
-    pub at_most: u32,
-}
-
-fn is_fixed(at_most: &u32) -> bool {
-    *at_most == 0
+    /// The most repeats that a run with early stopping could have had; absent if their number was fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
 }
 
 /// The first number of repeats after which a run with early stopping checks its verdicts. With four repeats, only
@@ -60,8 +56,8 @@ impl Starts {
     /// every repeat, and stops once they are decided, would err in far more than 5% of cases. With this factor it errs
     /// in at most 5%, at any stopping time. The factor is 1 if the number of repeats was fixed.
     pub fn looks_factor(sides: &[Self]) -> f64 {
-        let at_most = sides.iter().map(|side| side.at_most).max().unwrap_or(0);
-        1.0 + PER_LOG_OF_LOOKS * f64::from(at_most.max(FIRST_LOOK)).ln() - PER_LOG_OF_LOOKS * f64::from(FIRST_LOOK).ln()
+        let at_most = sides.iter().filter_map(|side| side.at_most).fold(FIRST_LOOK, u32::max);
+        1.0 + PER_LOG_OF_LOOKS * (f64::from(at_most) / f64::from(FIRST_LOOK)).ln()
     }
 
     /// The loads behind the repeats of each side, to follow their number: ` from one load`, `, each from its own load`.
@@ -87,7 +83,9 @@ mod tests {
     use super::{Scope, Starts};
 
     fn words(sides: &[(u32, u32)]) -> String {
-        Starts::words(&sides.iter().map(|&(repeats, loads)| Starts { repeats, loads, at_most: 0 }).collect::<Vec<_>>())
+        Starts::words(
+            &sides.iter().map(|&(repeats, loads)| Starts { repeats, loads, at_most: None }).collect::<Vec<_>>(),
+        )
     }
 
     #[test]
@@ -101,21 +99,21 @@ mod tests {
 
     #[test]
     fn p_values_of_a_run_that_may_stop_early_are_multiplied() {
-        let factor = |at_most: &[u32]| {
+        let factor = |at_most: &[Option<u32>]| {
             Starts::looks_factor(
                 &at_most.iter().map(|&at_most| Starts { at_most, ..Starts::default() }).collect::<Vec<_>>(),
             )
         };
-        assert_eq!((factor(&[0, 0]), factor(&[5, 5])), (1.0, 1.0));
-        assert!((factor(&[20, 20]) - 5.3).abs() < 0.01, "{}", factor(&[20, 20]));
-        assert_eq!(factor(&[0, 20]), factor(&[20, 20]), "one such side is enough");
+        assert_eq!((factor(&[None, None]), factor(&[Some(5), Some(5)])), (1.0, 1.0));
+        assert!((factor(&[Some(20), Some(20)]) - 5.3).abs() < 0.01, "{}", factor(&[Some(20), Some(20)]));
+        assert_eq!(factor(&[None, Some(20)]), factor(&[Some(20), Some(20)]), "one such side is enough");
     }
 
     #[test]
     fn a_verdict_over_starts_of_one_load_holds_for_this_load_only() {
         let scope = |sides: &[(u32, u32)]| {
             Starts::scope(
-                &sides.iter().map(|&(repeats, loads)| Starts { repeats, loads, at_most: 0 }).collect::<Vec<_>>(),
+                &sides.iter().map(|&(repeats, loads)| Starts { repeats, loads, at_most: None }).collect::<Vec<_>>(),
             )
         };
         assert_eq!(scope(&[(4, 4), (4, 4)]), Scope::Loads);

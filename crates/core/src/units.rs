@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-/// Parses a size in bytes: a number, optionally followed by `B`, or by one of k, M, G, T (any case, optionally followed
-/// by `B` or `iB`), all powers of 1024.
+/// Parses a size in bytes: a number with an optional unit. The unit is `B`, or one of k, M, G, T in any case, which may be
+/// followed by `B` or `iB`. All units are powers of 1024.
 ///
 /// # Errors
 /// A sentence with the expected form.

@@ -1,7 +1,6 @@
 //! Waiting without blocking the thread: a client reports to its driver what it waits for.
 //!
-//! Without a driver (when a schema is created, or in a check after the run), or if the thread serves this client alone,
-//! the thread itself waits. [`wait_for`] then returns false, and its caller blocks, in one call with the awaited
+//! The thread itself waits if it serves this client alone, or if there is no driver: for example when a schema is created. [`wait_for`] then returns false, and its caller blocks, in one call with the awaited
 //! operation if it can.
 
 use std::cell::RefCell;

@@ -99,8 +99,8 @@ pub enum RequiredResults {
 /// The leftovers that are allowed after the run has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllowedLeftovers {
-    /// None: no process, data directory, mount, loop device, control group or entry of the ledger, and a server of the
-    /// user's is unchanged.
+    /// No process, data directory, mount, loop device, control group or entry of the ledger stays, and a server of the
+    /// user is unchanged.
     Nothing,
     /// No process. `rumba doctor` finds every other leftover; `doctor --clean` or the next run removes all of them.
     Listed,

@@ -218,7 +218,7 @@ impl Stage<'_> {
         let file = self.trial_dir().join("intervals.ndjson");
         let mut bytes = fs::read(&file).doing("reading intervals.ndjson")?;
         let middle = bytes.len() / 2;
-        // Not a line end, because that would damage two lines.
+        // Keep line ends, because damage to one would damage two lines.
         if let Some(byte) = bytes[middle..].iter_mut().find(|byte| **byte != b'\n') {
             *byte = 0xFF;
         }

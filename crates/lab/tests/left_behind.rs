@@ -66,7 +66,7 @@ impl Engine for Unready {
     fn open(&self, dir: &Path, _: &EngineConfig, _: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         std::fs::create_dir(dir.join(KEPT)).unwrap();
         std::fs::create_dir(dir.join("data")).unwrap();
-        // Not waited for on purpose: it outlives the trial that started it.
+        // This process does not wait for it on purpose: it outlives the trial that started it.
         #[allow(clippy::zombie_processes)]
         let server =
             Command::new("sleep").arg("1000").current_dir(dir.join("data")).stdin(Stdio::null()).spawn().unwrap();

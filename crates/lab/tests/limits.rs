@@ -333,7 +333,7 @@ fn child_touches_memory() {
 #[test]
 #[ignore = "run by other tests, as a process of theirs"]
 fn child_starts_a_server() {
-    // Not waited for on purpose: it outlives this process.
+    // This process does not wait for it on purpose: it lives longer.
     #[allow(clippy::zombie_processes)]
     let server = Command::new("sleep").arg("600").stdout(Stdio::null()).spawn().unwrap();
     say(server.id());
@@ -350,7 +350,7 @@ fn child_holds_limits() {
     let dir = enforcement.storage_dir().unwrap();
     let mut server = Command::new("sleep");
     server.arg("600").current_dir(dir);
-    // Not waited for on purpose: it outlives this process.
+    // This process does not wait for it on purpose: it lives longer.
     #[allow(clippy::zombie_processes)]
     let server = enforcement.command(server).unwrap().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // Dirty data at the time of the unmount.

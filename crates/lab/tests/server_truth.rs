@@ -1,5 +1,5 @@
 //! A server's meters are accurate. They show the CPU and writes of its process, its ended threads and its descendants.
-//! They match the kernel's figures after reaping within 2%. None of it counts for the clients.
+//! They match the kernel's figures after reaping within 2%. Clients are charged with nothing of it.
 //!
 //! The server is this test's own program in another process; it has a child.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.

@@ -171,8 +171,8 @@ impl Process {
         }
     }
 
-    /// Kills the process and all its children, as a crash does. None of them is signaled before, so none writes more
-    /// data on behalf of the others.
+    /// Kills the process and all its children, as a crash does. They get no signal before, so they write
+    /// no more data for each other.
     ///
     /// # Errors
     /// The process had ended before.

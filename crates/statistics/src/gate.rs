@@ -12,7 +12,7 @@ use rumba_core::claim::Verdict;
 use rumba_core::comparison::{CHARGED, ComparedRow, Comparison, Figure, Part, Unmatched, metric_info};
 pub use rumba_core::gate::{Found, Gated};
 use rumba_core::metric::{METRICS, Metric, TOO_FEW_SAMPLES};
-use rumba_core::ratio::{Change, more_repeats};
+use rumba_core::ratio::{Change, what_would_decide};
 use rumba_core::starts::Scope;
 
 pub use self::drift::Drift;
@@ -244,9 +244,8 @@ impl Bound {
         } else {
             return (Found::Undecided, format!(", within what the host is allowed, which no repeats decide{test}"));
         };
-        let more = more_repeats(decides.more_repeats(self.relation, alphas));
-        let more = more.map_or_else(|| "; too noisy to decide here".to_owned(), |more| format!("; {more}"));
-        (Found::Undecided, test + &more)
+        let more = what_would_decide(decides.more_repeats(self.relation, alphas));
+        (Found::Undecided, format!("{test}; {more}"))
     }
 }
 

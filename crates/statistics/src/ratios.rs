@@ -270,7 +270,7 @@ mod tests {
             wrong.count() as f64 / f64::from(RUNS)
         };
         let (plain, corrected) =
-            (err(1.0), err(Starts::looks_factor(&[Starts { at_most: 8, ..Starts::default() }; 2])));
+            (err(1.0), err(Starts::looks_factor(&[Starts { at_most: Some(8), ..Starts::default() }; 2])));
         assert!(plain > 0.06, "{plain}");
         assert!(corrected <= 0.05, "{corrected}");
     }
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn a_run_that_may_stop_early_needs_more_to_decide() {
         let (slow, fast) = ([100.0, 101.0, 99.0, 100.5], [200.0, 199.0, 203.0, 201.0]);
-        let at_most = |at_most| Starts::looks_factor(&[Starts { repeats: 4, loads: 4, at_most }; 2]);
+        let at_most = |most| Starts::looks_factor(&[Starts { repeats: 4, loads: 4, at_most: Some(most) }; 2]);
         let early = test(&slow, &fast, Better::More, at_most(20));
         assert_eq!(early.change, Change::Undecided, "four repeats have a p-value of 2/70 at best");
         assert!((early.p.unwrap() - at_most(20) * 2.0 / 70.0).abs() < 1e-9);

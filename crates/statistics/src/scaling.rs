@@ -146,7 +146,7 @@ mod tests {
             left_out: Vec::new(),
             suspended: Vec::new(),
             loads: 1,
-            at_most_repeats: 0,
+            at_most_repeats: None,
         }
     }
 

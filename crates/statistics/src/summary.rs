@@ -146,7 +146,7 @@ fn row(records: &[&Record], searches: &[Searched]) -> Row {
         unsound: unsound.collect(),
         suspended: records.iter().flat_map(|record| suspended(record)).collect(),
         loads: run.figures.as_ref().map_or(0, |run| run.loads.iter().collect::<BTreeSet<_>>().len() as u32),
-        at_most_repeats: plan.run.at_most_repeats.unwrap_or(0),
+        at_most_repeats: plan.run.at_most_repeats,
         load: load.figures,
         run: run.figures,
         left_out: [load.left_out, run.left_out].concat(),

@@ -121,7 +121,7 @@ mod tests {
         };
         let change = explained(&run(13.0, &kinds(1.0)), &run(25.0, &kinds(2.0))).unwrap();
         assert_eq!(told(&change), [("compaction", 83), ("flush", 17)]);
-        // Neither are counters without this form of name.
+        // Counters without this form of name are left out, too.
         let kinds = |scale: f64| [("checkpointer", 5.0 * scale), ("pages", 6.0 * scale), ("wal", 4.0 * scale)];
         let change = explained(&run(10.0, &kinds(1.0)), &run(20.0, &kinds(2.0))).unwrap();
         assert_eq!(told(&change), [("pages", 60), ("wal", 40)]);

@@ -105,7 +105,7 @@ pub fn is_named_by_a_process(filler: &str, durability: Durability, mebibytes: u3
     let mut filler = process::with_test(filler);
     filler.env(DIRECTORY, device.path()).env(DURABILITY, name).stdout(Stdio::piped());
     let mut child = filler.spawn().expect("this program once more");
-    // Not a measurement, but a bound for a hang, which this test looks for.
+    // This bounds a hang, which the test looks for; it measures nothing.
     let deadline = Instant::now() + Duration::from_secs(120);
     while child.try_wait().expect("a child of this process").is_none() {
         if Instant::now() > deadline {

@@ -98,8 +98,8 @@ pub struct Noted<M> {
 /// The acknowledged writes to a place that are lost if this mark is found there.
 ///
 /// A write is not lost if another write may have replaced it. The other write was acknowledged after it, was concurrent
-/// with it, or was in doubt when the database was killed. Nor is a write lost if it may have had no effect, because a
-/// write in doubt had left the same mark. A mark that no write leaves was there before all of them.
+/// with it, or was in doubt when the database was killed. A write is not lost either if it may have had no
+/// effect, because a write in doubt had left the same mark. A mark that no write leaves was there before all of them.
 pub fn lost<'a, M: PartialEq>(writes: &'a [Noted<M>], found: &M) -> impl Iterator<Item = &'a Noted<M>> {
     // The time after which later writes must have replaced this one; never, if this one may have been the last.
     let own = writes.iter().filter(|write| write.mark == *found);

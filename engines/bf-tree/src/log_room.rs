@@ -6,7 +6,7 @@
 //! compiles to a busy loop.
 //!
 //! A segment that is less than half full is never emptied, so an entry that does not fit behind its contents would wait
-//! forever. Neither fault occurs while pending entries fill at most half a segment, because the entries already in the
+//! forever. Both faults are impossible while pending entries fill at most half a segment, because the entries already in the
 //! segment then fill less than the other half.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

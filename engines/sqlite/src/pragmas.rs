@@ -14,7 +14,7 @@ const SYNCHRONOUS: [&str; 4] = ["off", "normal", "full", "extra"];
 const AUTO_VACUUM: [&str; 3] = ["none", "full", "incremental"];
 const TEMP_STORE: [&str; 3] = ["default", "file", "memory"];
 
-/// Not a pragma but a C function, whose name this setting has.
+/// This setting is a C function of this name, not a pragma.
 const BUSY_HANDLER: &str = "busy_handler";
 /// The pragma that SQLite resets when a handler is set.
 const BUSY_TIMEOUT: &str = "busy_timeout";

@@ -101,7 +101,7 @@ fn an_answer_counts_what_its_own_statement_did() {
     session.run(TABLE).unwrap();
     let first = change(&mut *session, "INSERT INTO t (n) VALUES (1), (2), (3)", &[]).unwrap();
     assert_eq!((first.rows, first.affected, first.last_insert_id), (0, 3, 3));
-    // None of these may repeat the insert's counts.
+    // These must not repeat the insert's counts.
     for sql in ["BEGIN IMMEDIATE", "UPDATE t SET n = 9 WHERE id > 3", "COMMIT", "CREATE TABLE u (x)"] {
         let answer = change(&mut *session, sql, &[]).unwrap();
         assert_eq!((answer.affected, answer.last_insert_id), (0, 0), "{sql}");

@@ -159,7 +159,7 @@ pub const OWN_PROGRAM: &str = "rumba";
 
 /// The versions of engines, and the other inputs that repeats of a trial must have in common.
 pub fn versions(prepared: &Prepared) -> BTreeMap<String, String> {
-    // Not a version, but as important: trials of two script texts are not repeats of each other.
+    // The script counts as a version: trials of two script texts are not repeats of each other.
     let script = prepared.experiment().bound.conditions().into_iter().find(|(name, _)| name == SCRIPT_TEXT);
     let script = script.map(|(_, text)| ("the script".to_owned(), text));
     let own = own_build().map(|own| (OWN_PROGRAM.to_owned(), own));

@@ -1,5 +1,5 @@
-//! An order of a missing item is rolled back and leaves no trace (2.4.2.3). Neither does an order that is rolled back
-//! after all of its rows are written. Each kind of trace is planted after their rollback in SQLite. The tests of clause
+//! An order of a missing item is rolled back and leaves no trace (2.4.2.3). The same holds for an order that is rolled
+//! back after all of its rows are written. Each kind of trace is planted after their rollback in SQLite. The tests of clause
 //! 3.4.2 that let another transaction meet them must find it.
 
 use std::task::{Context, Poll};

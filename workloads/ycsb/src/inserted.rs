@@ -3,8 +3,7 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// The maximum number of inserts in progress after the oldest one. Beyond that, clients do not choose the later
-/// records.
+/// The maximum number of inserts in progress after the oldest one. Clients do not choose records after it.
 const WINDOW: u64 = 1 << 20;
 
 /// A counter on a separate cache line.

@@ -153,7 +153,7 @@ impl Simulated {
         for (most, draws) in UNTIL_DECIDED {
             let plain = (columns[0].cell)(most).ever_decided(draws, 1.0);
             let _ = write!(self.tables, "| {most} | {:.1} |", plain * 100.0);
-            let looks = Starts::looks_factor(&[Starts { at_most: most as u32, ..Starts::default() }]);
+            let looks = Starts::looks_factor(&[Starts { at_most: Some(most as u32), ..Starts::default() }]);
             for column in &columns {
                 let share = (column.cell)(most).ever_decided(draws, looks);
                 self.promise(share, draws, || format!("until decided, at most {most} repeats, {}", column.head));

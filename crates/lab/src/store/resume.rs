@@ -13,7 +13,7 @@ use super::claim::{Claim, ClaimError};
 use super::plain::read_plain;
 use super::read::{ReadError, read_meta};
 use super::room::Held;
-use super::{ResultsDir, hold_room, plan};
+use super::{Meta, ResultsDir, hold_room, plan};
 
 const FILE: &str = "resume.json";
 
@@ -90,10 +90,7 @@ impl ResultsDir {
         let number = resume.plans.iter().map(|plan| plan.number).max().unwrap_or(0) + 1;
         let trial = TrialPlan { number, ..trial };
         resume.plans.push(trial.clone());
-        let (mut meta, _) = read_meta(self.path()).map_err(io::Error::other)?;
-        meta.trials.push(plan::directory(&trial));
-        let text = serde_json::to_string_pretty(&meta)?;
-        self.room.write(Held::Record, || replace(&self.path().join("experiment.json"), &text))?;
+        self.change_meta(|meta| meta.trials.push(plan::directory(&trial)))?;
         self.note(&resume)?;
         Ok(trial)
     }
@@ -105,10 +102,8 @@ impl ResultsDir {
     /// When it cannot be written.
     pub fn ends_with(&self, repeat: u32) -> io::Result<()> {
         let resume = read(self.path()).map_err(io::Error::other)?;
-        let (mut meta, _) = read_meta(self.path()).map_err(io::Error::other)?;
-        meta.trials = resume.plans.iter().filter(|plan| plan.repeat <= repeat).map(plan::directory).collect();
-        let text = serde_json::to_string_pretty(&meta)?;
-        self.room.write(Held::Record, || replace(&self.path().join("experiment.json"), &text))
+        let run = resume.plans.iter().filter(|plan| plan.repeat <= repeat).map(plan::directory).collect();
+        self.change_meta(|meta| meta.trials = run)
     }
 
     /// Notes that the run is resumed: its current plan, the time, and warnings.
@@ -116,15 +111,22 @@ impl ResultsDir {
     /// # Errors
     /// When it cannot be written.
     pub fn goes_on(&self, resume: &Resume, warnings: Vec<Warning>) -> io::Result<()> {
-        let (mut meta, _) = read_meta(self.path()).map_err(io::Error::other)?;
-        meta.trials = resume.plans.iter().map(plan::directory).collect();
-        let now = super::timestamp(jiff::Timestamp::now());
-        let before = meta.conditions.get(RESUMED).map(|times| format!("{times}, ")).unwrap_or_default();
-        meta.conditions.insert(RESUMED.to_owned(), format!("{before}{now}"));
-        meta.warnings.extend(warnings);
-        let text = serde_json::to_string_pretty(&meta)?;
-        self.room.write(Held::Record, || replace(&self.path().join("experiment.json"), &text))?;
+        self.change_meta(|meta| {
+            meta.trials = resume.plans.iter().map(plan::directory).collect();
+            let now = super::timestamp(jiff::Timestamp::now());
+            let before = meta.conditions.get(RESUMED).map(|times| format!("{times}, ")).unwrap_or_default();
+            meta.conditions.insert(RESUMED.to_owned(), format!("{before}{now}"));
+            meta.warnings.extend(warnings);
+        })?;
         self.note(resume)
+    }
+
+    /// Changes what `experiment.json` has of the run.
+    fn change_meta(&self, change: impl FnOnce(&mut Meta)) -> io::Result<()> {
+        let (mut meta, _) = read_meta(self.path()).map_err(io::Error::other)?;
+        change(&mut meta);
+        let text = serde_json::to_string_pretty(&meta)?;
+        self.room.write(Held::Record, || replace(&self.path().join("experiment.json"), &text))
     }
 }
 

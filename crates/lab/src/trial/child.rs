@@ -77,7 +77,7 @@ pub fn serve(registry: &Registry) -> std::io::Result<()> {
     super::run(Job { plan, engine, workload, data_dir, limits, state, act, journal, epoch, stop, emit });
     // A reader that has ended meanwhile needs no more events.
     let _ = events.finish();
-    // Neither return nor exit with the libraries' exit handlers, because a client may hang inside an engine.
+    // End without the libraries' exit handlers, because a client may hang inside an engine.
     // SAFETY: it ends the process; all events are written.
     unsafe { libc::_exit(0) }
 }

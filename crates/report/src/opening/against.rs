@@ -1,5 +1,7 @@
 //! Each engine compared with the baseline, in sentences.
 
+use std::cmp::Ordering;
+
 use rumba_core::comparability::{Unequal, why_not_ranked};
 use rumba_core::comparison::{Figure, Part, Row, Summary};
 use rumba_core::ratio::{Change, HEADLINE_RUN, Ratio, discoveries, more_repeats};
@@ -7,6 +9,7 @@ use rumba_core::starts::Scope;
 
 use super::words::{capital, listed, predicate, quantity};
 use crate::format::{RESOLUTION, counted, percent};
+use crate::tables::comparison::is_decided;
 use crate::tables::repeats_from;
 use crate::verdict::{default_baseline, keeps_nothing};
 
@@ -61,9 +64,11 @@ impl<'a> Judged<'a> {
         operation(&self.ratio.metric).is_none()
     }
 
-    /// How strong a finding is: equal conditions and whole operations first, then the largest factor.
-    fn rank(&self) -> (bool, bool, f64) {
-        (self.is_whole(), self.unequal.is_empty(), self.value.ln().abs())
+    /// Orders findings by strength: whole operations and equal conditions first, then the largest factor.
+    fn strength(&self, other: &Self) -> Ordering {
+        let rank = |judged: &Self| (judged.is_whole(), judged.unequal.is_empty());
+        let factor = |judged: &Self| judged.value.ln().abs();
+        rank(self).cmp(&rank(other)).then(factor(self).total_cmp(&factor(other)))
     }
 }
 
@@ -72,8 +77,13 @@ impl<'a> Judged<'a> {
 struct Finding<'a> {
     first: Judged<'a>,
     second: Option<Judged<'a>>,
+}
+
+impl<'a> Finding<'a> {
     /// The larger of both.
-    strongest: Judged<'a>,
+    fn strongest(&self) -> Judged<'a> {
+        self.second.filter(|second| second.strength(&self.first).is_gt()).unwrap_or(self.first)
+    }
 }
 
 impl<'a> Against<'a> {
@@ -127,10 +137,9 @@ impl<'a> Against<'a> {
             .copied()
             .partition(|engine| self.of_engine(engine).all(|judged| judged.ratio.change == Change::Void));
         let mut findings: Vec<Finding> = compared.iter().filter_map(|engine| self.finding(engine)).collect();
-        let order = |finding: &Finding| (certainty(finding.first.ratio.change), finding.strongest.rank());
         findings.sort_by(|a, b| {
-            let ((a_sure, a), (b_sure, b)) = (order(a), order(b));
-            b_sure.cmp(&a_sure).then(b.partial_cmp(&a).unwrap_or(std::cmp::Ordering::Equal))
+            let certain = certainty(b.first.ratio.change).cmp(&certainty(a.first.ratio.change));
+            certain.then_with(|| b.strongest().strength(&a.strongest()))
         });
         let mut sentences: Vec<String> = Vec::new();
         for (place, finding) in findings.iter().take(MOST_ENGINES).enumerate() {
@@ -151,8 +160,9 @@ impl<'a> Against<'a> {
         }
         if !void.is_empty() {
             sentences.push(format!(
-                "{} has the same engine and settings as {}, so nothing is compared.",
+                "{} {} the same engine and settings as {}, so nothing is compared.",
                 listed(&void),
+                if void.len() == 1 { "has" } else { "have" },
                 self.baseline
             ));
         }
@@ -161,12 +171,12 @@ impl<'a> Against<'a> {
 
     fn nothing_found(&self, engines: &[&str], is_all: bool) -> String {
         if !is_all {
-            return format!("Nothing is decided for {}.", listed(engines));
+            return format!("No headline is decided for {}.", listed(engines));
         }
         let decided = self.headlines.iter().any(Headline::is_decided);
         format!(
             "{} is decided between {} and {}, with {} ({}).",
-            if decided { "No difference of a measurable size" } else { "Nothing" },
+            if decided { "No difference of a measurable size" } else { "No headline" },
             self.baseline,
             listed(engines),
             self.with_clients(),
@@ -184,11 +194,7 @@ impl<'a> Against<'a> {
         let of = |changes: &[Change]| -> Vec<Judged<'a>> {
             self.of_engine(engine).filter(|judged| changes.contains(&judged.ratio.change)).copied().collect()
         };
-        let strongest = |among: &[Judged<'a>]| {
-            let by_rank =
-                |a: &&Judged<'a>, b: &&Judged<'a>| a.rank().partial_cmp(&b.rank()).unwrap_or(std::cmp::Ordering::Equal);
-            among.iter().max_by(by_rank).copied()
-        };
+        let strongest = |among: &[Judged<'a>]| among.iter().max_by(|a, b| a.strength(b)).copied();
         for (changes, is_decided) in [(&[Change::Better, Change::Worse][..], true), (&[Change::SeenOnce], false)] {
             let among = of(changes);
             let Some(farthest) = strongest(&among) else { continue };
@@ -196,11 +202,11 @@ impl<'a> Against<'a> {
             let first = rate.unwrap_or(farthest);
             let is_other = |judged: &Judged| judged.ratio.metric != first.ratio.metric && judged.is_whole();
             let others: Vec<Judged<'a>> = among.iter().copied().filter(is_other).collect();
-            return Some(Finding { first, second: strongest(&others), strongest: farthest });
+            return Some(Finding { first, second: strongest(&others) });
         }
         // Whole operations take precedence over a percentile.
         let same = of(&[Change::Same]).into_iter().min_by_key(|judged| !judged.is_whole())?;
-        Some(Finding { first: same, second: None, strongest: same })
+        Some(Finding { first: same, second: None })
     }
 
     fn sentence(&self, finding: &Finding<'a>, is_first: bool) -> String {
@@ -250,7 +256,7 @@ impl<'a> Against<'a> {
         if both().all(|judged| judged.ratio.p.is_some_and(|p| p <= bound)) {
             return "sure".to_owned();
         }
-        format!("sure by itself, but not among {} together", counted(verdicts().count(), "verdict"))
+        format!("sure alone, but not among {} together", counted(verdicts().count(), "verdict"))
     }
 
     /// For a suite, the number of tests that are faster or slower, because a single test would be selected for being
@@ -280,7 +286,7 @@ impl<'a> Against<'a> {
     /// The undecided findings, and the repeats that would decide them.
     pub fn undecided(&self) -> String {
         if self.judged.is_empty() && self.not_ranked.is_some() {
-            return "Nothing can be decided between engines that did not have the same memory.".to_owned();
+            return "Engines that did not have the same memory cannot be compared.".to_owned();
         }
         let is_open = |headline: &&Headline| headline.ratio.change == Change::Undecided;
         let open: Vec<&Headline> = self.headlines.iter().filter(is_open).collect();
@@ -369,7 +375,7 @@ impl<'a> Headline<'a> {
     }
 
     fn is_decided(&self) -> bool {
-        matches!(self.ratio.change, Change::Better | Change::Worse | Change::Differs | Change::Same)
+        is_decided(self.ratio.change)
     }
 
     /// The ratio, if both figures are large enough to measure.

@@ -155,7 +155,7 @@ impl Figures<'_> {
         let starts = || rows().filter_map(|(engine, clients, part)| Some(self.row((engine, clients))?.starts(part)));
         let repeats = repeats as u32;
         let loads = starts().map(|starts| starts.loads).min().unwrap_or(0).min(repeats);
-        Starts { repeats, loads, at_most: starts().map(|starts| starts.at_most).max().unwrap_or(0) }
+        Starts { repeats, loads, at_most: starts().filter_map(|starts| starts.at_most).max() }
     }
 
     /// Checks that no evaluated repeat lacks a figure that these numbers read and others have. Otherwise a verdict

@@ -15,7 +15,7 @@ pub(crate) mod samples;
 use rumba_core::claim::{Claim, Judgement, Verdict};
 use rumba_core::comparison::Row;
 use rumba_core::metric::Metric;
-use rumba_core::ratio::more_repeats;
+use rumba_core::ratio::what_would_decide;
 use rumba_core::starts::Scope as LoadScope;
 use rumba_core::units::counted;
 
@@ -147,7 +147,7 @@ fn weigh(claim: &Claim, holds: &Truth, measure: Option<&Number>, figures: Figure
             reason += if seen { "; true in the one repeat" } else { "; not true in the one repeat" };
         }
         (Verdict::Undecided, more) => {
-            reason += &format!("; {}", more_repeats(more).unwrap_or_else(|| "too noisy to decide here".to_owned()));
+            reason += &format!("; {}", what_would_decide(more));
         }
         _ => {}
     }

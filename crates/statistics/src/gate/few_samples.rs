@@ -114,7 +114,7 @@ mod tests {
         served(op, 39.0, 41.4);
     }
 
-    /// So slow that too few operations ended for a 99th percentile; nineteen in twenty took at most 40 ms.
+    /// A slow repeat with too few operations for a 99th percentile; nineteen in twenty took at most 40 ms.
     fn slowest(op: &mut OpStats) {
         served(op, 40.0, 0.0);
         op.response.p99_ms = rumba_core::metric::Metric::absent(FEW);

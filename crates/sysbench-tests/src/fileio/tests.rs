@@ -151,7 +151,7 @@ fn files_of_broken_blocks_are_read() {
 
 #[test]
 fn flags_are_those_of_the_files() {
-    // Not in the temporary directory: it may be in memory, where direct I/O is not possible.
+    // The temporary directory may be in memory, where direct I/O is not possible.
     let folder = tempfile::tempdir_in(".").unwrap();
     for (flags, all) in [
         ("sync", libc::O_SYNC),

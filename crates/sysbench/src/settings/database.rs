@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 pub enum StatementMode {
     /// If the server supports them.
     Auto,
-    /// Never: statements are built and sent as text.
+    /// Statements are built and sent as text.
     Disable,
 }
 
@@ -79,7 +79,7 @@ fn refuse_what_is_not_done(options: &OptionSet) -> Result<(), Refusal> {
 /// The encryption of a connection to PostgreSQL, in the words of its `sslmode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PgSslMode {
-    /// Never.
+    /// Connections are never encrypted.
     Disable,
     /// If the server refuses unencrypted connections.
     Allow,
@@ -117,7 +117,7 @@ impl PgSslMode {
 /// The encryption of a connection to MySQL, in the words of its `--ssl-mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SslMode {
-    /// Never.
+    /// Connections are never encrypted.
     Disabled,
     /// If the server supports it.
     Preferred,

@@ -63,7 +63,7 @@ pub struct Library {
     strerror: ffi::Strerror,
     path: PathBuf,
     version: String,
-    /// Never unloaded, because the library's threads run its code.
+    /// It is never unloaded, because the library's threads run its code.
     handle: ManuallyDrop<libloading::Library>,
 }
 

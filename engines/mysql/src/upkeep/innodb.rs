@@ -12,7 +12,7 @@ const DIRTY_PAGES: f64 = 8.0;
 /// Redo that may stay, because a checkpoint itself writes a record.
 const AGE_BYTES: f64 = 65536.0;
 
-/// Transactions whose old versions must be purged. None may stay, except where purge is done but the list is not yet
+/// Transactions whose old versions must be purged. All must be purged, unless purge is done and the list is not yet
 /// updated.
 pub(super) const HISTORY: &str = "history_list_length";
 

@@ -71,7 +71,7 @@ pub struct Library {
     pub(crate) validate: ffi::Validate,
     path: PathBuf,
     version: String,
-    /// Never unloaded, because after a panic the engine's threads continue to run its code.
+    /// It is never unloaded, because after a panic the engine's threads continue to run its code.
     _handle: ManuallyDrop<libloading::Library>,
 }
 

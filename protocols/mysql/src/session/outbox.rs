@@ -22,7 +22,7 @@ pub(super) enum Kind {
         /// The number of sent rows.
         rows: u64,
     },
-    /// Not sent, because there were no rows.
+    /// The statement was not sent, because there were no rows.
     Nothing,
 }
 

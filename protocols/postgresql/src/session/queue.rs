@@ -7,7 +7,7 @@ pub(super) enum Kind {
     Binary,
     /// As text, or as rows to load: the server ends its answer without a Sync.
     Text,
-    /// Not sent, because there were no rows.
+    /// The statement was not sent, because there were no rows.
     Nothing,
 }
 
