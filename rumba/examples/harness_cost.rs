@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rumba_core::engine::{Durability, Engine, EngineConfig};
-use rumba_core::setting::{Settings, Value};
-use rumba_core::worker::{ClientAddress, Op, OpKind, Pace, StatementCounts, block_on};
-use rumba_core::workload::Workload;
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig};
+use rumba_engine_api::setting::{Settings, Value};
+use rumba_engine_api::worker::{ClientAddress, Op, OpKind, Pace, StatementCounts, block_on};
+use rumba_engine_api::workload::Workload;
 use rumba_engine_null::Null;
 use rumba_lab::run::cells::Cells;
 use rumba_lab::run::pace::ClientPace;

@@ -11,9 +11,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::SqlSession;
-use rumba_core::worker::{Client, Op, OpKind, Pace, StatementCounts, block_on};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::SqlSession;
+use rumba_engine_api::worker::{Client, Op, OpKind, Pace, StatementCounts, block_on};
 use rumba_lab::run::cells::Cells;
 use rumba_lab::run::pace::ClientPace;
 use rumba_protocol_mysql::{Address, Secret, SessionOptions, Target, Tls, WireSession};

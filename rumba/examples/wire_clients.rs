@@ -14,13 +14,12 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rumba_core::bson::{Document, DocumentBuf};
-use rumba_core::document::{Command, DocumentSession, Find};
-use rumba_core::engine::ProcessLocation;
-use rumba_core::error::EngineError;
-use rumba_core::record::DriverKind;
-use rumba_core::sql::{Param, Row, SqlSession, Statement};
-use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Worker, block_on};
+use rumba_engine_api::bson::{Document, DocumentBuf};
+use rumba_engine_api::document::{Command, DocumentSession, Find};
+use rumba_engine_api::engine::ProcessLocation;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Param, Row, SqlSession, Statement};
+use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Worker, block_on};
 use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::Driving;
 use rumba_lab::run::cells::Cells;
@@ -30,6 +29,7 @@ use rumba_lab::run::stats::percentiles;
 use rumba_protocol_mongodb::MongoSession;
 use rumba_protocol_mysql::{Address, Secret, Target, Tls, WireSession};
 use rumba_protocol_postgresql::PgSession;
+use rumba_results::record::DriverKind;
 
 #[derive(Clone, Copy)]
 enum Protocol {

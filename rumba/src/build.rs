@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use rumba_core::build::Build;
+use rumba_results::build::Build;
 
 /// The commit that this binary was built from.
 pub fn build() -> Build {

@@ -4,12 +4,12 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, Report, Severity, SourceCode};
-use rumba_core::printable::{printable, printable_in_place};
 use rumba_lab::limits::LimitError;
 use rumba_lab::prepare::Refusal;
 use rumba_lab::provision::ProvisionError;
 use rumba_lab::spec::{Origin, SpecError, without_passwords};
 use rumba_lab::store::ClaimError;
+use rumba_results::printable::{printable, printable_in_place};
 
 /// A mistake of the command or the experiment.
 pub const MISTAKE: u8 = 2;

@@ -1,8 +1,8 @@
 //! The one place that names concrete engines and workloads.
 
-use rumba_core::engine::Engine;
-use rumba_core::server::Catalogue;
-use rumba_core::workload::Workload;
+use rumba_engine_api::engine::Engine;
+use rumba_engine_api::server::Catalogue;
+use rumba_engine_api::workload::Workload;
 
 /// Every engine of this binary. A new one is one line here.
 pub fn engines() -> Vec<Box<dyn Engine>> {

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::Command;
 
 use conforms::{config, conforms};
-use rumba_core::engine::{Brought, BuildSelector, Durability, Engine};
+use rumba_engine_api::engine::{Brought, BuildSelector, Durability, Engine};
 use rumba_testkit::Need;
 
 #[test]

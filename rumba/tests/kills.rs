@@ -11,7 +11,7 @@ mod common;
 mod embedded;
 
 use common::{CALM, TestDir, phase, text};
-use rumba_core::engine::Form;
+use rumba_engine_api::engine::Form;
 use rumba_testkit::Each;
 use serde_json::Value;
 

@@ -6,7 +6,7 @@ mod common;
 mod embedded;
 
 use common::{TestDir, phase, text};
-use rumba_core::metric::METRICS;
+use rumba_results::metric::METRICS;
 use serde_json::Value;
 
 #[test]

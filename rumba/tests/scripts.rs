@@ -24,11 +24,11 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::SqlSession;
-use rumba_core::worker::{Client as _, Op, OpKind, Pace, block_on};
-use rumba_sysbench::report::{Latency, StatementTimes};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::SqlSession;
+use rumba_engine_api::worker::{Client as _, Op, OpKind, Pace, block_on};
 use rumba_testkit::allocations::Counting;
+use rumba_workload_sysbench::cli::report::{Latency, StatementTimes};
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::failure::Function;
 use rumba_workload_sysbench::host::{DriverInfo, Host, Level, Remedy};

@@ -18,7 +18,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use common::{TestDir, phase, text};
-use rumba_core::engine::{EngineConfig, Form};
+use rumba_engine_api::engine::{EngineConfig, Form};
 use rumba_testkit::mounts::{LoopDevice, fill};
 use serde_json::Value;
 

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use rumba_core::worker::{Client, Op, OpKind, Pace};
+use rumba_engine_api::worker::{Client, Op, OpKind, Pace};
 use rumba_lab::run::cells::Cells;
 use rumba_lab::run::pace::ClientPace;
 use rumba_lab::run::stop::RunClock;

@@ -20,7 +20,7 @@ use std::process::{Command, Output};
 use common::{TestDir, text};
 use existing::{Existing, PASSWORD};
 use laws::{Level, Verdict};
-use rumba_core::engine::Brought;
+use rumba_engine_api::engine::Brought;
 
 /// Third-party scripts, which are not part of this repository.
 const SCRIPTS: Brought = Brought { variable: "RUMBA_SYSBENCH_SCRIPTS", page: "docs/sysbench.md" };

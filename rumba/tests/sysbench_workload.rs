@@ -10,7 +10,7 @@ mod common;
 use std::process::{Command, Output};
 
 use common::{CALM, TestDir, compile_lua_module, phase, text};
-use rumba_core::workload::SCRIPT_TEXT;
+use rumba_engine_api::workload::SCRIPT_TEXT;
 use serde_json::Value;
 
 const TABLES: &str = "options=--tables=3 --table-size=400";

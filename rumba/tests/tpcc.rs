@@ -29,11 +29,11 @@ mod serializable;
 use std::task::{Context, Poll};
 
 use common::{TestDir, phase, text};
-use rumba_core::check::Check;
-use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Session};
-use rumba_core::setting::{Settings, Value};
-use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace, block_on};
-use rumba_core::workload::{Bound, Workload};
+use rumba_engine_api::check::Check;
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Session};
+use rumba_engine_api::setting::{Settings, Value};
+use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Pace, block_on};
+use rumba_engine_api::workload::{Bound, Workload};
 use rumba_engine_fractal_tree::LIBRARY;
 use rumba_engine_lmdb::Lmdb;
 use rumba_engine_sqlite::Sqlite;

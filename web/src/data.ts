@@ -1,5 +1,5 @@
 // What the page shows. Mirrors `PageData` of crates/report/src/html.rs and the
-// values of crates/core/src/comparison.rs.
+// values of crates/results/src/comparison.rs.
 
 import type { Packed } from "./packed";
 

@@ -13,8 +13,8 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rumba_core::comparison::{Comparison, Part};
-use rumba_core::ratio::Change;
+use rumba_results::comparison::{Comparison, Part};
+use rumba_results::ratio::Change;
 use serde_json::{Value, json};
 
 use crate::bench::Failure;

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rumba_core::condition;
+use rumba_results::condition;
 use serde_json::Value;
 
 /// The table.

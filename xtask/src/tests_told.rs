@@ -128,7 +128,7 @@ impl fmt::Display for Sum {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::engine::Brought;
+    use rumba_engine_api::engine::Brought;
     use rumba_testkit::Need;
 
     use super::{Machine, Sum};

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use rumba_core::worker::{Op, Pace};
+use rumba_engine_api::worker::{Op, Pace};
 use rumba_lab::run::cells::Cells;
 use rumba_lab::run::pace::{ClientPace, Due};
 use rumba_lab::run::queue::Queue;

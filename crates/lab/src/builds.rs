@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rumba_core::engine::{Availability, EngineConfig};
+use rumba_engine_api::engine::{Availability, EngineConfig};
 
 use crate::registry::Registry;
 use crate::spec::Experiment;

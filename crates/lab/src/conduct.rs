@@ -15,14 +15,14 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use rumba_core::condition;
-use rumba_core::event::Event;
-use rumba_core::record::{PhaseKind, Record, RunPlan, Status, TrialPart, TrialPlan};
-use rumba_core::search::Probe;
-use rumba_core::starts::FIRST_LOOK;
-use rumba_core::units::show_bytes;
-use rumba_core::warning::Warning;
-use rumba_core::workload::State;
+use rumba_engine_api::units::show_bytes;
+use rumba_engine_api::workload::State;
+use rumba_results::condition;
+use rumba_results::event::Event;
+use rumba_results::record::{PhaseKind, Record, RunPlan, Status, TrialPart, TrialPlan};
+use rumba_results::search::Probe;
+use rumba_results::starts::FIRST_LOOK;
+use rumba_results::warning::Warning;
 use rumba_statistics::Next;
 
 use crate::engine_files::EngineFiles;

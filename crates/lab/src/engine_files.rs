@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rumba_core::engine::KEPT;
+use rumba_engine_api::engine::KEPT;
 
 /// Bytes of a file that are kept: half from its head and half from its tail.
 const LONGEST: u64 = 8 << 20;

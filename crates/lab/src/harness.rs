@@ -8,12 +8,12 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Instance};
-use rumba_core::error::EngineError;
-use rumba_core::metric::Metric;
-use rumba_core::record::TrialPlan;
-use rumba_core::setting::Settings;
-use rumba_core::workload::{Bound, Workload};
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::setting::Settings;
+use rumba_engine_api::workload::{Bound, Workload};
+use rumba_results::metric::Metric;
+use rumba_results::record::TrialPlan;
 use serde::{Deserialize, Serialize};
 
 use crate::meter::CpuRoll;

@@ -1,11 +1,11 @@
 //! Warns of conditions that differ between the engines of an experiment, because the figures would show them as
 //! advantages. An unknown condition is reported too, since it may differ.
 
-use rumba_core::common::{Durability, Given};
-use rumba_core::comparability::{Condition, Setup, unequal};
-use rumba_core::engine::EngineConfig;
-use rumba_core::parity::{Nature, Reads};
-use rumba_core::warning::Warning;
+use rumba_engine_api::common::{Durability, Given};
+use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::parity::{Nature, Reads};
+use rumba_results::comparability::{Condition, Setup, unequal};
+use rumba_results::warning::Warning;
 
 use crate::registry::Registry;
 
@@ -228,8 +228,8 @@ fn unknown(sides: &[Side<'_>]) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::engine::{EngineFacts, Family, Form};
-    use rumba_core::setting::Value;
+    use rumba_engine_api::engine::{EngineFacts, Family, Form};
+    use rumba_engine_api::setting::Value;
 
     use super::*;
     use crate::spec::testing::registry;
@@ -437,7 +437,7 @@ mod tests {
         let [a, b] = &configs;
         let warning = no_transactions(&[with(a, true), with(b, false)]).unwrap();
         assert!(warning.message.starts_with("b has no transactions"), "{}", warning.message);
-        assert!(warning.rank() == rumba_core::warning::Rank::Misleading);
+        assert!(warning.rank() == rumba_results::warning::Rank::Misleading);
         for alike in [true, false] {
             assert_eq!(no_transactions(&[with(a, alike), with(b, alike)]), None);
         }

@@ -2,14 +2,14 @@
 
 mod rest;
 
-use rumba_core::engine::EngineConfig;
-use rumba_core::engine_name;
-use rumba_core::limits::{Limits, StorageLimit};
-use rumba_core::parity::Reads;
-use rumba_core::record::{RunPlan, TrialPart, TrialPlan};
-use rumba_core::units::{counted, show_bytes};
-use rumba_core::warning::Warning;
-use rumba_core::workload::{Test, engine_in_test};
+use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::limits::{Limits, StorageLimit};
+use rumba_engine_api::parity::Reads;
+use rumba_engine_api::units::{counted, show_bytes};
+use rumba_engine_api::workload::{Test, engine_in_test};
+use rumba_results::engine_name;
+use rumba_results::record::{RunPlan, TrialPart, TrialPlan};
+use rumba_results::warning::Warning;
 use rumba_statistics::LEAST_REPEATS;
 use rumba_statistics::steady::FEWEST_INTERVALS;
 

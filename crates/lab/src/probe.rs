@@ -6,8 +6,8 @@
 use std::io::{self, Write};
 use std::process::Stdio;
 
-use rumba_core::engine::{Engine, EngineConfig, Missing};
-use rumba_core::setting::SettingError;
+use rumba_engine_api::engine::{Engine, EngineConfig, Missing};
+use rumba_engine_api::setting::SettingError;
 use serde::{Deserialize, Serialize};
 
 use crate::registry::{Child, Registry};

@@ -3,10 +3,10 @@
 use std::io;
 use std::process::Command;
 
-use rumba_core::build::Build;
-use rumba_core::engine::{Engine, EngineConfig, EngineFacts};
-use rumba_core::server::Catalogue;
-use rumba_core::workload::Workload;
+use rumba_engine_api::engine::{Engine, EngineConfig, EngineFacts};
+use rumba_engine_api::server::Catalogue;
+use rumba_engine_api::workload::Workload;
+use rumba_results::build::Build;
 
 /// Makes the command that runs [`crate::probe::serve`].
 pub type Child = fn() -> io::Result<Command>;
@@ -52,6 +52,6 @@ impl Registry {
 
     /// A suggestion for an unknown name.
     pub fn suggest(wrong: &str, known: &[&str]) -> String {
-        rumba_core::instead(wrong, known.iter().copied())
+        rumba_engine_api::instead(wrong, known.iter().copied())
     }
 }

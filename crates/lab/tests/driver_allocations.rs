@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use rumba_core::error::EngineError;
-use rumba_core::record::QueueKind;
-use rumba_core::wait::{Wait, forget, sleep, wait_for};
-use rumba_core::worker::{Client, Op, OpKind, Worker};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::wait::{Wait, forget, sleep, wait_for};
+use rumba_engine_api::worker::{Client, Op, OpKind, Worker};
 use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::Driving;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule, Waited};
+use rumba_results::record::QueueKind;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;

@@ -30,7 +30,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use rumba_core::limits::{Backing, StorageLimit};
+use rumba_engine_api::limits::{Backing, StorageLimit};
 use rumba_lab::meter::{CpuRoll, Meters};
 use rustix::time::{ClockId, clock_gettime};
 use support::*;

@@ -10,16 +10,14 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use rumba_core::check::Check;
-use rumba_core::engine::{
+use rumba_engine_api::check::Check;
+use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, KEPT, Schema, Session,
 };
-use rumba_core::error::EngineError;
-use rumba_core::event::Event;
-use rumba_core::record::{PhaseKind, Record, Status, TrialPlan};
-use rumba_core::setting::{SettingError, SettingInfo, Settings};
-use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, LoadStage, Ops, State, Workload};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::setting::{SettingError, SettingInfo, Settings};
+use rumba_engine_api::worker::{Client, ClientAddress};
+use rumba_engine_api::workload::{Bound, LoadStage, Ops, State, Workload};
 use rumba_lab::conduct::{Conduct, Watch};
 use rumba_lab::harness::Harness;
 use rumba_lab::kept::KeptLoads;
@@ -29,6 +27,8 @@ use rumba_lab::provision::Ledger;
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Overrides};
 use rumba_lab::store::{self, Claim, ResultsDir};
+use rumba_results::event::Event;
+use rumba_results::record::{PhaseKind, Record, Status, TrialPlan};
 use rumba_testkit::process;
 
 const FAILS: &str = "RUMBA_TEST_FAILS";

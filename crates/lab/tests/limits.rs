@@ -23,7 +23,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use rumba_core::limits::{Backing, Limits, StorageLimit};
+use rumba_engine_api::limits::{Backing, Limits, StorageLimit};
 use rumba_lab::host::{block, diskstats};
 use rumba_lab::leftovers;
 use rumba_lab::limits::{self, Enforcement, LimitError};

@@ -19,8 +19,8 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use rumba_core::metric::Metric;
 use rumba_lab::meter::{CpuRoll, Meters, Role};
+use rumba_results::metric::Metric;
 use rumba_testkit::mounts::LoopDevice;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -271,7 +271,8 @@ fn cpu_time_is_split_by_thread_role_while_alive_and_after_exit() {
         assert_within_2_percent(&format!("background, {when}"), &spent.background_cpu_s, truth[2]);
         // It may be below its processes' time only by the host's tick rounding.
         assert!(
-            spent.host_cpu_s.value().unwrap() >= truth.iter().sum::<f64>() - rumba_core::host_cpu::HOST_CPU_ROUNDING_S
+            spent.host_cpu_s.value().unwrap()
+                >= truth.iter().sum::<f64>() - rumba_results::host_cpu::HOST_CPU_ROUNDING_S
         );
     }
 }

@@ -9,10 +9,10 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use rumba_core::engine::ProcessLocation;
-use rumba_core::metric::Metric;
-use rumba_core::record::Spent;
+use rumba_engine_api::engine::ProcessLocation;
 use rumba_lab::meter::{CpuRoll, Meters, Role};
+use rumba_results::metric::Metric;
+use rumba_results::record::Spent;
 use rumba_testkit::process;
 
 const FILE: &str = "RUMBA_TEST_FILE";

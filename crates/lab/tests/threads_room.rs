@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rumba_core::error::EngineError;
-use rumba_core::worker::{Client, Op, OpKind, Worker};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::{Client, Op, OpKind, Worker};
 use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule, Waited};
 use rumba_lab::run::{Driving, room};

@@ -12,20 +12,21 @@ use std::process::{Child, ChildStdout, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use rumba_core::check::Check;
-use rumba_core::engine::{
+use rumba_engine_api::check::Check;
+use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Gauge, Instance, ProcessLocation,
     Schema, Session,
 };
-use rumba_core::error::EngineError;
-use rumba_core::event::Event;
-use rumba_core::kv::{KvSession, Scan, SpaceId};
-use rumba_core::record::{DriverKind, PhaseKind, PhaseRecord, RunPlan, TrialPart, TrialPlan};
-use rumba_core::setting::{SettingError, SettingInfo, Settings};
-use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Worker};
-use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, ResponseLimit, State, Workload};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{KvSession, Scan, SpaceId};
+use rumba_engine_api::setting::{SettingError, SettingInfo, Settings};
+use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Worker};
+use rumba_engine_api::workload::{Bound, LoadStage, OpInfo, Ops, ResponseLimit, State, Workload};
 use rumba_lab::trial::{Act, Job};
-use rumba_testkit::{process, records};
+use rumba_results::event::Event;
+use rumba_results::record::{DriverKind, PhaseKind, PhaseRecord, RunPlan, TrialPart, TrialPlan};
+use rumba_results::samples;
+use rumba_testkit::process;
 
 const SOCKET: &str = "RUMBA_TEST_SOCKET";
 const SESSION: &str = "RUMBA_TEST_SESSION";
@@ -363,7 +364,7 @@ fn told_of(load: Load, engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec
         verify: false,
         interval_s: 0.25,
         stall_s: 0.0,
-        ..records::run_plan()
+        ..samples::run_plan()
     };
     let plan = TrialPlan {
         engine: EngineConfig::new("fake"),
@@ -371,7 +372,7 @@ fn told_of(load: Load, engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec
         clients: CLIENTS,
         part,
         run,
-        ..records::trial_plan()
+        ..samples::trial_plan()
     };
     let mut events = Vec::new();
     rumba_lab::trial::run(Job {

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use rumba_core::event::Event;
-use rumba_core::record::{Interval, PhaseRecord, Record, Status, TrialPlan};
 use rumba_lab::conduct::{Forecast, Outcome, TimeLeft, Watch};
 use rumba_lab::store::ReadError;
 use rumba_report::LivePage;
+use rumba_results::event::Event;
+use rumba_results::record::{Interval, PhaseRecord, Record, Status, TrialPlan};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use rumba_core::event::Event;
-use rumba_core::metric::Metric;
-use rumba_core::record::{Interval, PhaseKind, Status, TrialPlan};
 use rumba_lab::conduct::TimeLeft;
+use rumba_results::event::Event;
+use rumba_results::metric::Metric;
+use rumba_results::record::{Interval, PhaseKind, Status, TrialPlan};
 
 use crate::live::ending;
 
@@ -225,9 +225,9 @@ fn escaped(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::engine::EngineConfig;
-    use rumba_core::record::Spent;
-    use rumba_testkit::records;
+    use rumba_engine_api::engine::EngineConfig;
+    use rumba_results::record::Spent;
+    use rumba_results::samples;
 
     use super::*;
 
@@ -247,13 +247,13 @@ mod tests {
     }
 
     fn trial() -> Trial {
-        Trial::of(&TrialPlan { engine: EngineConfig::new("a"), clients: 8, ..records::trial_plan() })
+        Trial::of(&TrialPlan { engine: EngineConfig::new("a"), clients: 8, ..samples::trial_plan() })
     }
 
     /// A second with this many bytes written, on a device without a meter of reads.
     fn second(device_write_bytes: Metric, suspended_s: f64) -> Interval {
         let spent = Spent { device_write_bytes, ..Spent::default() };
-        Interval { ops: 10, suspended_s, spent, ..records::interval(PhaseKind::Loop(1), 0.0) }
+        Interval { ops: 10, suspended_s, spent, ..samples::interval(PhaseKind::Loop(1), 0.0) }
     }
 
     fn told(trial: &Trial) -> String {

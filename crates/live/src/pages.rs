@@ -2,7 +2,7 @@
 //! They need no script and work with the keyboard alone.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use rumba_core::comparison::Comparison;
+use rumba_results::comparison::Comparison;
 
 use crate::library::{Details, Entry, Library};
 

@@ -236,7 +236,7 @@ struct Two {
 }
 
 /// Two results: their names, and their content.
-type Pair = [(String, rumba_core::results::Results); 2];
+type Pair = [(String, rumba_results::results::Results); 2];
 
 fn read_two(served: &Served, two: Two) -> Result<Option<Pair>, Refused> {
     let (Some(base), Some(other)) = (two.base, two.other) else { return Ok(None) };

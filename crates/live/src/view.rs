@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rumba_core::comparison::Summary;
 use rumba_lab::store::{self, Following, ReadError};
 use rumba_report::LivePage;
+use rumba_results::comparison::Summary;
 
 /// The share of one core that making the data may take, so that the rest is left for the measurement.
 const SHARE: f64 = 0.01;

@@ -1,12 +1,12 @@
 //! Results and comparisons as long tables of flat columns (CSV, RFC 4180), which a data frame loads directly. A value,
 //! the reason for its absence, and its unit have separate columns.
 
-use rumba_core::comparison::{Comparison, Part, Row, Summary, metric_info};
-use rumba_core::metric::{METRICS, Metric};
-use rumba_core::ratio::Change;
-use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status};
-use rumba_core::results::{Results, Trial};
-use rumba_core::starts::Scope;
+use rumba_results::comparison::{Comparison, Part, Row, Summary, metric_info};
+use rumba_results::metric::{METRICS, Metric};
+use rumba_results::ratio::Change;
+use rumba_results::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status};
+use rumba_results::results::{Results, Trial};
+use rumba_results::starts::Scope;
 
 use crate::json::{charged, charged_metrics};
 

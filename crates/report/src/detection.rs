@@ -1,7 +1,7 @@
 //! The repeats needed to detect a difference, as a table and as JSON.
 
-use rumba_core::detection::{Detection, DetectionRow, Needed};
-use rumba_core::record::FORMAT;
+use rumba_results::detection::{Detection, DetectionRow, Needed};
+use rumba_results::record::FORMAT;
 use schemars::JsonSchema;
 use serde::Serialize;
 

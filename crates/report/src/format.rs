@@ -1,6 +1,6 @@
 //! Formats numbers for people.
 
-pub use rumba_core::units::counted;
+pub use rumba_engine_api::units::counted;
 
 /// Figures below this are too small for a short run to measure: they have no winner and no ratio.
 pub const RESOLUTION: f64 = 0.01;

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::engine_samples::{EngineTimeSeries, Of, SIZE};
-use rumba_core::metric::Metric;
-use rumba_core::record::{PhaseKind, PhaseRecord};
-use rumba_core::results::Trial;
+use rumba_results::engine_samples::{EngineTimeSeries, Of, SIZE};
+use rumba_results::metric::Metric;
+use rumba_results::record::{PhaseKind, PhaseRecord};
+use rumba_results::results::Trial;
 use serde::Serialize;
 
 use crate::packed::Packed;
@@ -150,8 +150,8 @@ fn takes_time(phase: PhaseKind) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
-    use rumba_core::engine::Gauge;
-    use rumba_core::engine_samples::EngineSample;
+    use rumba_engine_api::engine::Gauge;
+    use rumba_results::engine_samples::EngineSample;
 
     use super::*;
 
@@ -159,7 +159,7 @@ mod tests {
         let counters: Vec<Gauge> = counters.iter().map(|(name, value)| Gauge::new(*name, *value)).collect();
         let plain = serde_json::json!({
             "phase": phase.to_string(), "start_s": start_s, "seconds": 10.0, "complete": true, "ops": 1, "op_types": {},
-            "spent": rumba_core::record::Spent::default(), "debt_start": [],
+            "spent": rumba_results::record::Spent::default(), "debt_start": [],
             "debt_end": [Gauge::new("dirty_pages", start_s)], "counters": counters,
         });
         serde_json::from_value(plain).unwrap()

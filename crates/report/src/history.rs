@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use rumba_core::comparison::Part;
-use rumba_core::gate::Gated;
-use rumba_core::history::{Axis, History, LevelChange, Line, Step};
-use rumba_core::printable::on_a_line;
-use rumba_core::ratio::{Change, Ratio};
-use rumba_core::record::FORMAT;
-use rumba_core::starts::Scope;
+use rumba_results::comparison::Part;
+use rumba_results::gate::Gated;
+use rumba_results::history::{Axis, History, LevelChange, Line, Step};
+use rumba_results::printable::on_a_line;
+use rumba_results::ratio::{Change, Ratio};
+use rumba_results::record::FORMAT;
+use rumba_results::starts::Scope;
 use schemars::JsonSchema;
 use serde::Serialize;
 

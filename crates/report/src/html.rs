@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use rumba_core::comparison::{CHARGED, Row, Summary, metrics_by_rule};
-use rumba_core::metric::{Better, METRICS, MetricInfo};
-use rumba_core::record::{Interval, OpStats, PhaseKind, PhaseRecord, Record, Status, TrialPart};
-use rumba_core::results::{Results, Trial};
-use rumba_core::warning::Warning;
+use rumba_results::comparison::{CHARGED, Row, Summary, metrics_by_rule};
+use rumba_results::metric::{Better, METRICS, MetricInfo};
+use rumba_results::record::{Interval, OpStats, PhaseKind, PhaseRecord, Record, Status, TrialPart};
+use rumba_results::results::{Results, Trial};
+use rumba_results::warning::Warning;
 use serde::Serialize;
 
 use crate::compact::compact;
@@ -107,7 +107,7 @@ struct TrialData<'a> {
     effective_settings: &'a [(String, String)],
     workload_settings: BTreeMap<&'a str, String>,
     conditions: &'a BTreeMap<String, String>,
-    run: &'a rumba_core::record::RunPlan,
+    run: &'a rumba_results::record::RunPlan,
     phases: Vec<PhaseData<'a>>,
     spectrum: BTreeMap<&'a str, Vec<(f64, f64)>>,
     /// The number of unfinished operations, for types whose spectrum ends there.
@@ -122,13 +122,13 @@ struct PhaseData<'a> {
     phase: PhaseKind,
     seconds: f64,
     ops: u64,
-    debt_start: &'a [rumba_core::engine::Gauge],
-    debt_end: &'a [rumba_core::engine::Gauge],
-    checks: &'a [rumba_core::check::Check],
+    debt_start: &'a [rumba_engine_api::engine::Gauge],
+    debt_end: &'a [rumba_engine_api::engine::Gauge],
+    checks: &'a [rumba_engine_api::check::Check],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    promises: &'a [rumba_core::acid::Promise],
+    promises: &'a [rumba_engine_api::acid::Promise],
     #[serde(skip_serializing_if = "Option::is_none")]
-    recovery: Option<&'a rumba_core::acid::Recovery>,
+    recovery: Option<&'a rumba_engine_api::acid::Recovery>,
 }
 
 /// Results as one self-contained page: no network, no other file.
@@ -289,7 +289,7 @@ fn shown_intervals(trial: &Trial) -> Cow<'_, [Interval]> {
     trial.intervals.iter().filter(|interval| interval.phase != PhaseKind::Settle).cloned().collect()
 }
 
-fn shown(settings: &rumba_core::setting::Settings) -> BTreeMap<&str, String> {
+fn shown(settings: &rumba_engine_api::setting::Settings) -> BTreeMap<&str, String> {
     settings.0.iter().map(|(name, value)| (name.as_str(), value.to_string())).collect()
 }
 

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::build::Build;
-use rumba_core::comparison::{CHARGED, Comparison, Part, PhaseFigures, Proof, Summary, Suspended};
-use rumba_core::counted::metrics_of_record;
-use rumba_core::engine::{EngineConfig, EngineFacts};
-use rumba_core::gate::Gated;
-use rumba_core::metric::Metric;
-use rumba_core::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status, TrialPart};
-use rumba_core::results::Results;
-use rumba_core::setting::Settings;
-use rumba_core::warning::Warning;
+use rumba_engine_api::engine::{EngineConfig, EngineFacts};
+use rumba_engine_api::setting::Settings;
+use rumba_results::build::Build;
+use rumba_results::comparison::{CHARGED, Comparison, Part, PhaseFigures, Proof, Summary, Suspended};
+use rumba_results::counted::metrics_of_record;
+use rumba_results::gate::Gated;
+use rumba_results::metric::Metric;
+use rumba_results::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status, TrialPart};
+use rumba_results::results::Results;
+use rumba_results::warning::Warning;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,5 +1,5 @@
-//! Report: terminal tables, JSON and one HTML page from records. It depends on [`rumba_core::results`] and the values
-//! of [`rumba_core::comparison`], never on an engine.
+//! Report: terminal tables, JSON and one HTML page from records. It depends on [`rumba_results::results`] and the values
+//! of [`rumba_results::comparison`], never on an engine.
 #![deny(missing_docs)]
 
 mod compact;

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::counted::WRITTEN;
-use rumba_core::engine_samples::{Column, EngineTimeSeries, Of};
+use rumba_results::counted::WRITTEN;
+use rumba_results::engine_samples::{Column, EngineTimeSeries, Of};
 
 use crate::packed::Packed;
 use crate::timeline::POINTS;

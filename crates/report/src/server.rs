@@ -1,7 +1,7 @@
 //! Engines that run in a server.
 
-use rumba_core::engine::{EngineFacts, Form};
-use rumba_core::record::Record;
+use rumba_engine_api::engine::{EngineFacts, Form};
+use rumba_results::record::Record;
 
 /// Whether the trial's engine is a server, because only then do its clients have a separate process.
 pub fn in_server(record: &Record) -> bool {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::engine_samples::EngineTimeSeries;
-use rumba_core::metric::Metric;
-use rumba_core::record::{Interval, PhaseKind};
+use rumba_results::engine_samples::EngineTimeSeries;
+use rumba_results::metric::Metric;
+use rumba_results::record::{Interval, PhaseKind};
 use serde::Serialize;
 
 use crate::marks::{Marks, marks};
@@ -247,7 +247,7 @@ pub fn round(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::record::Spent;
+    use rumba_results::record::Spent;
 
     use super::*;
 

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use rumba_core::comparability::why_not_ranked;
-use rumba_core::comparison::{Figure, Part, Row, Summary};
-use rumba_core::headline::CpuHeadline;
-use rumba_core::ratio::{Change, HEADLINE_CPU};
-use rumba_core::starts::Scope;
+use rumba_results::comparability::why_not_ranked;
+use rumba_results::comparison::{Figure, Part, Row, Summary};
+use rumba_results::headline::CpuHeadline;
+use rumba_results::ratio::{Change, HEADLINE_CPU};
+use rumba_results::starts::Scope;
 use serde::Serialize;
 
 use crate::format::{RESOLUTION, SizeUnit, counted, significant};

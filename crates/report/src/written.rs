@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::counted::WRITTEN;
-use rumba_core::engine::Gauge;
-use rumba_core::record::{PhaseKind, PhaseRecord, Record};
+use rumba_engine_api::engine::Gauge;
+use rumba_results::counted::WRITTEN;
+use rumba_results::record::{PhaseKind, PhaseRecord, Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -51,7 +51,7 @@ mod tests {
         let counters: Vec<Gauge> = counters.iter().map(|(name, value)| Gauge::new(*name, *value)).collect();
         let plain = serde_json::json!({
             "phase": phase.to_string(), "start_s": 0.0, "seconds": 1.0, "complete": true, "ops": ops, "op_types": {},
-            "spent": rumba_core::record::Spent::default(), "debt_start": [], "debt_end": [], "counters": counters,
+            "spent": rumba_results::record::Spent::default(), "debt_start": [], "debt_end": [], "counters": counters,
         });
         serde_json::from_value(plain).unwrap()
     }

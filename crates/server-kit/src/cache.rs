@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 use std::{env, fs, io};
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 /// The cache's directory: `RUMBA_CACHE`, or `rumba` in the user's cache directory.
 ///

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use crate::failure::{full_or_failed, last_lines};
 

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rumba_core::setting::SettingError;
+use rumba_engine_api::setting::SettingError;
 use rumba_transport::Tls;
 
 /// The DSN syntax of a family of servers.
@@ -142,7 +142,7 @@ impl Parameters {
             }
             _ => {
                 let known: Vec<&str> = ["tls", "ca", "socket"].into_iter().chain(form.file).collect();
-                let remedy = match rumba_core::nearest(name, known.iter().copied()) {
+                let remedy = match rumba_engine_api::nearest(name, known.iter().copied()) {
                     Some(nearest) => format!("did you mean `{nearest}`?"),
                     None => format!("it may have: {}", known.join(", ")),
                 };

@@ -1,6 +1,6 @@
 //! Explains why a server did not start: its last messages, and the setting they concern.
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 /// The last non-empty lines of a log.
 pub fn last_lines(log: &str, count: usize) -> String {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::{fs, io};
 
-use rumba_core::setting::SettingError;
+use rumba_engine_api::setting::SettingError;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, chownat, openat};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid, geteuid};

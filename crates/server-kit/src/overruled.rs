@@ -1,7 +1,7 @@
 //! Finds the common settings that an experiment's own server variables override.
 
-use rumba_core::common::{Durability, Overruled, Own};
-use rumba_core::engine::EngineConfig;
+use rumba_engine_api::common::{Durability, Overruled, Own};
+use rumba_engine_api::engine::EngineConfig;
 
 use crate::profile::{Levels, Promises};
 use crate::readback::{Match, compare};
@@ -54,8 +54,8 @@ impl Promises {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::setting::Value;
-    use rumba_core::units::parse_bytes;
+    use rumba_engine_api::setting::Value;
+    use rumba_engine_api::units::parse_bytes;
 
     use crate::profile::promises;
 

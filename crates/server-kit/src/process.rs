@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::engine::Durability;
-use rumba_core::error::EngineError;
-use rumba_core::setting::SettingError;
-use rumba_core::units::parse_bytes;
+use rumba_engine_api::engine::Durability;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::setting::SettingError;
+use rumba_engine_api::units::parse_bytes;
 use serde::Deserialize;
 
 use crate::version::Version;

@@ -1,7 +1,7 @@
 //! Compares the effective settings after the start with the requested ones.
 
-use rumba_core::error::EngineError;
-use rumba_core::units::parse_bytes;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::units::parse_bytes;
 
 /// The relative rounding that a server may apply to a number.
 const ROUNDING: f64 = 0.1;

@@ -1,6 +1,6 @@
 //! Readings of a server's statistics: gauges, and those that are unavailable.
 
-use rumba_core::engine::Gauge;
+use rumba_engine_api::engine::Gauge;
 
 /// Gauges, and those that are unavailable.
 #[derive(Clone, Debug, Default, PartialEq)]

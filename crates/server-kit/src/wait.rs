@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 /// The parameters of a wait.
 #[derive(Clone, Copy, Debug)]

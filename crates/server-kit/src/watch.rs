@@ -9,10 +9,10 @@ use std::task::{Context, Poll};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_core::bson::Document;
-use rumba_core::document::{self, Command, DocumentSession, Done};
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Visit};
+use rumba_engine_api::bson::Document;
+use rumba_engine_api::document::{self, Command, DocumentSession, Done};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Visit};
 
 use crate::failure::{LogWords, last_lines, tells_of_full_device};
 use crate::process::{LOOK, Process};

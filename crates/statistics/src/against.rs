@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::comparability::{Unequal, unequal};
-use rumba_core::comparison::{
+use rumba_engine_api::units::counted;
+use rumba_results::comparability::{Unequal, unequal};
+use rumba_results::comparison::{
     CHARGED, Compared, ComparedRow, Comparison, Figure, Part, PhaseFigures, Row, Side, Summary, Unfinished, Unmatched,
     metrics_by_rule,
 };
-use rumba_core::headline::CpuHeadline;
-use rumba_core::metric::METRICS;
-use rumba_core::ratio::{Change, LEVEL, SAME_MARGIN};
-use rumba_core::record::{Status, TrialPart};
-use rumba_core::results::Results;
-use rumba_core::starts::Starts;
-use rumba_core::units::counted;
+use rumba_results::headline::CpuHeadline;
+use rumba_results::metric::METRICS;
+use rumba_results::ratio::{Change, LEVEL, SAME_MARGIN};
+use rumba_results::record::{Status, TrialPart};
+use rumba_results::results::Results;
+use rumba_results::starts::Starts;
 
 use crate::alike::{called_as, engines};
 use crate::conditions::condition_changes;
@@ -230,8 +230,8 @@ fn compared_metrics(part: Part, base: &PhaseFigures, other: &PhaseFigures, start
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::metric::Metric;
-    use rumba_core::record::{PhaseKind, Record};
+    use rumba_results::metric::Metric;
+    use rumba_results::record::{PhaseKind, Record};
 
     use super::*;
     use crate::testing::{self, record, results};

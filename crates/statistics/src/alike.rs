@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use rumba_core::engine_name::short;
-use rumba_core::results::Results;
+use rumba_results::engine_name::short;
+use rumba_results::results::Results;
 
 /// The names of the engines of a run, followed by the test in a suite.
 pub fn engines(results: &Results) -> BTreeSet<String> {

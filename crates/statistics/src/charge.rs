@@ -1,10 +1,10 @@
 //! Metrics that include deferred work: the cost of rows and operations once the engine has caught up.
 
-use rumba_core::counted::{NOT_COUNTED, metrics_of_record, rule_of};
-use rumba_core::engine::DEFERRED_BYTES;
-use rumba_core::host_cpu::host_cpu_s;
-use rumba_core::metric::{Metric, without_logs};
-use rumba_core::record::{PhaseKind, PhaseRecord, Record, Spent};
+use rumba_engine_api::engine::DEFERRED_BYTES;
+use rumba_results::counted::{NOT_COUNTED, metrics_of_record, rule_of};
+use rumba_results::host_cpu::host_cpu_s;
+use rumba_results::metric::{Metric, without_logs};
+use rumba_results::record::{PhaseKind, PhaseRecord, Record, Spent};
 
 use crate::search::DISTURBING;
 
@@ -258,8 +258,8 @@ fn total(phases: &[&PhaseRecord], cost: impl Fn(&Spent) -> Metric) -> Metric {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::engine::Gauge;
-    use rumba_core::rate::Rate;
+    use rumba_engine_api::engine::Gauge;
+    use rumba_engine_api::rate::Rate;
 
     use super::*;
     use crate::testing::{phase, record, results};

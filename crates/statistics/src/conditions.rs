@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rumba_core::comparison::ConditionChange;
-use rumba_core::condition;
-use rumba_core::engine::EngineConfig;
-use rumba_core::record::Record;
-use rumba_core::results::Results;
-use rumba_core::units::show_bytes;
+use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::units::show_bytes;
+use rumba_results::comparison::ConditionChange;
+use rumba_results::condition;
+use rumba_results::record::Record;
+use rumba_results::results::Results;
 
 use crate::alike::engines;
 
@@ -171,9 +171,9 @@ fn told_once(differing: &[(&Name, Values)], engines: usize) -> Vec<ConditionChan
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::common::{Durability, Overruled, Own};
-    use rumba_core::engine::{EngineFacts, Family, Form};
-    use rumba_core::setting::Value;
+    use rumba_engine_api::common::{Durability, Overruled, Own};
+    use rumba_engine_api::engine::{EngineFacts, Family, Form};
+    use rumba_engine_api::setting::Value;
 
     use crate::testing::{record, results};
 

@@ -1,10 +1,10 @@
 //! Computes the repeats that detect a difference, from the noise of a pilot.
 
-use rumba_core::comparison::{Figure, Part, Row, Summary};
-use rumba_core::detection::{Detection, DetectionRow, LEAST_PILOT_REPEATS, Needed};
-use rumba_core::headline::CpuHeadline;
-use rumba_core::ratio::LEVEL;
-use rumba_core::results::Results;
+use rumba_results::comparison::{Figure, Part, Row, Summary};
+use rumba_results::detection::{Detection, DetectionRow, LEAST_PILOT_REPEATS, Needed};
+use rumba_results::headline::CpuHeadline;
+use rumba_results::ratio::LEVEL;
+use rumba_results::results::Results;
 
 use crate::planning::{POWER, Undecided, noise_interval, pooled_deviation, repeats};
 use crate::ratios::LEAST_REPEATS;
@@ -26,7 +26,7 @@ pub fn detection(results: &Results, summary: &Summary, change: f64) -> Detection
 /// The total time of all trials divided by the most repeats of an engine.
 fn minutes_of_a_repeat(results: &Results) -> f64 {
     let records = || results.trials.iter().map(|trial| &trial.record);
-    let seconds = |phases: &[rumba_core::record::PhaseRecord]| {
+    let seconds = |phases: &[rumba_results::record::PhaseRecord]| {
         phases.iter().map(|phase| phase.start_s + phase.seconds).fold(0.0, f64::max)
     };
     let all: f64 = records().map(|record| seconds(&record.phases)).sum();
@@ -105,8 +105,8 @@ fn needed(noise: f64, change: f64) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::metric::Metric;
-    use rumba_core::record::Record;
+    use rumba_results::metric::Metric;
+    use rumba_results::record::Record;
 
     use super::*;
     use crate::summarise;

@@ -1,7 +1,7 @@
 //! Disturbances by other processes, for records of versions without a metric of them.
 
-use rumba_core::metric::Metric;
-use rumba_core::record::{PhaseKind, PhaseRecord, Record};
+use rumba_results::metric::Metric;
+use rumba_results::record::{PhaseKind, PhaseRecord, Record};
 
 /// A phase's missing metric, derived from other values of the record; `None` if there are none.
 ///
@@ -30,7 +30,7 @@ fn others_percent(phase: &PhaseRecord) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::warning::Warning;
+    use rumba_results::warning::Warning;
 
     use super::*;
     use crate::testing::record;

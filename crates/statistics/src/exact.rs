@@ -26,7 +26,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 #[cfg(doc)]
-use rumba_core::starts::Starts;
+use rumba_results::starts::Starts;
 
 use crate::welch::{ROUNDING, Welch};
 

@@ -8,12 +8,12 @@ mod drift;
 mod few_samples;
 mod worse;
 
-use rumba_core::claim::Verdict;
-use rumba_core::comparison::{CHARGED, ComparedRow, Comparison, Figure, Part, Unmatched, metric_info};
-pub use rumba_core::gate::{Found, Gated};
-use rumba_core::metric::{METRICS, Metric, TOO_FEW_SAMPLES};
-use rumba_core::ratio::{Change, what_would_decide};
-use rumba_core::starts::Scope;
+use rumba_results::claim::Verdict;
+use rumba_results::comparison::{CHARGED, ComparedRow, Comparison, Figure, Part, Unmatched, metric_info};
+pub use rumba_results::gate::{Found, Gated};
+use rumba_results::metric::{METRICS, Metric, TOO_FEW_SAMPLES};
+use rumba_results::ratio::{Change, what_would_decide};
+use rumba_results::starts::Scope;
 
 pub use self::drift::Drift;
 use crate::claims::samples::{Alphas, Samples};
@@ -143,7 +143,7 @@ impl Bound {
         };
         if !name.ends_with(".p99_ms") && metric_info(name).is_none() {
             let known = METRICS.iter().chain(CHARGED).map(|info| info.name);
-            let remedy = rumba_core::nearest(name, known)
+            let remedy = rumba_engine_api::nearest(name, known)
                 .map_or_else(|| example.to_owned(), |near| format!("did you mean `{near}`?"));
             return Err(GateError { problem: format!("there is no metric `{metric}`"), remedy });
         }
@@ -168,7 +168,7 @@ impl Bound {
         if rows.is_empty() {
             return Err(nothing_compared(&self.text));
         }
-        let remedy = rumba_core::nearest(&self.metric, metrics()).map_or_else(
+        let remedy = rumba_engine_api::nearest(&self.metric, metrics()).map_or_else(
             || "`rumba compare --details` lists what they have".to_owned(),
             |near| format!("did you mean `{near}`?"),
         );
@@ -265,11 +265,11 @@ fn lost(base: &Figure, other: &Figure) -> Option<String> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::comparison::Compared;
-    use rumba_core::ratio::{Change, Ratio};
-    use rumba_core::record::{PhaseKind, Status};
-    use rumba_core::results::Results;
-    use rumba_core::starts::Starts;
+    use rumba_results::comparison::Compared;
+    use rumba_results::ratio::{Change, Ratio};
+    use rumba_results::record::{PhaseKind, Status};
+    use rumba_results::results::Results;
+    use rumba_results::starts::Starts;
 
     use super::*;
     use crate::compare;
@@ -459,7 +459,7 @@ mod tests {
     }
 
     /// Engines `a` and `b`, with this status for every repeat of `b`.
-    fn two_engines(end: fn(&mut rumba_core::record::Record)) -> Results {
+    fn two_engines(end: fn(&mut rumba_results::record::Record)) -> Results {
         let of = |engine: &'static str| (1..=4).map(move |repeat| record(engine, 8, repeat));
         results(
             of("a")

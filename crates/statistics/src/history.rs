@@ -7,13 +7,13 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use rumba_core::comparison::{Comparison, Figure, Part, Row, Summary, Unfinished};
-use rumba_core::headline::CpuHeadline;
-use rumba_core::history::{Axis, History, Line, Point, Step};
-use rumba_core::metric::Metric;
-use rumba_core::ratio::{Change, LEVEL, Ratio, SAME_MARGIN};
-use rumba_core::record::Status;
-use rumba_core::results::Results;
+use rumba_results::comparison::{Comparison, Figure, Part, Row, Summary, Unfinished};
+use rumba_results::headline::CpuHeadline;
+use rumba_results::history::{Axis, History, Line, Point, Step};
+use rumba_results::metric::Metric;
+use rumba_results::ratio::{Change, LEVEL, Ratio, SAME_MARGIN};
+use rumba_results::record::Status;
+use rumba_results::results::Results;
 
 use crate::against::compare_summed;
 use crate::alike::{called_as, engines};

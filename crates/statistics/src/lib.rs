@@ -1,5 +1,5 @@
 //! Statistics over records: summaries, comparisons, claims, verdicts. Pure functions from results to the plain values
-//! of [`rumba_core::comparison`], without I/O, clock or true randomness (draws use a fixed seed).
+//! of [`rumba_results::comparison`], without I/O, clock or true randomness (draws use a fixed seed).
 
 mod against;
 mod alike;
@@ -35,7 +35,7 @@ pub use detection::detection;
 pub use gate::{Drift, Found, Gate, GateError, Gated};
 pub use history::{Run, history, last_step};
 pub use ratios::{LEAST_REPEATS, Tested, p_greater, test};
-pub use rumba_core::comparison::Summary;
+pub use rumba_results::comparison::Summary;
 pub use search::{MOST_PROBES, Next, is_same_search, next, probe, searches};
 pub use sides::compare_sides;
 pub use summary::{rows, summarise};

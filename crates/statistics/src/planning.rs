@@ -1,6 +1,6 @@
 //! Plans the number of repeats that would decide an undecided test.
 
-use rumba_core::ratio::MOST_MORE_REPEATS;
+use rumba_results::ratio::MOST_MORE_REPEATS;
 
 /// The longest plan; with more noise, the noise itself is the finding.
 const MOST: f64 = 1000.0;
@@ -81,8 +81,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use rand::SeedableRng as _;
     use rand_xoshiro::Xoshiro256PlusPlus;
-    use rumba_core::metric::Better;
-    use rumba_core::ratio::Change;
+    use rumba_results::metric::Better;
+    use rumba_results::ratio::Change;
 
     use super::*;
     use crate::testing::normal;

@@ -1,9 +1,9 @@
 //! Ratios of figures: exact interval, verdict, and the repeats still needed.
 
-use rumba_core::comparison::{Figure, metric_info};
-use rumba_core::metric::{Better, Metric};
-use rumba_core::ratio::{Change, LEVEL, Ratio, SAME_MARGIN, VerdictCount, discoveries};
-use rumba_core::starts::Starts;
+use rumba_results::comparison::{Figure, metric_info};
+use rumba_results::metric::{Better, Metric};
+use rumba_results::ratio::{Change, LEVEL, Ratio, SAME_MARGIN, VerdictCount, discoveries};
+use rumba_results::starts::Starts;
 
 use crate::exact::{Inverted, mean};
 use crate::planning::{Undecided, more_repeats, pooled_deviation};
@@ -387,7 +387,7 @@ mod tests {
             low: Metric::Value(1.1),
             high: Metric::Value(1.3),
             change: Change::Worse,
-            scope: rumba_core::starts::Scope::default(),
+            scope: rumba_results::starts::Scope::default(),
             p: Some(0.01),
             more_repeats: None,
             lacking: None,

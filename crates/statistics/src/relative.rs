@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::comparability::{Setup, unequal};
-use rumba_core::comparison::{Figure, OpFigures, Part, PhaseFigures, Relative, RelativeRow, Row, metric_info};
-use rumba_core::headline::{CpuHeadline, cpu_of_group};
-use rumba_core::ratio::{Change, HEADLINE_CPU, HEADLINE_LOAD, HEADLINE_RUN, MAIN_SHARE, Ratio};
-use rumba_core::record::{Record, TrialPart};
-use rumba_core::workload::engine_in_test;
+use rumba_engine_api::workload::engine_in_test;
+use rumba_results::comparability::{Setup, unequal};
+use rumba_results::comparison::{Figure, OpFigures, Part, PhaseFigures, Relative, RelativeRow, Row, metric_info};
+use rumba_results::headline::{CpuHeadline, cpu_of_group};
+use rumba_results::ratio::{Change, HEADLINE_CPU, HEADLINE_LOAD, HEADLINE_RUN, MAIN_SHARE, Ratio};
+use rumba_results::record::{Record, TrialPart};
 
 use crate::ratios::{discover, headline_verdicts, ratio};
 use crate::validity::withhold;
@@ -131,11 +131,11 @@ pub fn is_main(figures: &PhaseFigures, op: &str) -> bool {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::metric::Metric;
+    use rumba_results::metric::Metric;
 
-    use rumba_core::comparability::Unequal;
-    use rumba_core::engine::{EngineFacts, Family, Form};
-    use rumba_core::parity::Reads;
+    use rumba_engine_api::engine::{EngineFacts, Family, Form};
+    use rumba_engine_api::parity::Reads;
+    use rumba_results::comparability::Unequal;
 
     use crate::testing::{break_data, record, results};
     use crate::{Summary, summarise};
@@ -203,7 +203,7 @@ mod tests {
         let charged = summary.relative("cached", "direct", 8).unwrap().metric("cpu_us_per_op_with_drain").unwrap();
         assert!(charged.ratio.value().unwrap() > 1.15 && !charged.headline, "the order changes sign: {charged:?}");
         // If one trial of either side is disturbed, both sides use the other metric.
-        records[6].warnings.push(rumba_core::warning::Warning::new("stolen-cpu", "3.0% to others", "wait"));
+        records[6].warnings.push(rumba_results::warning::Warning::new("stolen-cpu", "3.0% to others", "wait"));
         let summary = summarise(&results(records.clone()));
         assert_eq!(cpu_headline(&summary).0, "cpu_us_per_op_with_drain");
         let why = CpuHeadline::of_rows(&summary.rows).why_not_host.unwrap();

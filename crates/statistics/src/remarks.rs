@@ -1,10 +1,10 @@
 //! Warnings that follow from a record's figures alone.
 
-use rumba_core::comparison::Remark;
-use rumba_core::ratio::MAIN_SHARE;
-use rumba_core::record::{OpStats, PhaseKind, PhaseRecord, Record};
-use rumba_core::units::show_bytes;
-use rumba_core::warning::Warning;
+use rumba_engine_api::units::show_bytes;
+use rumba_results::comparison::Remark;
+use rumba_results::ratio::MAIN_SHARE;
+use rumba_results::record::{OpStats, PhaseKind, PhaseRecord, Record};
+use rumba_results::warning::Warning;
 
 use crate::charge::{deferred_bytes, drained_bytes};
 use crate::trial_name::trial_name;
@@ -205,12 +205,12 @@ fn throttled(record: &Record) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::check::Check;
-    use rumba_core::engine::{DEFERRED_BYTES, Gauge};
-    use rumba_core::limits::StorageLimit;
-    use rumba_core::metric::Metric;
-    use rumba_core::record::LatencySlo;
-    use rumba_core::workload::ResponseLimit;
+    use rumba_engine_api::check::Check;
+    use rumba_engine_api::engine::{DEFERRED_BYTES, Gauge};
+    use rumba_engine_api::limits::StorageLimit;
+    use rumba_engine_api::workload::ResponseLimit;
+    use rumba_results::metric::Metric;
+    use rumba_results::record::LatencySlo;
 
     use super::*;
     use crate::testing::record;

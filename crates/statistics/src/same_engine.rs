@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rumba_core::comparison::{Row, SameEngine};
-use rumba_core::engine::{AT_DEFAULT, EngineConfig};
-use rumba_core::record::Record;
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::{AT_DEFAULT, EngineConfig};
+use rumba_engine_api::setting::Value;
+use rumba_results::comparison::{Row, SameEngine};
+use rumba_results::record::Record;
 
 /// Effective settings by name. Trials of one engine may have reported several values.
 pub type InForce = BTreeMap<String, BTreeSet<String>>;
@@ -193,11 +193,11 @@ pub fn same_in(records: &[&Record], one: &str, other: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::claim::{Claim, Verdict};
-    use rumba_core::comparison::Summary;
-    use rumba_core::pair::Pair;
-    use rumba_core::ratio::Change;
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
+    use rumba_results::claim::{Claim, Verdict};
+    use rumba_results::comparison::Summary;
+    use rumba_results::pair::Pair;
+    use rumba_results::ratio::Change;
     use serde_json::Value as Json;
 
     use super::*;

@@ -1,9 +1,9 @@
 //! Finds the number of clients beyond which throughput does not grow, and the reason.
 
-use rumba_core::comparison::{About, Part, PhaseFigures, Remark, Row};
-use rumba_core::counted::WAITED;
-use rumba_core::units::counted;
-use rumba_core::warning::Warning;
+use rumba_engine_api::units::counted;
+use rumba_results::comparison::{About, Part, PhaseFigures, Remark, Row};
+use rumba_results::counted::WAITED;
+use rumba_results::warning::Warning;
 
 /// The fewest numbers of clients of a ladder.
 const RUNGS: usize = 3;
@@ -109,8 +109,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::collections::BTreeMap;
 
-    use rumba_core::comparison::{Figure, OpFigures};
-    use rumba_core::metric::Metric;
+    use rumba_results::comparison::{Figure, OpFigures};
+    use rumba_results::metric::Metric;
 
     use super::*;
 

@@ -8,10 +8,10 @@
 //! above only when two probes have missed it, and the rate at which it ends is probed a second time. If two probes of a
 //! rate disagree, a third decides if necessary. A probe that missed and was disturbed is ignored at first.
 
-use rumba_core::metric::Metric;
-use rumba_core::ratio::MAIN_SHARE;
-use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPlan};
-use rumba_core::search::{Found, Percentile, Probe, Purpose, Search, Searched};
+use rumba_results::metric::Metric;
+use rumba_results::ratio::MAIN_SHARE;
+use rumba_results::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPlan};
+use rumba_results::search::{Found, Percentile, Probe, Purpose, Search, Searched};
 
 /// The relative gap between the highest rate kept and the lowest missed at which a search ends.
 const GAP: f64 = 0.01;
@@ -281,8 +281,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use rand::{RngExt as _, SeedableRng as _};
     use rand_xoshiro::Xoshiro256PlusPlus;
-    use rumba_core::record::Backlog;
-    use rumba_core::warning::Warning;
+    use rumba_results::record::Backlog;
+    use rumba_results::warning::Warning;
 
     use super::*;
     use crate::summarise;

@@ -1,10 +1,10 @@
 //! A run with a base and another that took turns: split into its sides, and compared.
 
-use rumba_core::comparison::Comparison;
-use rumba_core::pair::Pair;
-use rumba_core::record::Record;
-use rumba_core::results::{Results, Trial};
-use rumba_core::workload::engine_in_test;
+use rumba_engine_api::workload::engine_in_test;
+use rumba_results::comparison::Comparison;
+use rumba_results::pair::Pair;
+use rumba_results::record::Record;
+use rumba_results::results::{Results, Trial};
 
 use crate::compare;
 use crate::same_engine::same_in;
@@ -72,9 +72,9 @@ fn side(results: &Results, pairs: &[Pair], of: impl Fn(&Pair) -> &String) -> Res
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::comparison::Part;
-    use rumba_core::metric::Metric;
-    use rumba_core::ratio::Change;
+    use rumba_results::comparison::Part;
+    use rumba_results::metric::Metric;
+    use rumba_results::ratio::Change;
 
     use super::*;
     use crate::testing::{record, results};

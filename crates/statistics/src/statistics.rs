@@ -1,8 +1,8 @@
 //! Median, spread and centre of repeats.
 
-use rumba_core::comparison::{Centre, Figure, Spread};
-use rumba_core::metric::Metric;
-use rumba_core::ratio::LEVEL;
+use rumba_results::comparison::{Centre, Figure, Spread};
+use rumba_results::metric::Metric;
+use rumba_results::ratio::LEVEL;
 
 use crate::exact::Inverted;
 

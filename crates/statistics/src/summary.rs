@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rumba_core::acid::Outcome;
-use rumba_core::comparison::{
+use rumba_engine_api::acid::Outcome;
+use rumba_engine_api::engine::checks_assertions;
+use rumba_results::comparison::{
     Figure, KeptFigures, LeftOut, OpFigures, Part, PhaseFigures, Proof, Row, Steadiness, Summary, Suspended,
     Unfinished, Unsound,
 };
-use rumba_core::counted::{NOT_COUNTED, rule_of};
-use rumba_core::engine::checks_assertions;
-use rumba_core::headline::CpuHeadline;
-use rumba_core::metric::{METRICS, Metric, TOO_FEW_SAMPLES};
-use rumba_core::ratio::VerdictCount;
-use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
-use rumba_core::results::Results;
-use rumba_core::search::Searched;
+use rumba_results::counted::{NOT_COUNTED, rule_of};
+use rumba_results::headline::CpuHeadline;
+use rumba_results::metric::{METRICS, Metric, TOO_FEW_SAMPLES};
+use rumba_results::ratio::VerdictCount;
+use rumba_results::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
+use rumba_results::results::Results;
+use rumba_results::search::Searched;
 
 use crate::charge::{Charged, charged_load, charged_run, counts_alike, ended};
 use crate::claims::judge;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::check::Check;
-use rumba_core::engine::EngineConfig;
-use rumba_core::metric::{Metric, Metrics};
-use rumba_core::record::{OpStats, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPlan};
-use rumba_core::results::{Results, Trial};
-use rumba_testkit::records;
+use rumba_engine_api::check::Check;
+use rumba_engine_api::engine::EngineConfig;
+use rumba_results::metric::{Metric, Metrics};
+use rumba_results::record::{OpStats, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPlan};
+use rumba_results::results::{Results, Trial};
+use rumba_results::samples;
 
 /// A phase with these operations and device bytes written; one CPU millisecond per operation.
 pub fn phase(phase: PhaseKind, seconds: f64, ops: u64, written: f64) -> PhaseRecord {
@@ -27,13 +27,13 @@ pub fn phase(phase: PhaseKind, seconds: f64, ops: u64, written: f64) -> PhaseRec
     let mut get = OpStats { count: ops, ..OpStats::default() };
     get.response.p99_ms = Metric::Value(2.0);
     let op_types = BTreeMap::from([("get_node".to_owned(), get)]);
-    PhaseRecord { ops, op_types, metrics, spent, ..records::phase(phase, seconds) }
+    PhaseRecord { ops, op_types, metrics, spent, ..samples::phase(phase, seconds) }
 }
 
 /// A trial that ended as planned: a load, a warmup, two loops, and negligible deferred work.
 pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
     let engine = EngineConfig::new(engine);
-    let run = RunPlan { load_clients: 4, warmup_s: 10.0, loops: 2, loop_s: 10.0, ..records::run_plan() };
+    let run = RunPlan { load_clients: 4, warmup_s: 10.0, loops: 2, loop_s: 10.0, ..samples::run_plan() };
     let phases = vec![
         phase(PhaseKind::Load, 10.0, 100_000, 1e9),
         phase(PhaseKind::Warmup, 10.0, 20_000, 1e8),
@@ -42,8 +42,8 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
         phase(PhaseKind::Loops, 20.0, 40_000, 2e8),
         phase(PhaseKind::Drain, 1.0, 0, 1e6),
     ];
-    let plan = TrialPlan { engine, clients, repeat, run, ..records::trial_plan() };
-    Record { version: Some("1.0".to_owned()), ..records::record(plan, phases) }
+    let plan = TrialPlan { engine, clients, repeat, run, ..samples::trial_plan() };
+    Record { version: Some("1.0".to_owned()), ..samples::record(plan, phases) }
 }
 
 /// Results of these records, numbered in order.
@@ -52,7 +52,7 @@ pub fn results(records: Vec<Record>) -> Results {
         record.plan.number = number;
         Trial { directory: format!("trials/{number:03}"), record, intervals: Vec::new(), course: Default::default() }
     });
-    records::results(trials.collect())
+    samples::results(trials.collect())
 }
 
 /// Two runs whose trials took turns, a minute each.

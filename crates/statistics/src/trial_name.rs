@@ -1,7 +1,7 @@
 //! The name under which findings about one trial are reported.
 
-use rumba_core::comparison::TrialName;
-use rumba_core::record::Record;
+use rumba_results::comparison::TrialName;
+use rumba_results::record::Record;
 
 /// The name of a record's trial.
 pub fn trial_name(record: &Record) -> TrialName {

@@ -11,9 +11,9 @@
 //!
 //! Ratios, claims, gates and histories all use this module.
 
-use rumba_core::comparison::{Part, Row, metric_info};
-use rumba_core::metric::{Class, Metric};
-use rumba_core::ratio::{Change, Ratio};
+use rumba_results::comparison::{Part, Row, metric_info};
+use rumba_results::metric::{Class, Metric};
+use rumba_results::ratio::{Change, Ratio};
 
 use crate::ratios::ratio;
 
@@ -161,9 +161,9 @@ fn drained(ratio: &Ratio, base: &Row, other: &Row, part: Part) -> Option<String>
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::claim::{Claim, Judgement, Verdict};
-    use rumba_core::record::{PhaseKind, Record};
-    use rumba_core::results::Results;
+    use rumba_results::claim::{Claim, Judgement, Verdict};
+    use rumba_results::record::{PhaseKind, Record};
+    use rumba_results::results::Results;
 
     use super::*;
     use crate::testing::{record, results};

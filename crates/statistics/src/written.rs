@@ -1,9 +1,9 @@
 //! Finds the kinds of bytes written that account for a change of the total.
 
-use rumba_core::comparison::{Compared, Part};
-use rumba_core::counted::WRITTEN;
-use rumba_core::ratio::{Change, SAME_MARGIN};
-use rumba_core::written::{WrittenChange, WrittenKind};
+use rumba_results::comparison::{Compared, Part};
+use rumba_results::counted::WRITTEN;
+use rumba_results::ratio::{Change, SAME_MARGIN};
+use rumba_results::written::{WrittenChange, WrittenKind};
 
 /// The metric whose change is explained.
 const ALL: &str = "wkb_per_op_with_drain";
@@ -65,10 +65,10 @@ fn fewest(mut kinds: Vec<WrittenKind>) -> (Vec<WrittenKind>, f64) {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::engine::Gauge;
-    use rumba_core::metric::Metric;
-    use rumba_core::record::PhaseKind;
-    use rumba_core::results::Results;
+    use rumba_engine_api::engine::Gauge;
+    use rumba_results::metric::Metric;
+    use rumba_results::record::PhaseKind;
+    use rumba_results::results::Results;
 
     use super::*;
     use crate::compare;

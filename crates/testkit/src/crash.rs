@@ -4,7 +4,7 @@
 //! The process runs an ignored test of the same binary:
 //!
 //! ```no_run
-//! use rumba_core::engine::{Engine, EngineConfig};
+//! use rumba_engine_api::engine::{Engine, EngineConfig};
 //! use rumba_testkit::crash;
 //!
 //! // #[test]
@@ -23,7 +23,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use rumba_core::engine::{Engine, EngineConfig, Instance, Schema};
+use rumba_engine_api::engine::{Engine, EngineConfig, Instance, Schema};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::key_value::{SPACES, get, put, scan, session};

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema};
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Batch, KvSession};
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Batch, KvSession};
 
 use crate::key_value::{SPACES, get, session};
 use crate::mounts::Tmpfs;

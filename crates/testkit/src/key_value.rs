@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use rumba_core::engine::{Engine, EngineConfig, Instance, Schema, Session};
-use rumba_core::kv::{Batch, KeySpace, KvSession, Scan, SpaceId};
+use rumba_engine_api::engine::{Engine, EngineConfig, Instance, Schema, Session};
+use rumba_engine_api::kv::{Batch, KeySpace, KvSession, Scan, SpaceId};
 use tempfile::TempDir;
 
 /// The key spaces of these tests: one without scans, one with a prefix that scans share, and one derived from the

@@ -35,7 +35,6 @@ pub mod postgresql;
 mod probe;
 pub mod process;
 pub mod queueing;
-pub mod records;
 mod runner;
 pub mod secantusdb;
 pub mod sql;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use rumba_core::engine::Brought;
+use rumba_engine_api::engine::Brought;
 
 use crate::probe;
 

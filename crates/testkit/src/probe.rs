@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
 
-use rumba_core::engine::Brought;
+use rumba_engine_api::engine::Brought;
 use serde_json::Value;
 
 use crate::mounts::run;

@@ -1,8 +1,8 @@
 //! Helpers for tests over SQL sessions.
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Param, SqlSession, Statement};
-use rumba_core::worker::block_on;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement};
+use rumba_engine_api::worker::block_on;
 
 /// A row's columns as bytes.
 pub type Values = Vec<Vec<u8>>;

@@ -7,7 +7,7 @@ rumba_testkit::main!();
 
 use std::process::Command;
 
-use rumba_core::engine::Brought;
+use rumba_engine_api::engine::Brought;
 use rumba_testkit::{Each, Need};
 
 /// Every machine that builds Rust has a C compiler.

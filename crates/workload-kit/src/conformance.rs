@@ -3,10 +3,10 @@
 
 use std::fmt::Debug;
 
-use rumba_core::document::DocumentSession;
-use rumba_core::engine::Session;
-use rumba_core::kv::KvSession;
-use rumba_core::sql::SqlSession;
+use rumba_engine_api::document::DocumentSession;
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::kv::KvSession;
+use rumba_engine_api::sql::SqlSession;
 
 /// A key-value session, like the instance's first.
 ///

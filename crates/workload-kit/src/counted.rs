@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
-use rumba_core::delta::Delta;
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
-use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::delta::Delta;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
+use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_engine_api::worker::StatementCounts;
 
 /// A session over keys and values that counts its calls.
 pub struct CountedKv {

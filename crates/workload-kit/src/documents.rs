@@ -1,8 +1,8 @@
 //! Commands and transactions over a session of documents.
 
-use rumba_core::document::{Command, DocumentSession, Done, Visit};
-use rumba_core::error::EngineError;
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::document::{Command, DocumentSession, Done, Visit};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::StatementCounts;
 
 /// A document session that counts its commands, including those that begin and end transactions.
 pub struct CountedDocuments {
@@ -26,7 +26,7 @@ impl CountedDocuments {
     ///
     /// # Errors
     /// Any error of the engine.
-    pub fn run(&mut self, command: rumba_core::bson::Document<'_>) -> Result<(), EngineError> {
+    pub fn run(&mut self, command: rumba_engine_api::bson::Document<'_>) -> Result<(), EngineError> {
         self.session.run(command)
     }
 

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use rumba_core::acid::{Entry, Journal, Note};
-use rumba_core::error::EngineError;
+use rumba_engine_api::acid::{Entry, Journal, Note};
+use rumba_engine_api::error::EngineError;
 
 /// Numbers that an entry has room for.
 const NUMBERS: usize = size_of::<Entry>() / size_of::<u64>();

@@ -1,7 +1,7 @@
 //! The random numbers of workloads.
 
 use rand::Rng;
-use rumba_core::worker::ClientAddress;
+use rumba_engine_api::worker::ClientAddress;
 
 /// The generator of all randomness: small, fast, and the same on every machine.
 pub type Random = rand_xoshiro::Xoshiro256PlusPlus;

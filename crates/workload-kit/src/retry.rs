@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use rand::SeedableRng;
-use rumba_core::conflict::tried_again;
-use rumba_core::error::EngineError;
-use rumba_core::wait::sleep;
+use rumba_engine_api::conflict::tried_again;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::wait::sleep;
 
 use crate::random::{Random, below};
 
@@ -50,7 +50,7 @@ impl Retry {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::worker::block_on;
+    use rumba_engine_api::worker::block_on;
 
     use super::*;
 

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_core::workload::State;
+use rumba_engine_api::workload::State;
 
 #[derive(Debug)]
 #[repr(align(128))]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
+use rumba_engine_api::worker::StatementCounts;
 
 use crate::counted::{CountedSql, Counts};
 
@@ -189,7 +189,7 @@ mod tests {
     use std::sync::{Mutex, PoisonError};
     use std::task::{Context, Poll};
 
-    use rumba_core::worker::block_on;
+    use rumba_engine_api::worker::block_on;
 
     use super::*;
 

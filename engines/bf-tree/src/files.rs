@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 /// Leaf pages written to the file. They are useless without the inner tree, which exists in memory only.
 pub(crate) const DATA: &str = "data";

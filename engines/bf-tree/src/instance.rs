@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bf_tree::{BfTree as Tree, ConfigError, LeafInsertResult};
-use rumba_core::engine::{Gauge, Instance, Session, require_database};
-use rumba_core::error::EngineError;
-use rumba_core::kv::KeySpace;
-use rumba_core::units::show_bytes;
+use rumba_engine_api::engine::{Gauge, Instance, Session, require_database};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::KeySpace;
+use rumba_engine_api::units::show_bytes;
 use rustix::fs::{Advice, fadvise};
 
 use crate::files::{DATA, LOG, SNAPSHOT, failed, remove};

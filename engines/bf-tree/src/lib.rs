@@ -16,13 +16,13 @@ mod session;
 use std::path::Path;
 
 use bf_tree::StorageBackend;
-use rumba_core::engine::{
+use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema,
 };
-use rumba_core::error::EngineError;
-use rumba_core::memory::MemoryNeed;
-use rumba_core::parity::{Nature, Reads};
-use rumba_core::setting::SettingError;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::memory::MemoryNeed;
+use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::setting::SettingError;
 
 use crate::instance::BfTreeInstance;
 use crate::options::{Options, SETTINGS};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bf_tree::{Config, ConfigError, StorageBackend, WalConfig};
-use rumba_core::engine::{Durability, EngineConfig};
-use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
-use rumba_core::units::show_bytes;
+use rumba_engine_api::engine::{Durability, EngineConfig};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_engine_api::units::show_bytes;
 
 use crate::files::{DATA, LOG};
 use crate::replay::entry_length;
@@ -263,7 +263,7 @@ fn log(config: &EngineConfig, settings: &Settings, options: &Options) -> Result<
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
 
     use super::*;
 

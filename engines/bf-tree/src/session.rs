@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bf_tree::{LeafReadResult, ScanReturnField};
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
 
 use crate::instance::Shared;
 use crate::locks::Locks;

@@ -6,9 +6,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
-use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
+use rumba_engine_api::kv::{Batch, KeySpace, KvSession, Scan};
+use rumba_engine_api::setting::Value;
 use rumba_engine_bf_tree::BfTree;
 
 const SPACES: [KeySpace; 2] = [

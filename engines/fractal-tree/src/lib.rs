@@ -21,14 +21,14 @@ mod status;
 
 use std::path::Path;
 
-use rumba_core::engine::{
+use rumba_engine_api::engine::{
     Availability, Brought, BuildSelector, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema,
     require_database,
 };
-use rumba_core::error::EngineError;
-use rumba_core::memory::{AdvisedCache, MemoryNeed};
-use rumba_core::parity::{Nature, Reads};
-use rumba_core::setting::SettingError;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
+use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::setting::SettingError;
 
 use crate::instance::FractalTreeInstance;
 use crate::options::{COMPRESSIONS, Options, SETTINGS};

@@ -1,8 +1,8 @@
 //! Translates an experiment's settings to the library's options.
 
-use rumba_core::engine::{Durability, EngineConfig};
-use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
-use rumba_core::units::show_bytes;
+use rumba_engine_api::engine::{Durability, EngineConfig};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_engine_api::units::show_bytes;
 
 use crate::raw::{Commit, EnvironmentOptions, TreeOptions};
 
@@ -147,7 +147,7 @@ pub fn compression_name(method: u64) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
 
     use super::*;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use rumba_core::delta::Delta;
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
+use rumba_engine_api::delta::Delta;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
 
 use crate::raw::{Lock, Transactions};
 

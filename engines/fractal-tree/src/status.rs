@@ -1,7 +1,7 @@
 //! Parses the library's status (`engine status`) into counters and deferred work.
 
-use rumba_core::engine::Gauge;
-use rumba_core::units::show_bytes;
+use rumba_engine_api::engine::Gauge;
+use rumba_engine_api::units::show_bytes;
 
 /// Messages in the buffers of inner nodes: added minus removed since the process started.
 const MESSAGES: &str = "ft: bytes of messages currently in trees (estimate)";
@@ -74,7 +74,7 @@ const COUNTED: &[&str] = &[
     "txn: successful commits",
 ];
 
-/// Counters that rumba turns into metrics (`rumba_core::counted`), each the sum of several of the library's. Bytes
+/// Counters that rumba turns into metrics (`crates/results/src/counted.rs`), each the sum of several of the library's. Bytes
 /// written for log, checkpoints and evictions, and microseconds that clients waited.
 const SUMS: [(&str, &[&str]); 5] = [
     ("written_log_bytes", &["logger: writes (bytes)"]),

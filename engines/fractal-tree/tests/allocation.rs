@@ -6,9 +6,9 @@
 extern crate rumba_testkit;
 rumba_testkit::main!();
 
-use rumba_core::delta::Delta;
-use rumba_core::engine::{Engine, EngineConfig, Schema};
-use rumba_core::kv::{KeySpace, Scan};
+use rumba_engine_api::delta::Delta;
+use rumba_engine_api::engine::{Engine, EngineConfig, Schema};
+use rumba_engine_api::kv::{KeySpace, Scan};
 use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
 use rumba_testkit::allocations::{self, Counting};
 use rumba_testkit::key_value;

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lmdb_master_sys as ffi;
-use rumba_core::engine::{Gauge, Instance, Session};
-use rumba_core::error::EngineError;
-use rumba_core::kv::KeySpace;
+use rumba_engine_api::engine::{Gauge, Instance, Session};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::KeySpace;
 
 use crate::options::Options;
 use crate::raw::{Env, Reader, Writer};

@@ -13,14 +13,14 @@ mod session;
 
 use std::path::Path;
 
-use rumba_core::common::Overruled;
-use rumba_core::engine::{
+use rumba_engine_api::common::Overruled;
+use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
-use rumba_core::error::EngineError;
-use rumba_core::memory::MemoryNeed;
-use rumba_core::parity::{Nature, Reads};
-use rumba_core::setting::SettingError;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::memory::MemoryNeed;
+use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::setting::SettingError;
 
 use crate::instance::LmdbInstance;
 use crate::options::{Options, SETTINGS};

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use lmdb_master_sys as ffi;
-use rumba_core::common::{Overruled, Own};
-use rumba_core::engine::{Durability, EngineConfig};
-use rumba_core::error::EngineError;
-use rumba_core::setting::{Kind, SettingError, SettingInfo, Value};
-use rumba_core::units::show_bytes;
+use rumba_engine_api::common::{Overruled, Own};
+use rumba_engine_api::engine::{Durability, EngineConfig};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Value};
+use rumba_engine_api::units::show_bytes;
 
 /// Default lower bound of the map size, even on a small device. A sparse mapping costs only address space, and the
 /// device should fill up before the map does.

@@ -11,9 +11,9 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use lmdb_master_sys as ffi;
-use rumba_core::error::EngineError;
-use rumba_core::kv::{KeySpace, Scan, SpaceId};
-use rumba_core::units::show_bytes;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{KeySpace, Scan, SpaceId};
+use rumba_engine_api::units::show_bytes;
 use rustix::io::Errno;
 
 use crate::options::Options;

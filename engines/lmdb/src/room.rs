@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rumba_core::units::show_bytes;
+use rumba_engine_api::units::show_bytes;
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, open, statvfs};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};

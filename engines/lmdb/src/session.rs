@@ -1,7 +1,7 @@
 //! One client's session: reads through snapshots, writes through the one writer.
 
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
 
 use crate::raw::{Reader, Writer};
 

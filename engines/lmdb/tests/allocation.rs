@@ -5,7 +5,7 @@
 mod common;
 
 use common::*;
-use rumba_core::kv::Scan;
+use rumba_engine_api::kv::Scan;
 use rumba_testkit::allocations::{self, Counting};
 
 #[global_allocator]

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use rumba_core::engine::Durability;
+use rumba_engine_api::engine::Durability;
 use rumba_engine_lmdb::Lmdb;
 use rumba_testkit::crash;
 

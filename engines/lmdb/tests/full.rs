@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::*;
-use rumba_core::engine::Durability;
-use rumba_core::error::EngineError;
-use rumba_core::kv::Batch;
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::Durability;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::Batch;
+use rumba_engine_api::setting::Value;
 use rumba_engine_lmdb::Lmdb;
 use rumba_testkit::full::{self, Full};
 use rumba_testkit::mounts::Tmpfs;

@@ -6,10 +6,10 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::*;
-use rumba_core::engine::{Durability, Engine, Schema};
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Batch, KvSession, Scan};
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::{Durability, Engine, Schema};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Batch, KvSession, Scan};
+use rumba_engine_api::setting::Value;
 use rumba_engine_lmdb::Lmdb;
 use rumba_testkit::key_value;
 

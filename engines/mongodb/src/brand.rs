@@ -1,6 +1,6 @@
 //! Differences between the supported servers.
 
-use rumba_core::engine::{EngineInfo, Family, Form};
+use rumba_engine_api::engine::{EngineInfo, Family, Form};
 
 use crate::options::{MONGODB, SECANTUSDB};
 

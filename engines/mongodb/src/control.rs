@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use rumba_core::bson::{Document, DocumentBuf, Value};
-use rumba_core::error::EngineError;
+use rumba_engine_api::bson::{Document, DocumentBuf, Value};
+use rumba_engine_api::error::EngineError;
 use rumba_protocol_mongodb::{Admin, MongoError, OnLost};
 
 /// The database for administrative commands.

@@ -3,7 +3,7 @@
 //! Names are the paths in `serverStatus`, with underscores for spaces. Names of the form `written_X_bytes` and those of
 //! deferred work are rumba's. Values that a server does not report are left out.
 
-use rumba_core::bson::{Document, DocumentBuf, Value};
+use rumba_engine_api::bson::{Document, DocumentBuf, Value};
 use rumba_server_kit::reading::Reading;
 
 use crate::control::{Control, within};

@@ -5,7 +5,7 @@
 
 use std::env;
 
-use rumba_core::setting::SettingError;
+use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mongodb::{Address, Secret, Target};
 use rumba_server_kit::dsn::{Dsn, Form};
 

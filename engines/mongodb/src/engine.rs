@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rumba_core::common::{Overruled, Own};
-use rumba_core::engine::{
+use rumba_engine_api::common::{Overruled, Own};
+use rumba_engine_api::engine::{
     Availability, BuildSelector, Durability, Engine, EngineConfig, EngineInfo, Instance, Schema, is_dsn,
     require_database,
 };
-use rumba_core::error::EngineError;
-use rumba_core::memory::AdvisedCache;
-use rumba_core::parity::{Nature, Reads};
-use rumba_core::setting::SettingError;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::memory::AdvisedCache;
+use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mongodb::{Admin, MongoCounts, SessionOptions};
 use rumba_server_kit::dsn::{DATABASE, Dsn};
 

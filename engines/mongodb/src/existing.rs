@@ -7,9 +7,9 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rumba_core::bson::DocumentBuf;
-use rumba_core::error::EngineError;
-use rumba_core::setting::SettingError;
+use rumba_engine_api::bson::DocumentBuf;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mongodb::{Address, Admin, MongoError, Target};
 use rumba_server_kit::process::{data_held, listening_at};
 

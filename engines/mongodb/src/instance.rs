@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rumba_core::access::Access;
-use rumba_core::bson::DocumentBuf;
-use rumba_core::engine::{Gauge, Instance, ProcessLocation, Session};
-use rumba_core::error::EngineError;
+use rumba_engine_api::access::Access;
+use rumba_engine_api::bson::DocumentBuf;
+use rumba_engine_api::engine::{Gauge, Instance, ProcessLocation, Session};
+use rumba_engine_api::error::EngineError;
 use rumba_protocol_mongodb::{MongoCounts, MongoSession, SessionOptions, Target};
 use rumba_server_kit::watch::{Watch, Watched};
 

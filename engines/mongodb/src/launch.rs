@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_core::access::Access;
-use rumba_core::bson::DocumentBuf;
-use rumba_core::engine::KEPT;
-use rumba_core::error::EngineError;
+use rumba_engine_api::access::Access;
+use rumba_engine_api::bson::DocumentBuf;
+use rumba_engine_api::engine::KEPT;
+use rumba_engine_api::error::EngineError;
 use rumba_protocol_mongodb::{Address, Admin, Secret, Target};
 use rumba_server_kit::cache;
 use rumba_server_kit::failure::{LogWords, full_or_failed, last_lines};

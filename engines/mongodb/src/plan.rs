@@ -1,8 +1,8 @@
 //! Translates an experiment's configuration to the server's options and write concern.
 
-use rumba_core::bson::DocumentBuf;
-use rumba_core::engine::{Durability, EngineConfig};
-use rumba_core::setting::SettingError;
+use rumba_engine_api::bson::DocumentBuf;
+use rumba_engine_api::engine::{Durability, EngineConfig};
+use rumba_engine_api::setting::SettingError;
 use rumba_server_kit::version::Version;
 
 use crate::brand::Brand;
@@ -215,7 +215,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::tests::config;
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
 
     fn planned(brand: Brand, change: impl FnOnce(&mut EngineConfig)) -> Result<Plan, SettingError> {
         of_version(brand, None, change)

@@ -1,8 +1,8 @@
 //! Compares the effective settings after the start with the requested ones.
 
-use rumba_core::bson::Document;
-use rumba_core::engine::EngineConfig;
-use rumba_core::error::EngineError;
+use rumba_engine_api::bson::Document;
+use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::error::EngineError;
 use rumba_server_kit::readback::{Match, compare, refused};
 
 use crate::control::{Control, failed, text_within, within};
@@ -67,8 +67,8 @@ pub fn settings_in_force(
 fn parsed(options: Document<'_>, at: &[&str]) -> Option<String> {
     let path: Vec<&str> = ["parsed"].iter().chain(at).copied().collect();
     match within(options, &path)? {
-        rumba_core::bson::Value::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
-        rumba_core::bson::Value::Double(number) => Some(number.to_string()),
+        rumba_engine_api::bson::Value::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+        rumba_engine_api::bson::Value::Double(number) => Some(number.to_string()),
         other => other.int().map(|number| number.to_string()),
     }
 }
@@ -99,9 +99,9 @@ fn in_status(status: Document<'_>, plan: &Plan, config: &EngineConfig) -> Result
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::bson::DocumentBuf;
+    use rumba_engine_api::bson::DocumentBuf;
 
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
 
     use super::*;
     use crate::brand::Brand;

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use rumba_core::bson::{Document, DocumentBuf, Documents};
-use rumba_core::document::{Command, DocumentSession, Done, Find};
-use rumba_core::engine::{BuildSelector, Durability, Engine, EngineConfig, Instance, ProcessLocation, Schema, Session};
-use rumba_core::parity::{Nature, Reads};
-use rumba_core::setting::Value;
-use rumba_core::worker::block_on;
+use rumba_engine_api::bson::{Document, DocumentBuf, Documents};
+use rumba_engine_api::document::{Command, DocumentSession, Done, Find};
+use rumba_engine_api::engine::{
+    BuildSelector, Durability, Engine, EngineConfig, Instance, ProcessLocation, Schema, Session,
+};
+use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::setting::Value;
+use rumba_engine_api::worker::block_on;
 use rumba_protocol_mongodb::Address;
 use rumba_testkit::secantusdb::{SecantusDb, program};
 

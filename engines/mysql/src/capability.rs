@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use rumba_core::error::EngineError;
-use rumba_core::setting::{SettingError, Value};
-use rumba_core::units::parse_bytes;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::setting::{SettingError, Value};
+use rumba_engine_api::units::parse_bytes;
 use rumba_protocol_mysql::{Admin, Rows, WireError};
 use serde::{Deserialize, Serialize};
 

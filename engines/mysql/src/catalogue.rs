@@ -1,8 +1,8 @@
 //! The servers of this family that rumba can install.
 
-use rumba_core::engine::Availability;
-use rumba_core::error::EngineError;
-use rumba_core::server::{Catalogue, ServerInfo};
+use rumba_engine_api::engine::Availability;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::server::{Catalogue, ServerInfo};
 use rumba_server_kit::install::Releases;
 
 use crate::software::Software;

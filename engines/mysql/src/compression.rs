@@ -1,7 +1,7 @@
 //! Maps compression names to table and server options.
 
-use rumba_core::engine::EngineConfig;
-use rumba_core::setting::SettingError;
+use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::setting::SettingError;
 
 use crate::counters::Kind;
 use crate::options::spelled;
@@ -229,7 +229,7 @@ fn myrocks(
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
 
     use super::*;
 

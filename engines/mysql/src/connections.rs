@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::MostClients;
+use rumba_engine_api::engine::MostClients;
 
 use crate::capability::Capabilities;
 use crate::counters::{Ask, Status};

@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 use rumba_protocol_mysql::{Admin, Loss, OnLost, Rows, WireError};
 
 use crate::counters::{Ask, Status};

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rumba_core::common::Overruled;
-use rumba_core::engine::{
+use rumba_engine_api::common::Overruled;
+use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema, is_dsn,
     require_database,
 };
-use rumba_core::error::EngineError;
-use rumba_core::memory::{AdvisedCache, MemoryNeed};
-use rumba_core::parity::{Nature, Reads};
-use rumba_core::setting::{Kind as SettingKind, SettingError, SettingInfo};
-use rumba_core::sql::Dialect;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
+use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::setting::{Kind as SettingKind, SettingError, SettingInfo};
+use rumba_engine_api::sql::Dialect;
 use rumba_protocol_mysql::Admin;
 
 use rumba_server_kit::dsn::Dsn;
@@ -484,7 +484,7 @@ impl Engine for MySqlEngine {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
 
     use super::*;
 

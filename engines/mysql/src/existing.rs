@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rumba_core::error::EngineError;
-use rumba_core::setting::SettingError;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mysql::{Admin, Target, WireError};
 use rumba_server_kit::process::{data_here, listening_at};
 

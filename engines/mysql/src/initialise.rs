@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::Stdio;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use rumba_server_kit::cache;
 use rumba_server_kit::failure::full_or_failed;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rumba_core::access::Access;
-use rumba_core::engine::{Gauge, Instance, MostClients, ProcessLocation, Session};
-use rumba_core::error::EngineError;
+use rumba_engine_api::access::Access;
+use rumba_engine_api::engine::{Gauge, Instance, MostClients, ProcessLocation, Session};
+use rumba_engine_api::error::EngineError;
 use rumba_protocol_mysql::{SessionOptions, Target, WireCounts, WireSession};
 
 use crate::connections;
@@ -244,8 +244,8 @@ pub fn is_log(file: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::engine::{Engine, Schema};
-    use rumba_core::sql::SqlSession;
+    use rumba_engine_api::engine::{Engine, Schema};
+    use rumba_engine_api::sql::SqlSession;
     use rustix::process::{Pid, Signal, kill_process};
 
     use super::*;

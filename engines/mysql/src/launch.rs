@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_core::access::Access;
-use rumba_core::engine::KEPT;
-use rumba_core::error::EngineError;
+use rumba_engine_api::access::Access;
+use rumba_engine_api::engine::KEPT;
+use rumba_engine_api::error::EngineError;
 use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls, WireError};
 
 use rumba_server_kit::cache;

@@ -1,6 +1,6 @@
 //! The measured memory needs of the servers.
 
-use rumba_core::memory::MemoryNeed;
+use rumba_engine_api::memory::MemoryNeed;
 
 use crate::counters::Kind;
 use rumba_server_kit::version::Version;

@@ -1,8 +1,8 @@
 //! The experiment's own variables that override `cache` and `durability`.
 
-use rumba_core::common::{Overruled, Own};
-use rumba_core::engine::EngineConfig;
-use rumba_core::units::parse_bytes;
+use rumba_engine_api::common::{Overruled, Own};
+use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::units::parse_bytes;
 
 use crate::counters::Kind;
 use crate::options::{Options, spelled};
@@ -58,8 +58,8 @@ const MEMTABLES_MOST_BYTES: u64 = 256 << 20;
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::common::{Durability, Own};
-    use rumba_core::setting::Value;
+    use rumba_engine_api::common::{Durability, Own};
+    use rumba_engine_api::setting::Value;
 
     use super::*;
 

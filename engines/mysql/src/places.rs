@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use rumba_core::setting::SettingError;
+use rumba_engine_api::setting::SettingError;
 
 /// Variables with paths of data files, logs and temporary tables.
 const PLACES: [&str; 16] = [

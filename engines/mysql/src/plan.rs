@@ -1,8 +1,8 @@
 //! Translates an experiment's configuration to server variables, table options and session setup.
 
-use rumba_core::engine::{AT_DEFAULT, Durability, EngineConfig};
-use rumba_core::setting::SettingError;
-use rumba_core::units::parse_bytes;
+use rumba_engine_api::engine::{AT_DEFAULT, Durability, EngineConfig};
+use rumba_engine_api::setting::SettingError;
+use rumba_engine_api::units::parse_bytes;
 use rumba_server_kit::readback::{Match, as_switch, compare};
 
 use crate::capability::{Capabilities, plugin};

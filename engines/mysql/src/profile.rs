@@ -1,7 +1,7 @@
 //! The profiles of these servers: `profiles/`.
 
-use rumba_core::engine::Durability;
-use rumba_core::error::EngineError;
+use rumba_engine_api::engine::Durability;
+use rumba_engine_api::error::EngineError;
 use rumba_server_kit::profile::{self, Filled, Needs, Promises};
 use rumba_server_kit::version::Version;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 use rumba_protocol_mysql::Admin;
 
 use rumba_server_kit::readback::{Match, compare, refused};

@@ -1,7 +1,7 @@
 //! The size of InnoDB's redo log, which the server allocates in full before its first use.
 
-use rumba_core::engine::EngineConfig;
-use rumba_core::units::parse_bytes;
+use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::units::parse_bytes;
 
 use crate::counters::Kind;
 use crate::engine::Server;
@@ -29,8 +29,8 @@ pub fn bytes(kind: &Kind, config: &EngineConfig) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::engine::Durability;
-    use rumba_core::setting::Value;
+    use rumba_engine_api::engine::Durability;
+    use rumba_engine_api::setting::Value;
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! Tests the statements of a trial on an existing server before the load. A missing privilege would otherwise end the
 //! trial after its load, or leave data in the schema.
 
-use rumba_core::error::EngineError;
-use rumba_core::setting::SettingError;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mysql::WireError;
 
 use crate::counters::{Ask, Kind, Server, debt, is_denied, purge_progress};

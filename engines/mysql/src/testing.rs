@@ -1,6 +1,6 @@
 //! Helpers for several tests.
 
-use rumba_core::engine::EngineConfig;
+use rumba_engine_api::engine::EngineConfig;
 
 /// An engine configuration with defaults only.
 pub fn config(engine: &str) -> EngineConfig {

@@ -5,12 +5,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rumba_core::engine::{
+use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Gauge, Instance, Schema, Session,
 };
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
-use rumba_core::setting::{Kind, SettingError, SettingInfo};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo};
 
 /// The `null` engine.
 pub struct Null;

@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 use rumba_protocol_postgresql::{Admin, Loss, OnLost, PgError, Rows, TransportError};
 
 use crate::existing;

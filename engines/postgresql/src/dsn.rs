@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use rumba_core::setting::SettingError;
+use rumba_engine_api::setting::SettingError;
 use rumba_protocol_postgresql::{Address, Secret, Target};
 use rumba_server_kit::dsn::{Dsn, Form, wrong};
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rumba_core::error::{EngineError, SqlState};
-use rumba_core::setting::SettingError;
+use rumba_engine_api::error::{EngineError, SqlState};
+use rumba_engine_api::setting::SettingError;
 use rumba_protocol_postgresql::{Address, Admin, PgError, Target};
 use rumba_server_kit::process::{data_here, listening_at};
 

@@ -1,6 +1,6 @@
 //! How to recognize errors in the server's log, and errors of rumba's own statements.
 
-use rumba_core::error::{EngineError, SqlState};
+use rumba_engine_api::error::{EngineError, SqlState};
 use rumba_protocol_postgresql::PgError;
 use rumba_server_kit::failure::LogWords;
 

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 use rumba_server_kit::failure::full_or_failed;
 use rumba_server_kit::identity::Identity;
 use rumba_server_kit::process::dies_with_us;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rumba_core::access::Access;
-use rumba_core::engine::{Gauge, Instance, MostClients, ProcessLocation, Session};
-use rumba_core::error::EngineError;
+use rumba_engine_api::access::Access;
+use rumba_engine_api::engine::{Gauge, Instance, MostClients, ProcessLocation, Session};
+use rumba_engine_api::error::EngineError;
 use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions, Target};
 use rumba_server_kit::watch::{Watch, Watched};
 

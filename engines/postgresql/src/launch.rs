@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_core::access::Access;
-use rumba_core::engine::KEPT;
-use rumba_core::error::EngineError;
+use rumba_engine_api::access::Access;
+use rumba_engine_api::engine::KEPT;
+use rumba_engine_api::error::EngineError;
 use rumba_protocol_postgresql::{Address, Admin, PgError, Secret, Target, Tls};
 use rumba_server_kit::cache;
 use rumba_server_kit::dsn::DATABASE;

@@ -1,6 +1,6 @@
 //! The measured memory needs of the server.
 
-use rumba_core::memory::MemoryNeed;
+use rumba_engine_api::memory::MemoryNeed;
 use rumba_server_kit::version::Version;
 
 /// The table that `xtask memory-needs` writes.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::engine::EngineConfig;
-use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, Value};
 use rumba_protocol_postgresql::OnLost;
 
 /// rumba's own settings, then some of the server's.

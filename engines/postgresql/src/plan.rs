@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use rumba_core::common::Overruled;
-use rumba_core::engine::EngineConfig;
-use rumba_core::setting::SettingError;
+use rumba_engine_api::common::Overruled;
+use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::setting::SettingError;
 use rumba_server_kit::profile::{self, Needs};
 
 use crate::options::Options;
@@ -151,8 +151,8 @@ fn compress(plan: &mut Plan, compression: Option<&str>, software: &Software) {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::common::{Durability, Own};
-    use rumba_core::setting::Value;
+    use rumba_engine_api::common::{Durability, Own};
+    use rumba_engine_api::setting::Value;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::engine::{AT_DEFAULT, WITH_ASSERTIONS};
-use rumba_core::error::EngineError;
+use rumba_engine_api::engine::{AT_DEFAULT, WITH_ASSERTIONS};
+use rumba_engine_api::error::EngineError;
 use rumba_server_kit::readback::{Match, compare, refused};
 
 use crate::control::Control;

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 use rumba_server_kit::cache::stamp;
 use rumba_server_kit::loader::wrap_programs;
 use rumba_server_kit::version::{self, Version};

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use rumba_core::engine::{Engine, EngineConfig, Instance, ProcessLocation, Schema, Session};
-use rumba_core::setting::Value;
-use rumba_core::sql::SqlSession;
-use rumba_core::worker::block_on;
+use rumba_engine_api::engine::{Engine, EngineConfig, Instance, ProcessLocation, Schema, Session};
+use rumba_engine_api::setting::Value;
+use rumba_engine_api::sql::SqlSession;
+use rumba_engine_api::worker::block_on;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::PostgreSql;
@@ -36,7 +36,7 @@ fn count(session: &mut dyn SqlSession, from: &str) -> i64 {
     found
 }
 
-fn figure(figures: &[rumba_core::engine::Gauge], name: &str) -> f64 {
+fn figure(figures: &[rumba_engine_api::engine::Gauge], name: &str) -> f64 {
     figures.iter().find(|gauge| gauge.name == name).unwrap_or_else(|| panic!("no {name}")).value
 }
 

@@ -7,7 +7,7 @@ use std::ffi::c_char;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use crate::db::{Database, check};
 use crate::ffi::*;

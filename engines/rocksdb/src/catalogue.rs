@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rumba_core::engine::Availability;
-use rumba_core::error::EngineError;
-use rumba_core::server::{Catalogue, ServerInfo};
+use rumba_engine_api::engine::Availability;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::server::{Catalogue, ServerInfo};
 use rumba_server_kit::install::{Release, Releases, Software};
 use rumba_server_kit::version::Version;
 

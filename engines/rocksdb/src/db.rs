@@ -8,7 +8,7 @@ use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::{Arc, OnceLock};
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use crate::ffi::*;
 use crate::library::Library;

@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rumba_core::common::Overruled;
-use rumba_core::engine::{
+use rumba_engine_api::common::Overruled;
+use rumba_engine_api::engine::{
     Availability, BuildSelector, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema,
     require_database,
 };
-use rumba_core::error::EngineError;
-use rumba_core::kv::KeySpace;
-use rumba_core::memory::{AdvisedCache, MemoryNeed};
-use rumba_core::parity::{Nature, Reads};
-use rumba_core::setting::{Kind, SettingError, SettingInfo};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::KeySpace;
+use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
+use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo};
 
 use crate::db::{self, Database, Options};
 use crate::ffi::LoadError;

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use libloading::os::unix;
-use rumba_core::error::with_sources;
+use rumba_engine_api::error::with_sources;
 
 /// Declares opaque types.
 macro_rules! opaque {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rumba_core::engine::{Durability, Gauge, Instance, Session};
-use rumba_core::error::EngineError;
+use rumba_engine_api::engine::{Durability, Gauge, Instance, Session};
+use rumba_engine_api::error::EngineError;
 
 use crate::db::{Database, Locking};
 use crate::effective::Effective;

@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_core::engine::Availability;
-use rumba_core::error::EngineError;
+use rumba_engine_api::engine::Availability;
+use rumba_engine_api::error::EngineError;
 
 use crate::catalogue;
 use crate::db::Options;

@@ -1,6 +1,6 @@
 //! Divides `cache` between the memtables and the block cache.
 
-use rumba_core::setting::SettingError;
+use rumba_engine_api::setting::SettingError;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

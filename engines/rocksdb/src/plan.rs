@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use rumba_core::common::Own;
-use rumba_core::engine::{Durability, EngineConfig};
-use rumba_core::setting::{SettingError, Value};
-use rumba_core::units::parse_bytes;
+use rumba_engine_api::common::Own;
+use rumba_engine_api::engine::{Durability, EngineConfig};
+use rumba_engine_api::setting::{SettingError, Value};
+use rumba_engine_api::units::parse_bytes;
 
 use crate::db::{Locking, Options};
 use crate::engine::default_of;

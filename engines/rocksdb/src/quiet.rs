@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::thread::sleep;
 use std::time::Duration;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use crate::db::Database;
 

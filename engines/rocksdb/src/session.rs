@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use rumba_core::engine::Durability;
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
+use rumba_engine_api::engine::Durability;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
 
 use crate::access::{ManyKeys, ReadOptions};
 use crate::db::{Database, Locking};
@@ -26,7 +26,7 @@ pub struct Session {
 pub struct Space {
     /// The length of its prefix extractor's prefix, 0 for none.
     pub prefix: usize,
-    /// Whether its entries need no separate locks ([`rumba_core::kv::KeySpace::derived`]).
+    /// Whether its entries need no separate locks ([`rumba_engine_api::kv::KeySpace::derived`]).
     pub derived: bool,
 }
 

@@ -5,8 +5,8 @@
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use rumba_core::engine::Durability;
-use rumba_core::error::EngineError;
+use rumba_engine_api::engine::Durability;
+use rumba_engine_api::error::EngineError;
 
 use crate::access::{Pinned, ReadOptions};
 use crate::db::{Database, Locking, check};

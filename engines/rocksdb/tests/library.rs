@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rumba_core::engine::{BuildSelector, Engine, EngineConfig, Schema};
-use rumba_core::kv::KeySpace;
-use rumba_core::setting::{Settings, Value};
+use rumba_engine_api::engine::{BuildSelector, Engine, EngineConfig, Schema};
+use rumba_engine_api::kv::KeySpace;
+use rumba_engine_api::setting::{Settings, Value};
 use rumba_engine_rocksdb::RocksDb;
 
 const SPACES: [KeySpace; 1] = [KeySpace { name: "node", scan_prefix: 0, derived: false }];

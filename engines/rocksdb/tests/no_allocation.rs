@@ -5,10 +5,10 @@
 use rumba_testkit::allocations::{self, Counting};
 use std::cell::Cell;
 
-use rumba_core::engine::{Engine, EngineConfig, Schema, Session};
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::{Engine, EngineConfig, Schema, Session};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Batch, KeySpace, KvSession, Scan};
+use rumba_engine_api::setting::Value;
 use rumba_engine_rocksdb::RocksDb;
 
 thread_local! {

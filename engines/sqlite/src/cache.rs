@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 /// The cache budget of an instance.
 #[derive(Debug)]

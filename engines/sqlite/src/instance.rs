@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_core::engine::{Gauge, Instance, Session};
-use rumba_core::error::EngineError;
+use rumba_engine_api::engine::{Gauge, Instance, Session};
+use rumba_engine_api::error::EngineError;
 
 use crate::cache::Cache;
 use crate::pragmas::Pragmas;

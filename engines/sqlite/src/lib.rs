@@ -16,15 +16,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rumba_core::common::Overruled;
-use rumba_core::engine::{
+use rumba_engine_api::common::Overruled;
+use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
-use rumba_core::error::EngineError;
-use rumba_core::memory::{AdvisedCache, MemoryNeed};
-use rumba_core::parity::{Nature, Reads};
-use rumba_core::setting::SettingError;
-use rumba_core::sql::{Dialect, SqlSession};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
+use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::setting::SettingError;
+use rumba_engine_api::sql::{Dialect, SqlSession};
 
 use crate::instance::SqliteInstance;
 use crate::pragmas::{Pragmas, SETTINGS};

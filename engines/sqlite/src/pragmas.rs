@@ -1,10 +1,10 @@
 //! Translates an experiment's settings to pragmas, and checks that they took effect.
 
-use rumba_core::common::{Overruled, Own};
-use rumba_core::engine::{Durability, EngineConfig};
-use rumba_core::error::EngineError;
-use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
-use rumba_core::units::show_bytes;
+use rumba_engine_api::common::{Overruled, Own};
+use rumba_engine_api::engine::{Durability, EngineConfig};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_engine_api::units::show_bytes;
 
 use crate::busy::{HANDLERS, OWN, SHORT};
 use crate::raw::Handle;
@@ -287,7 +287,7 @@ fn refuse_common(config: &EngineConfig) -> Result<(), SettingError> {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
 
     use super::*;
 

@@ -7,9 +7,9 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rumba_core::error::{EngineError, ErrorCode};
-use rumba_core::sql::{Answer, Param, Row, Statements, Visit};
-use rumba_core::value::SqlValue;
+use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::sql::{Answer, Param, Row, Statements, Visit};
+use rumba_engine_api::value::SqlValue;
 use rusqlite::{Connection, OpenFlags, ffi};
 
 use crate::busy::pause;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rumba_core::engine::Gauge;
+use rumba_engine_api::engine::Gauge;
 
 /// The counters of one connection, from `sqlite3_db_status`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

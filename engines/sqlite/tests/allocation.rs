@@ -5,7 +5,7 @@
 mod common;
 
 use common::*;
-use rumba_core::sql::Param;
+use rumba_engine_api::sql::Param;
 use rumba_testkit::allocations::{self, Counting};
 
 #[global_allocator]

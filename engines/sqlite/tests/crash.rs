@@ -4,8 +4,8 @@
 mod common;
 
 use common::*;
-use rumba_core::engine::Durability;
-use rumba_core::sql::Param;
+use rumba_engine_api::engine::Durability;
+use rumba_engine_api::sql::Param;
 use rumba_testkit::crash::{self, Death, ROWS, Writer};
 
 #[test]

@@ -8,9 +8,9 @@ rumba_testkit::main!();
 mod common;
 
 use common::*;
-use rumba_core::engine::{Durability, Engine, Schema};
-use rumba_core::error::EngineError;
-use rumba_core::sql::Param;
+use rumba_engine_api::engine::{Durability, Engine, Schema};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::Param;
 use rumba_engine_sqlite::Sqlite;
 use rumba_testkit::mounts::Tmpfs;
 

@@ -6,10 +6,10 @@ mod common;
 use std::path::Path;
 
 use common::*;
-use rumba_core::engine::{Durability, Engine, Instance, Schema};
-use rumba_core::error::EngineError;
-use rumba_core::setting::Value;
-use rumba_core::sql::Param;
+use rumba_engine_api::engine::{Durability, Engine, Instance, Schema};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::setting::Value;
+use rumba_engine_api::sql::Param;
 use rumba_engine_sqlite::Sqlite;
 
 /// A table of `rows` rows of about 1 KB.

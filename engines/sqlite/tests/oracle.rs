@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use common::*;
 use proptest::prelude::*;
-use rumba_core::sql::{Param, Statement};
+use rumba_engine_api::sql::{Param, Statement};
 
 type Map = BTreeMap<i64, Vec<u8>>;
 
@@ -79,7 +79,7 @@ impl Both {
     fn rows(&mut self, from: i64, to: i64, limit: i64) -> Vec<(i64, Vec<u8>)> {
         let params = [Param::Int(from), Param::Int(to), Param::Int(limit)];
         let mut seen = Vec::new();
-        let visit = &mut |row: &dyn rumba_core::sql::Row| seen.push((row.int(0), row.bytes(1).to_vec()));
+        let visit = &mut |row: &dyn rumba_engine_api::sql::Row| seen.push((row.int(0), row.bytes(1).to_vec()));
         execute(&mut *self.session, self.statements[7], &params, visit).unwrap();
         seen
     }

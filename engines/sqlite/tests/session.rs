@@ -7,9 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use common::*;
-use rumba_core::error::{EngineError, ErrorCode};
-use rumba_core::setting::Value;
-use rumba_core::sql::{Dialect, Param};
+use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::setting::Value;
+use rumba_engine_api::sql::{Dialect, Param};
 
 const TABLE: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, b BLOB)";
 
@@ -338,6 +338,6 @@ fn bad_row_stops_the_load_and_rolls_back_earlier_rows() {
     // A number of values that is not a multiple of the columns is refused, and the session continues.
     assert!(session.submit_rows(rows, &values[..4]).is_err());
     session.run("DELETE FROM t").unwrap();
-    let answer = rumba_core::worker::block_on(session.load_rows(rows, &values[..6])).unwrap();
+    let answer = rumba_engine_api::worker::block_on(session.load_rows(rows, &values[..6])).unwrap();
     assert_eq!((answer.affected, int(&mut *session, "SELECT count(*) FROM t")), (2, 2));
 }

@@ -6,8 +6,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_core::engine::{Durability, EngineConfig};
-use rumba_core::setting::{Kind, SettingError, SettingInfo, Value};
+use rumba_engine_api::engine::{Durability, EngineConfig};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Value};
 
 use crate::raw::{Connection, INSTALL, Library, Session};
 use crate::settings::{Call, DECIDED_ELSEWHERE, SETTINGS, call_of, default_of};
@@ -91,7 +91,7 @@ pub fn literal(info: &SettingInfo, value: &Value) -> Result<String, SettingError
     let text = value.to_string();
     match info.kind {
         Kind::Bytes => Ok(match value {
-            Value::Text(text) => rumba_core::units::parse_bytes(text)
+            Value::Text(text) => rumba_engine_api::units::parse_bytes(text)
                 .map_err(|why| SettingError::new(info.name, why, "a size such as 64MiB"))?
                 .to_string(),
             _ => text,
@@ -262,7 +262,7 @@ fn defaults(config: &EngineConfig) -> Configs {
     if logged {
         // MongoDB's limit, which is also the library's largest.
         let size = "checkpoint.log_size";
-        let bytes = rumba_core::units::parse_bytes(default_of(size)).unwrap_or_default();
+        let bytes = rumba_engine_api::units::parse_bytes(default_of(size)).unwrap_or_default();
         open.insert(size.into(), bytes.to_string());
     }
     let create = [
@@ -329,7 +329,7 @@ pub fn rehearse(library: &Arc<Library>, config: &EngineConfig) -> Result<(), Set
     open.retain(|name, _| !bystanders.iter().any(|start| name.starts_with(start)));
     open.insert("in_memory".into(), "true".into());
     let whole = |call: Call| {
-        move |error: rumba_core::error::EngineError| {
+        move |error: rumba_engine_api::error::EngineError| {
             let asked: Vec<&str> =
                 config.settings.0.keys().filter(|name| call_of(name) == call).map(String::as_str).collect();
             let key = if asked.is_empty() { "settings".to_owned() } else { asked.join(", ") };

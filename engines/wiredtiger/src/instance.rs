@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_core::engine::{Gauge, Instance, Session as AnySession};
-use rumba_core::error::EngineError;
-use rumba_core::kv::KeySpace;
+use rumba_engine_api::engine::{Gauge, Instance, Session as AnySession};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::KeySpace;
 
 use crate::config::{Configs, Nested, creating, dotted};
 use crate::raw::{Connection, Library, Session, Statistic};

@@ -1,7 +1,7 @@
 //! The key-value session over one WiredTiger session.
 
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
 
 use crate::raw::{CursorId, Session};
 

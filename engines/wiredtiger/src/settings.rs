@@ -1,7 +1,7 @@
 //! WiredTiger's own settings: names, the call that takes each, and permitted values. Names, bounds and defaults are
 //! those of `wiredtiger.h` 3.2. If this engine's default differs, the text says so.
 
-use rumba_core::setting::{Kind, SettingInfo};
+use rumba_engine_api::setting::{Kind, SettingInfo};
 
 /// The call that takes a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::config::{Nested, literal};
     use crate::raw::Library;
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
 
     /// A value that fits the type and all bounds.
     fn example(info: &SettingInfo) -> Value {

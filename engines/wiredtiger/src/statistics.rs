@@ -51,7 +51,7 @@ pub const COUNTED: &[&str] = &[
     "transaction: update conflicts",
 ];
 
-/// Total times that clients waited, under names that rumba turns into metrics (`rumba_core::counted`).
+/// Total times that clients waited, under names that rumba turns into metrics (`crates/results/src/counted.rs`).
 pub const WAITED: [(&str, &str); 3] = [
     ("waited_page_reads_us", "cache: application threads page read from disk to cache time (usecs)"),
     ("waited_evicting_us", "thread-yield: application thread time evicting (usecs)"),

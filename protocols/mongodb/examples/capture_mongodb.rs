@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use rumba_core::bson::{DocumentBuf, Writer};
+use rumba_engine_api::bson::{DocumentBuf, Writer};
 use rumba_protocol_mongodb::codec::frame::{self, Framed};
 use rumba_protocol_mongodb::codec::hello;
 

@@ -9,10 +9,10 @@
 use std::hint::black_box;
 use std::process::ExitCode;
 
-use rumba_core::bson::{Document, DocumentBuf};
-use rumba_core::document::{Command, DocumentSession, Find};
-use rumba_core::error::EngineError;
-use rumba_core::worker::block_on;
+use rumba_engine_api::bson::{Document, DocumentBuf};
+use rumba_engine_api::document::{Command, DocumentSession, Find};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::block_on;
 use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
 
 fn main() -> ExitCode {

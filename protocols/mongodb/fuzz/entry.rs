@@ -1,7 +1,7 @@
 //! The entry points of the fuzz targets and of the test without a fuzzer. The input is a sequence of a server's
 //! messages.
 
-use rumba_core::bson::{Document, DocumentBuf, Malformed, Value};
+use rumba_engine_api::bson::{Document, DocumentBuf, Malformed, Value};
 use rumba_protocol_mongodb::MongoError;
 use rumba_protocol_mongodb::codec::frame::{self, Framed};
 use rumba_protocol_mongodb::codec::hello::Hello;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rumba_core::bson::{Document, DocumentBuf};
+use rumba_engine_api::bson::{Document, DocumentBuf};
 use rumba_transport::{CONNECT, insist};
 
 use crate::codec::hello::Hello;
@@ -97,7 +97,7 @@ impl Admin {
 /// The collection that a cursor reads, without the database's prefix: `db.collection`.
 fn namespace(answer: Document<'_>, database: &str) -> Result<String, MongoError> {
     let told = match answer.get("cursor")? {
-        Some(rumba_core::bson::Value::Document(cursor)) => cursor.blob("ns")?,
+        Some(rumba_engine_api::bson::Value::Document(cursor)) => cursor.blob("ns")?,
         _ => b"",
     };
     let told = String::from_utf8_lossy(told);

@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::time::Instant;
 
-use rumba_core::bson::{Document, Writer};
+use rumba_engine_api::bson::{Document, Writer};
 use rumba_transport::{Incoming, Ready, Stream, TransportError, tls_client};
 
 use crate::codec::frame::{self, Framed, HEADER};

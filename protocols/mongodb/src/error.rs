@@ -1,7 +1,7 @@
 //! Errors between client and server.
 
-use rumba_core::bson::Malformed;
-use rumba_core::error::{EngineError, ErrorCode};
+use rumba_engine_api::bson::Malformed;
+use rumba_engine_api::error::{EngineError, ErrorCode};
 use rumba_transport::TransportError;
 
 use crate::codec::reply::Refusal;

@@ -2,7 +2,7 @@
 
 use md5::{Digest, Md5};
 use rsasl::prelude::{Mechname, SASLClient, SASLConfig, Session, State};
-use rumba_core::bson::{Document, DocumentBuf, Value};
+use rumba_engine_api::bson::{Document, DocumentBuf, Value};
 
 use crate::MongoError;
 

@@ -3,7 +3,7 @@
 
 use bson::{Bson, RawBsonRef, RawDocument};
 use proptest::prelude::*;
-use rumba_core::bson::{Document, DocumentBuf, Value, Writer};
+use rumba_engine_api::bson::{Document, DocumentBuf, Value, Writer};
 
 /// Values that both implementations can write.
 fn values() -> impl Strategy<Value = Bson> {

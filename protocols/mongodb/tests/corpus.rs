@@ -7,9 +7,9 @@ mod entry;
 
 use std::os::unix::net::UnixListener;
 
-use rumba_core::bson::Document;
-use rumba_core::document::{Command, DocumentSession, Find};
-use rumba_core::worker::block_on;
+use rumba_engine_api::bson::Document;
+use rumba_engine_api::document::{Command, DocumentSession, Find};
+use rumba_engine_api::worker::block_on;
 use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
 use rumba_testkit::corpus::{self, Random};
 

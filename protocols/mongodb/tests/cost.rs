@@ -8,9 +8,9 @@ rumba_testkit::main!();
 
 use std::path::Path;
 
-use rumba_core::bson::{Document, DocumentBuf, Documents};
-use rumba_core::document::{Command, DocumentSession, Find, Update};
-use rumba_core::worker::block_on;
+use rumba_engine_api::bson::{Document, DocumentBuf, Documents};
+use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
+use rumba_engine_api::worker::block_on;
 use rumba_null_server::{Config, Listen, NullServer, Protocol};
 use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
 use rumba_testkit::allocations::{self, Counting};

@@ -10,10 +10,10 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use rumba_core::bson::{Document, DocumentBuf, Documents};
-use rumba_core::document::{Command, DocumentSession, Done, Find, Update};
-use rumba_core::error::EngineError;
-use rumba_core::worker::block_on;
+use rumba_engine_api::bson::{Document, DocumentBuf, Documents};
+use rumba_engine_api::document::{Command, DocumentSession, Done, Find, Update};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::block_on;
 use rumba_protocol_mongodb::{Address, Admin, MongoSession, OnLost, Secret, SessionOptions, Target, Tls};
 use rumba_testkit::certificate;
 use rumba_testkit::secantusdb::SecantusDb;

@@ -12,10 +12,10 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use rumba_core::bson::{Document, DocumentBuf, Documents, Value};
-use rumba_core::document::{Command, DocumentSession, Find, Update};
-use rumba_core::error::EngineError;
-use rumba_core::wait::{Driver, Wait, drive_with};
+use rumba_engine_api::bson::{Document, DocumentBuf, Documents, Value};
+use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::wait::{Driver, Wait, drive_with};
 use rumba_protocol_mongodb::{Admin, MongoError, OnLost, SessionOptions, Tls};
 use support::{Server, ask, batch, find, hello, ok, refused};
 

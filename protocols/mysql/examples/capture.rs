@@ -13,8 +13,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use rumba_core::sql::{Param, SqlSession};
-use rumba_core::worker::block_on;
+use rumba_engine_api::sql::{Param, SqlSession};
+use rumba_engine_api::worker::block_on;
 use rumba_protocol_mysql::{Address, LoadWay, Secret, SessionOptions, Target, Tls, WireSession};
 
 /// Rows end with an OK packet; known definitions are left out (MariaDB); rows are binary. The answer is to preparing a

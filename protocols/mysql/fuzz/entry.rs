@@ -1,7 +1,7 @@
 //! The entry points of the fuzz targets and of the test without a fuzzer. The input is a server's bytes: the first byte
 //! says how to parse them, the rest are frames.
 
-use rumba_core::sql::Row;
+use rumba_engine_api::sql::Row;
 use rumba_protocol_mysql::WireError;
 use rumba_protocol_mysql::codec::answer::{self, Head, MORE_RESULTS, Next, Wording};
 use rumba_protocol_mysql::codec::column;

@@ -1,6 +1,6 @@
 //! Errors between client and server.
 
-use rumba_core::error::{EngineError, ErrorCode, SqlState};
+use rumba_engine_api::error::{EngineError, ErrorCode, SqlState};
 use rumba_transport::TransportError;
 
 use crate::codec::Malformed;

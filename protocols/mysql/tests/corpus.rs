@@ -7,8 +7,8 @@ mod entry;
 
 use std::os::unix::net::UnixListener;
 
-use rumba_core::sql::{Param, SqlSession};
-use rumba_core::worker::block_on;
+use rumba_engine_api::sql::{Param, SqlSession};
+use rumba_engine_api::worker::block_on;
 use rumba_protocol_mysql::{Address, SessionOptions, Target, Tls, WireSession};
 use rumba_testkit::corpus::{self, Random};
 
@@ -77,7 +77,7 @@ fn no_server_makes_a_session_panic_or_hang() {
         let submitted = (0..3).filter(|&id| session.submit(statement, &[Param::Int(id)]).is_ok()).count();
         let session: &mut dyn SqlSession = &mut session;
         for _ in 0..submitted {
-            let visit = &mut |row: &dyn rumba_core::sql::Row| {
+            let visit = &mut |row: &dyn rumba_engine_api::sql::Row| {
                 std::hint::black_box((row.int(0), row.bytes(1).len()));
             };
             answered += usize::from(block_on(session.answer(visit)).is_ok());

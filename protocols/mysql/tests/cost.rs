@@ -8,8 +8,8 @@ rumba_testkit::main!();
 
 use std::path::Path;
 
-use rumba_core::sql::{Param, Row, SqlSession, Statement};
-use rumba_core::worker::block_on;
+use rumba_engine_api::sql::{Param, Row, SqlSession, Statement};
+use rumba_engine_api::worker::block_on;
 use rumba_null_server::{Config, Listen, NullServer};
 use rumba_protocol_mysql::{Address, SessionOptions, Target, Tls, WireSession};
 use rumba_testkit::allocations::{self, Counting};

@@ -6,9 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rumba_core::bson::{Document, DocumentBuf, Documents};
-use rumba_core::document::{Command, DocumentSession, Done, Find, Update};
-use rumba_core::worker::block_on;
+use rumba_engine_api::bson::{Document, DocumentBuf, Documents};
+use rumba_engine_api::document::{Command, DocumentSession, Done, Find, Update};
+use rumba_engine_api::worker::block_on;
 use rumba_null_server::{Column, Config, Listen, NullServer, Protocol, ServerError};
 use rumba_protocol_mongodb::{Address, Admin, MongoSession, Secret, SessionOptions, Target};
 

@@ -10,8 +10,8 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rumba_core::sql::{Answer, Param, SqlSession, Statement};
-use rumba_core::worker::block_on;
+use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement};
+use rumba_engine_api::worker::block_on;
 use rumba_null_server::{Column, Config, Listen, NullServer, Protocol};
 use rumba_protocol_postgresql::{Address, Admin, PgSession, SessionOptions, Target, Tls};
 

@@ -10,9 +10,9 @@
 use std::hint::black_box;
 use std::process::ExitCode;
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Param, SqlSession};
-use rumba_core::worker::block_on;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Param, SqlSession};
+use rumba_engine_api::worker::block_on;
 use rumba_protocol_postgresql::{Address, PgSession, Secret, SessionOptions, Target, Tls};
 
 /// sysbench's point select.
@@ -61,7 +61,7 @@ fn run(address: Address, selects: i64, sql: &str) -> Result<u64, EngineError> {
     block_on(async {
         let mut rows = 0;
         for id in 0..selects {
-            let mut visit = |row: &dyn rumba_core::sql::Row| {
+            let mut visit = |row: &dyn rumba_engine_api::sql::Row| {
                 black_box(row.bytes(0));
             };
             rows += session.execute(statement, &[Param::Int(id)], &mut visit).await?.rows;

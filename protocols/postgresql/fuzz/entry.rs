@@ -1,7 +1,7 @@
 //! The entry points of the fuzz targets and of the test without a fuzzer. The input is a sequence of a server's
 //! messages.
 
-use rumba_core::sql::Row;
+use rumba_engine_api::sql::Row;
 use rumba_protocol_postgresql::PgError;
 use rumba_protocol_postgresql::codec::message::{self, Transaction};
 use rumba_protocol_postgresql::codec::row::{self, Column, PgRow};

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use rumba_core::printable::shown;
-use rumba_core::results::Results;
 use rumba_lab::registry::Registry;
 use rumba_lab::spec;
+use rumba_results::printable::shown;
+use rumba_results::results::Results;
 
 use crate::cli::AbArgs;
 use crate::problem::Problem;
@@ -37,6 +37,6 @@ fn say_claims_left_out(file: &Path) {
 }
 
 /// The comparison of a run's own sides, if it has any.
-pub fn comparison(results: &Results) -> Option<rumba_core::comparison::Comparison> {
+pub fn comparison(results: &Results) -> Option<rumba_results::comparison::Comparison> {
     rumba_statistics::compare_sides(results, &spec::pairs_of(&results.experiment))
 }

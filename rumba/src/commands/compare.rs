@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use rumba_core::comparison::Comparison;
-use rumba_core::printable::shown;
+use rumba_results::comparison::Comparison;
+use rumba_results::printable::shown;
 use rumba_statistics::{Drift, Found, Gate, GateError, Gated};
 
 use crate::cli::{CompareArgs, Format};

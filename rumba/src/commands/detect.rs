@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use rumba_core::detection::LEAST_PILOT_REPEATS;
-use rumba_core::printable::shown;
 use rumba_lab::registry::Registry;
+use rumba_results::detection::LEAST_PILOT_REPEATS;
+use rumba_results::printable::shown;
 
 use super::run::{can_profile, exit_code, measure, read_with, tell_end};
 use crate::cli::RunArgs;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use rumba_core::limits::Backing;
-use rumba_core::record::{TrialPart, TrialPlan};
-use rumba_core::units::{counted, show_bytes, show_duration};
+use rumba_engine_api::limits::Backing;
+use rumba_engine_api::units::{counted, show_bytes, show_duration};
 use rumba_lab::plan;
 use rumba_lab::prepare::{Forecast, Storage};
 use rumba_lab::spec::Experiment;
+use rumba_results::record::{TrialPart, TrialPlan};
 use serde_json::json;
 
 fn show(seconds: f64) -> String {

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rumba_core::engine::{Availability, Brought, BuildSelector, Engine, Form};
-use rumba_core::error::EngineError;
-use rumba_core::server::ServerInfo;
+use rumba_engine_api::engine::{Availability, Brought, BuildSelector, Engine, Form};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::server::ServerInfo;
 use rumba_lab::registry::Registry;
 use rumba_lab::trial::child::stop_signals;
 use rustix::process::{Pid, Signal};
@@ -147,7 +147,7 @@ fn install(name: &str, registry: &Registry) -> super::Result {
     let Some((catalogue, _)) = known else {
         let names: Vec<String> =
             registry.catalogues.iter().flat_map(|catalogue| catalogue.list()).map(|server| server.name).collect();
-        let remedy = match rumba_core::nearest(name, names.iter().map(String::as_str)) {
+        let remedy = match rumba_engine_api::nearest(name, names.iter().map(String::as_str)) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!("known are: {}", names.join(", ")),
         };

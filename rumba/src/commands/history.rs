@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rumba_core::history::Axis;
 use rumba_lab::store;
+use rumba_results::history::Axis;
 use rumba_statistics::Run;
 
 use crate::cli::{Format, HistoryArgs, OrderBy};

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
-use rumba_core::units::{parse_duration, show_duration};
+use rumba_engine_api::units::{parse_duration, show_duration};
 use rumba_lab::trial::child::stop_signals;
 use rumba_null_server::{Column, Config, Listen, NullServer, Protocol, ServerError, allow_many_connections};
 use signal_hook::flag;

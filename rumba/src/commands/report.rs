@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use rumba_core::claim::{Claim, Judgement, Verdict};
-use rumba_core::comparison::{Proof, Summary};
-use rumba_core::printable::shown;
-use rumba_core::record::Status;
-use rumba_core::results::Results;
 use rumba_lab::store;
 use rumba_lab::store::ReadError;
 use rumba_report::{TableOptions, tables};
+use rumba_results::claim::{Claim, Judgement, Verdict};
+use rumba_results::comparison::{Proof, Summary};
+use rumba_results::printable::shown;
+use rumba_results::record::Status;
+use rumba_results::results::Results;
 
 use crate::cli::{Format, ReportArgs};
 use crate::problem::Problem;

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use rumba_core::build::Build;
-use rumba_core::printable::shown;
-use rumba_core::record::{Record, Status, TrialPart, TrialPlan};
-use rumba_core::results::Results;
-use rumba_core::warning::Warning;
 use rumba_lab::kept::{KeptData, KeptLoads, Origin};
 use rumba_lab::prepare::{Admitted, Allowed, Prepared};
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Experiment, Overrides};
 use rumba_lab::store::{ClaimError, ResultsDir, Resume, lacked_room};
 use rumba_lab::{plan, provision};
+use rumba_results::build::Build;
+use rumba_results::printable::shown;
+use rumba_results::record::{Record, Status, TrialPart, TrialPlan};
+use rumba_results::results::Results;
+use rumba_results::warning::Warning;
 
 use super::run::{OWN_PROGRAM, can_profile, clean_leftovers, conduct, show, versions};
 use crate::cli::RunArgs;
@@ -263,7 +263,7 @@ mod tests {
     use std::path::PathBuf;
 
     use miette::Diagnostic as _;
-    use rumba_testkit::records;
+    use rumba_results::samples;
 
     use super::*;
 
@@ -307,7 +307,7 @@ mod tests {
         let refused = |versions: BTreeMap<String, String>| {
             let data_base = PathBuf::from("data");
             let resume = Resume { plans: Vec::new(), planned: 0, data_base, versions, allow_unlimited: false };
-            let read = Results { rumba: "0.0.1".to_owned(), ..records::results(Vec::new()) };
+            let read = Results { rumba: "0.0.1".to_owned(), ..samples::results(Vec::new()) };
             let problem = refuse_other_rumba(&read, &resume).unwrap_err();
             let whose =
                 "these results were begun by a build of rumba 0.0.1 whose commit is not known: they do not say it; ";

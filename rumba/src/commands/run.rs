@@ -7,13 +7,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use rumba_core::engine_name::split_list;
-use rumba_core::event::Event;
-use rumba_core::printable::shown;
-use rumba_core::record::{Record, TrialPlan};
-use rumba_core::units::counted;
-use rumba_core::warning::Warning;
-use rumba_core::workload::SCRIPT_TEXT;
+use rumba_engine_api::units::counted;
+use rumba_engine_api::workload::SCRIPT_TEXT;
 use rumba_lab::conduct::profile::{self, NoProfile};
 use rumba_lab::conduct::{Conduct, Forecast, Outcome, Watch};
 use rumba_lab::harness::Harness;
@@ -25,6 +20,11 @@ use rumba_lab::store::{Claim, ResultsDir, Resume};
 use rumba_lab::trial::child::stop_signals;
 use rumba_lab::{leftovers, plan, provision, store};
 use rumba_report::TableOptions;
+use rumba_results::engine_name::split_list;
+use rumba_results::event::Event;
+use rumba_results::printable::shown;
+use rumba_results::record::{Record, TrialPlan};
+use rumba_results::warning::Warning;
 use signal_hook::consts::SIGQUIT;
 
 use super::live::LivePage;

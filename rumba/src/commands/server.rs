@@ -5,17 +5,17 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
-use rumba_core::access::Access;
-use rumba_core::engine::{EngineConfig, Form};
-use rumba_core::printable::shown;
-use rumba_core::record::Status;
-use rumba_core::setting::Value;
+use rumba_engine_api::access::Access;
+use rumba_engine_api::engine::{EngineConfig, Form};
+use rumba_engine_api::setting::Value;
 use rumba_lab::keeper::{self, Answer, KeptServer, Order, Server};
 use rumba_lab::limits;
 use rumba_lab::provision::{DataDir, Ledger, refuse_unshowable};
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Overrides};
 use rumba_lab::store::data_base;
+use rumba_results::printable::shown;
+use rumba_results::record::Status;
 use serde_json::json;
 
 use crate::cli::{ServerArgs, ServerCommand, ServerListArgs, ServerStartArgs, ServerStopArgs};

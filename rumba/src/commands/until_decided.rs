@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use rumba_core::ratio::{Change, Ratio};
-use rumba_core::results::Results;
-use rumba_core::units::counted;
+use rumba_engine_api::units::counted;
+use rumba_results::ratio::{Change, Ratio};
+use rumba_results::results::Results;
 
 use crate::progress::tell;
 

@@ -35,7 +35,7 @@ fn one(name: &str, json: bool, registry: &Registry) -> super::Result {
         Problem::mistake(format!("there is no workload `{name}`"), Registry::suggest(name, &registry.workload_names()))
     })?;
     // A workload without its usual script has no settings to declare.
-    let declared = workload.declared(&rumba_core::setting::Settings::default()).unwrap_or_default();
+    let declared = workload.declared(&rumba_engine_api::setting::Settings::default()).unwrap_or_default();
     if json {
         let settings: Vec<_> = workload.settings().iter().map(super::setting_json).collect();
         let declared: Vec<_> = declared.iter().map(|info| super::setting_json(&info.borrowed())).collect();
@@ -52,7 +52,7 @@ fn one(name: &str, json: bool, registry: &Registry) -> super::Result {
     for info in &declared {
         say!("{}", super::setting_line(&info.borrowed()));
     }
-    let bound = workload.bind(&rumba_core::setting::Settings::default());
+    let bound = workload.bind(&rumba_engine_api::setting::Settings::default());
     if let Ok(bound) = bound {
         say!("\nOperations:");
         for op in bound.ops().iter() {

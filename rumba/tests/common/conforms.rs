@@ -1,7 +1,7 @@
 //! Whether an engine answers the workloads' operations like in-memory oracles.
 
-use rumba_core::engine::{Engine, EngineConfig, Family, Form, Schema, Session};
-use rumba_core::workload::Workload;
+use rumba_engine_api::engine::{Engine, EngineConfig, Family, Form, Schema, Session};
+use rumba_engine_api::workload::Workload;
 use rumba_workload_linkbench as linkbench;
 use rumba_workload_tpcc as tpcc;
 use rumba_workload_ycsb as ycsb;

@@ -2,7 +2,7 @@
 //! engines are in `servers`.
 #![allow(dead_code)] // Each test file uses its part.
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, EngineInfo, Form};
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig, EngineInfo, Form};
 use rumba_testkit::{Each, Need};
 
 #[path = "../../src/registry.rs"]

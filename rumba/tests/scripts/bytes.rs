@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 use rumba_workload_sysbench::Interpreter;
 use rumba_workload_sysbench::host::{DriverInfo, Host, Level, Remedy};
 use rumba_workload_sysbench::setup::Setup;

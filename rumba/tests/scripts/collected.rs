@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rumba_core::worker::block_on;
+use rumba_engine_api::worker::block_on;
 use rumba_workload_sysbench::ScriptClient;
 
 use super::{Count, Run};

@@ -4,8 +4,8 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use rumba_core::sql::Dialect;
-use rumba_core::worker::block_on;
+use rumba_engine_api::sql::Dialect;
+use rumba_engine_api::worker::block_on;
 use rumba_workload_sysbench::ScriptClient;
 
 use super::bytes::{Given, Recorder};

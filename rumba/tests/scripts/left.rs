@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use rumba_core::sql::Dialect;
-use rumba_core::worker::{Client as _, Op, OpKind, Pace};
+use rumba_engine_api::sql::Dialect;
+use rumba_engine_api::worker::{Client as _, Op, OpKind, Pace};
 use rumba_testkit::allocations;
 use rumba_workload_sysbench::ScriptClient;
 use rumba_workload_sysbench::setup::Setup;

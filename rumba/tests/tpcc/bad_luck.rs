@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use existing::{Existing, PASSWORD};
-use rumba_core::acid::{Journal, Note};
-use rumba_core::error::EngineError;
+use rumba_engine_api::acid::{Journal, Note};
+use rumba_engine_api::error::EngineError;
 
 use super::*;
 use crate::common::{children, is_alive, kill};

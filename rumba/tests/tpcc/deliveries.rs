@@ -4,10 +4,10 @@
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::Session;
-use rumba_core::setting::Value;
-use rumba_core::worker::{Op, OpKind, Pace, StatementCounts, block_on};
-use rumba_core::workload::{Bound, Workload};
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::setting::Value;
+use rumba_engine_api::worker::{Op, OpKind, Pace, StatementCounts, block_on};
+use rumba_engine_api::workload::{Bound, Workload};
 use rumba_workload_tpcc::TpcC;
 
 use super::{ALONE, KINDS, Worked, on_server, registered, settings};

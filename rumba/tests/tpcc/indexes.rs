@@ -1,8 +1,8 @@
 //! SQLite has one writer, so one of several loaders builds its indexes.
 
-use rumba_core::engine::{Engine, Instance, Session};
-use rumba_core::worker::{ClientAddress, block_on};
-use rumba_core::workload::Workload;
+use rumba_engine_api::engine::{Engine, Instance, Session};
+use rumba_engine_api::worker::{ClientAddress, block_on};
+use rumba_engine_api::workload::Workload;
 use rumba_engine_sqlite::Sqlite;
 use rumba_workload_tpcc::TpcC;
 

@@ -10,19 +10,19 @@ pub mod stock;
 
 use std::sync::atomic::AtomicBool;
 
-use rumba_core::check::Check;
-use rumba_core::engine::{Family, Schema, Session};
-use rumba_core::error::EngineError;
-use rumba_core::event::Event;
-use rumba_core::kv::{KvSession, Scan, SpaceId};
-use rumba_core::record::{PhaseKind, RunPlan, TrialPart, TrialPlan};
-use rumba_core::setting::{SettingError, SettingInfo, Settings};
-use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, LoadStage, Ops, State, Workload};
+use rumba_engine_api::check::Check;
+use rumba_engine_api::engine::{Family, Schema, Session};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{KvSession, Scan, SpaceId};
+use rumba_engine_api::setting::{SettingError, SettingInfo, Settings};
+use rumba_engine_api::worker::{Client, ClientAddress};
+use rumba_engine_api::workload::{Bound, LoadStage, Ops, State, Workload};
 use rumba_engine_lmdb::Lmdb;
 use rumba_engine_sqlite::Sqlite;
 use rumba_lab::trial::{Act, Job};
-use rumba_testkit::records;
+use rumba_results::event::Event;
+use rumba_results::record::{PhaseKind, RunPlan, TrialPart, TrialPlan};
+use rumba_results::samples;
 use rumba_workload_tpcc::TpcC;
 
 use super::{CHECKS, Worked, config, settings};
@@ -519,8 +519,8 @@ fn told(faulty: Faulty, part: TrialPart) -> Vec<Event> {
         workload: "tpcc".to_owned(),
         workload_settings: settings(&small),
         part,
-        run: RunPlan { stall_s: 0.0, ..records::run_plan() },
-        ..records::trial_plan()
+        run: RunPlan { stall_s: 0.0, ..samples::run_plan() },
+        ..samples::trial_plan()
     };
     let mut events = Vec::new();
     rumba_lab::trial::run(Job {

@@ -1,7 +1,7 @@
 //! Faults of the two indexes that the key-value adapter maintains itself. An order status uses the entry of an order,
 //! and a payment that of a name. The rows of tables are unchanged.
 
-use rumba_core::kv::SpaceId;
+use rumba_engine_api::kv::SpaceId;
 use rumba_engine_lmdb::Lmdb;
 
 use super::{BY_CUSTOMER, Worked};

@@ -1,6 +1,6 @@
 //! Faults of stock rows: one with orders, and one without.
 
-use rumba_core::kv::SpaceId;
+use rumba_engine_api::kv::SpaceId;
 use rumba_engine_lmdb::Lmdb;
 use rumba_engine_sqlite::Sqlite;
 

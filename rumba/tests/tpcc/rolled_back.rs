@@ -4,10 +4,10 @@
 
 use std::task::{Context, Poll};
 
-use rumba_core::acid::Outcome;
-use rumba_core::engine::Session;
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_engine_api::acid::Outcome;
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 use rumba_engine_sqlite::Sqlite;
 
 use super::Worked;

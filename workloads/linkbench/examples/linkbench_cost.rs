@@ -6,13 +6,13 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use rumba_core::engine::Session;
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
-use rumba_core::setting::Value;
-use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
-use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace};
-use rumba_core::workload::{Bound, Workload};
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
+use rumba_engine_api::setting::Value;
+use rumba_engine_api::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
+use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Pace};
+use rumba_engine_api::workload::{Bound, Workload};
 use rumba_workload_linkbench::LinkBench;
 
 const ZEROS: [u8; 128] = [0; 128];
@@ -169,7 +169,7 @@ fn drive(client: &mut dyn Client, ops: u64) -> Result<Count, EngineError> {
     }
 }
 
-fn bind(pairs: &[(&str, Value)]) -> Result<Box<dyn Bound>, rumba_core::setting::SettingError> {
+fn bind(pairs: &[(&str, Value)]) -> Result<Box<dyn Bound>, rumba_engine_api::setting::SettingError> {
     LinkBench.bind(&pairs.iter().cloned().collect())
 }
 

@@ -1,9 +1,9 @@
 //! Checks which acknowledged operations survive a kill of the database.
 
-use rumba_core::acid::{Acid, Found, Journal, Journaled, Promise, Sessions};
-use rumba_core::engine::Session;
-use rumba_core::error::EngineError;
-use rumba_core::worker::{Client, ClientAddress, block_on};
+use rumba_engine_api::acid::{Acid, Found, Journal, Journaled, Promise, Sessions};
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::{Client, ClientAddress, block_on};
 use rumba_workload_kit::journal::Notes;
 
 use crate::bound::LinkBenchBound;

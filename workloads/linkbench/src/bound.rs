@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use rumba_core::acid::Acid;
-use rumba_core::check::Check;
-use rumba_core::document::DocumentSession;
-use rumba_core::engine::{Family, Schema, Session};
-use rumba_core::error::EngineError;
-use rumba_core::kv::KvSession;
-use rumba_core::setting::{SettingError, Settings};
-use rumba_core::sql::SqlSession;
-use rumba_core::worker::{Client, ClientAddress, block_on};
-use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, State};
+use rumba_engine_api::acid::Acid;
+use rumba_engine_api::check::Check;
+use rumba_engine_api::document::DocumentSession;
+use rumba_engine_api::engine::{Family, Schema, Session};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::KvSession;
+use rumba_engine_api::setting::{SettingError, Settings};
+use rumba_engine_api::sql::SqlSession;
+use rumba_engine_api::worker::{Client, ClientAddress, block_on};
+use rumba_engine_api::workload::{Bound, LoadStage, OpInfo, Ops, State};
 
 use crate::choice::Graph;
 use crate::conditions::{conditions, refuse_history_of_nothing};

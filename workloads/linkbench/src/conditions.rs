@@ -1,6 +1,6 @@
 //! The facts about the graph and the mix that a reader of the numbers must know.
 
-use rumba_core::setting::{SettingError, Settings};
+use rumba_engine_api::setting::{SettingError, Settings};
 
 use crate::choice::{Choice, Graph};
 use crate::distribution::degree;
@@ -94,7 +94,7 @@ fn multiget(config: &Config) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
 
     fn with(pairs: &[(&str, i64)]) -> (Settings, Config, Graph) {
         let settings: Settings = pairs.iter().map(|(name, value)| (*name, Value::Int(*value))).collect();

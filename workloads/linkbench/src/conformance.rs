@@ -4,8 +4,8 @@
 use std::fmt::Debug;
 
 use rand::SeedableRng;
-use rumba_core::engine::Session;
-use rumba_core::error::EngineError;
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::error::EngineError;
 use rumba_workload_kit::conformance::{documents, kv, same, sql};
 use rumba_workload_kit::{Random, below};
 
@@ -21,7 +21,7 @@ use crate::profile::WriteStyle;
 use crate::sql_graph::{SqlGraph, SqlLoader};
 use crate::sql_text::{self, Tables};
 use crate::verify::{Expected, Rows, verify};
-use rumba_core::worker::block_on;
+use rumba_engine_api::worker::block_on;
 
 /// Loaded node ids are 1..IDS. They are few, so that operations collide.
 const IDS: u64 = 40;

@@ -4,9 +4,9 @@
 //! Values start with a fixed-width little-endian head, in which zeros are valid
 //! (the `null` engine answers with zeros), and end with the payload.
 
-use rumba_core::delta::Delta;
-use rumba_core::error::EngineError;
-use rumba_core::kv::{KeySpace, SpaceId};
+use rumba_engine_api::delta::Delta;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{KeySpace, SpaceId};
 
 use crate::graph::{IndexKey, Link, LinkCount, LinkKey, Node};
 

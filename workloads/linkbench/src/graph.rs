@@ -4,8 +4,8 @@
 
 use std::future::Future;
 
-use rumba_core::error::EngineError;
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::StatementCounts;
 
 /// The type of every node.
 pub const NODE_TYPE: u32 = 2048;

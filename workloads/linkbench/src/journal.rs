@@ -1,8 +1,8 @@
 //! A graph that records acknowledged writes outside of the database and of the process that will be killed.
 
-use rumba_core::acid::Entry;
-use rumba_core::error::EngineError;
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::acid::Entry;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::journal::{End, Noted, Notes, entry_of, numbers_of};
 
 use crate::graph::{GraphStore, Link, LinkKey, ListQuery, Node, VisitLink, VisitNode, Written};

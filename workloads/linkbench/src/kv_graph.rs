@@ -3,10 +3,10 @@
 //! Locks are taken in one order everywhere: first the link, then its count;
 //! index entries belong to their link and need none of their own.
 
-use rumba_core::delta::Delta;
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Batch, KvSession, Scan};
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::delta::Delta;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Batch, KvSession, Scan};
+use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::CountedKv;
 
 use crate::encoding::{self, COUNTS, INDEX, LINKS, NODES};

@@ -34,10 +34,10 @@ mod tails;
 mod tally;
 mod verify;
 
-use rumba_core::engine::{Family, Schema};
-use rumba_core::setting::{SettingError, SettingInfo, Settings};
-use rumba_core::sql::Dialect;
-use rumba_core::workload::{Bound, Workload};
+use rumba_engine_api::engine::{Family, Schema};
+use rumba_engine_api::setting::{SettingError, SettingInfo, Settings};
+use rumba_engine_api::sql::Dialect;
+use rumba_engine_api::workload::{Bound, Workload};
 
 pub use conformance::conformance;
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand::{Rng, SeedableRng};
-use rumba_core::error::EngineError;
-use rumba_core::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Random, Retry, client_seed, stream_seed};
 
 use crate::choice::Graph;

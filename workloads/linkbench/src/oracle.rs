@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use crate::graph::{
     COUNT_BYTES, GraphStore, Link, LinkCount, LinkKey, ListQuery, Node, VisitLink, VisitNode, Written, entry_bytes,

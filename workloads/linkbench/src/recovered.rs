@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rumba_core::acid::{Found, Journaled};
-use rumba_core::check::keep_example;
-use rumba_core::error::EngineError;
+use rumba_engine_api::acid::{Found, Journaled};
+use rumba_engine_api::check::keep_example;
+use rumba_engine_api::error::EngineError;
 use rumba_workload_kit::journal::{Noted, lost};
 
 use crate::graph::{GraphStore, LinkKey};

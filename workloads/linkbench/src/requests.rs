@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rand::{Rng, SeedableRng};
-use rumba_core::error::EngineError;
-use rumba_core::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Chance, Random, Retry, client_seed, stream_seed};
 
 use crate::choice::{Choice, Graph};

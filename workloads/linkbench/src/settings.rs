@@ -1,6 +1,6 @@
 //! LinkBench's settings: the originals' names where they have one.
 
-use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
 
 use crate::distribution::degree;
 use crate::distribution::payload::PayloadShape;
@@ -273,7 +273,7 @@ impl Config {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
 
     fn with(pairs: &[(&str, Value)]) -> Result<Config, SettingError> {
         Config::new(&pairs.iter().cloned().collect())

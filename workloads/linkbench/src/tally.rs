@@ -1,6 +1,6 @@
 //! Counts the rows that clients and loaders have inserted and deleted.
 
-use rumba_core::workload::State;
+use rumba_engine_api::workload::State;
 use rumba_workload_kit::tallies::{self, state_of, sums_of};
 
 use crate::graph::{Written, entry_bytes, link_bytes, node_bytes};

@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use rumba_core::check::Check;
-use rumba_core::error::EngineError;
+use rumba_engine_api::check::Check;
+use rumba_engine_api::error::EngineError;
 
 use crate::graph::{GraphScan, IndexKey, LINK_TYPE, Link, LinkKey};
 use crate::hash::hash;

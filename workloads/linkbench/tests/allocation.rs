@@ -8,9 +8,9 @@ use rumba_testkit::allocations::{self, Counting};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use rumba_core::engine::Session;
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
 use rumba_null_server::{Config, Listen, NullServer, Protocol};
 use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
 use support::server::Server;

@@ -3,7 +3,7 @@
 
 mod support;
 
-use rumba_core::engine::Session;
+use rumba_engine_api::engine::Session;
 use rumba_workload_linkbench::conformance;
 use support::memory::Memory;
 use support::sqlite::Sqlite;

@@ -10,8 +10,8 @@ mod support;
 
 use std::time::Duration;
 
-use rumba_core::engine::Session;
-use rumba_core::worker::block_on;
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::worker::block_on;
 use rumba_protocol_postgresql::{Address, Admin, PgSession, Secret, SessionOptions, Target, Tls};
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 use rumba_workload_linkbench::conformance;

@@ -3,9 +3,9 @@
 
 mod support;
 
-use rumba_core::check::Check;
-use rumba_core::engine::Session;
-use rumba_core::workload::Bound;
+use rumba_engine_api::check::Check;
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::workload::Bound;
 use support::memory::Memory;
 use support::sqlite::Sqlite;
 use support::{address, bind, drive, load};
@@ -97,14 +97,14 @@ fn conflicts_are_retried_counted_and_at_last_given_up() {
     let mut holder = memory.kv();
     let keys: Vec<Vec<u8>> = memory.store().rows.keys().filter(|key| key.0 == LINKS).map(|key| key.1.clone()).collect();
     for key in &keys {
-        rumba_core::kv::KvSession::put(&mut holder, LINKS, key, b"").unwrap();
+        rumba_engine_api::kv::KvSession::put(&mut holder, LINKS, key, b"").unwrap();
     }
     let mut client = bound.client(memory.session(), address(0, 1), 7).unwrap();
     let count = drive(client.as_mut(), 50);
     assert!(count.failed > 20, "{count:?}");
     assert_eq!(count.retries, 2 * count.failed, "{count:?}");
     // A failed operation did nothing.
-    rumba_core::kv::KvSession::rollback(&mut holder).unwrap();
+    rumba_engine_api::kv::KvSession::rollback(&mut holder).unwrap();
     assert_right(&bound.verify(memory.session()).unwrap());
 }
 

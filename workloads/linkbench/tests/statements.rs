@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::{Arc, Mutex};
 
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::worker::StatementCounts;
 use support::memory::Memory;
 use support::server::Server;
 use support::{address, bind, drive};

@@ -1,6 +1,6 @@
 //! Rows that a script inserts one by one, sent many at a time.
 
-use rumba_core::value::SqlValue;
+use rumba_engine_api::value::SqlValue;
 
 /// The approximate size of a statement: below the packet size that every server accepts.
 const STATEMENT_BYTES: usize = 512 << 10;

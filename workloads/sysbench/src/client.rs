@@ -6,8 +6,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rumba_core::error::EngineError;
-use rumba_core::worker::{Client, Pace};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::{Client, Pace};
 
 use crate::counters::Counters;
 use crate::failure::{Function, ScriptError};

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::ffi::{c_char, c_int};
 use std::ptr::{null, null_mut};
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Param, SqlSession, Statement};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement};
 
 use crate::bulk::Bulk;
 use crate::counters::Counter;

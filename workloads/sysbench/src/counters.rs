@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::worker::StatementCounts;
 
 /// The counters, in the order of the numbers that scripts use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 /// The call that [`EngineError`]s of a script's clients name.
 pub const FAILED: &str = "script";

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use rumba_core::worker::block_on;
+use rumba_engine_api::worker::block_on;
 
 use crate::failure::ScriptError;
 

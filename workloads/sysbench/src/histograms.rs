@@ -1,6 +1,6 @@
 //! A script's histograms.
 
-use rumba_sysbench::Histogram;
+use crate::cli::Histogram;
 
 use crate::places::Places;
 

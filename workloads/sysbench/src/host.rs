@@ -1,7 +1,7 @@
 //! The services that the interpreters of a run need from the program.
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::SqlSession;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::SqlSession;
 
 /// How much a message matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

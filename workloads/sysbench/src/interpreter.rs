@@ -10,9 +10,9 @@ use std::task::{Context, Poll};
 
 use mlua::Lua;
 use mlua::ffi::{self, lua_State};
-use rumba_core::conflict::tried_again;
-use rumba_core::error::{EngineError, ErrorCode};
-use rumba_core::worker::{Op, Pace};
+use rumba_engine_api::conflict::tried_again;
+use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::worker::{Op, Pace};
 
 use crate::bundled;
 use crate::connection::{Connection, DriverHead};

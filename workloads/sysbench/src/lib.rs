@@ -1,12 +1,15 @@
-//! sysbench scripts: LuaJIT interpreters with sysbench's functions over rumba's sessions.
+//! sysbench: its command line and reports ([`cli`]), its built-in tests ([`built_in_tests`]), and its scripts: LuaJIT
+//! interpreters with sysbench's functions over rumba's sessions.
 //!
 //! Each client has its own interpreter, in which the user's script runs unchanged. The script's calls go to
 //! [`interface`], through FFI. While it waits for a statement's answer, its [`fiber`] pauses, and the driver's thread
 //! continues with other clients.
 #![deny(missing_docs)]
 
+pub mod built_in_tests;
 mod bulk;
 pub mod bundled;
+pub mod cli;
 mod client;
 mod connection;
 pub mod counters;

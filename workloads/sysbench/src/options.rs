@@ -1,8 +1,8 @@
 //! The options of scripts on sysbench's command line.
 
-use rumba_sysbench::command_line::Given;
-use rumba_sysbench::options::{self, OptionInfo};
-use rumba_sysbench::{OptionSet, Refusal};
+use crate::cli::command_line::Given;
+use crate::cli::options::{self, OptionInfo};
+use crate::cli::{OptionSet, Refusal};
 
 use crate::declared::Kind;
 use crate::failure::ScriptError;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use crate::cli::settings::{self, RandomSettings};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rumba_sysbench::settings::{self, RandomSettings};
 
 /// The distribution that `--rand-type` names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The remedies for errors, as in sysbench's drivers.
 
-use rumba_core::error::EngineError;
-use rumba_sysbench::OptionSet;
+use crate::cli::OptionSet;
+use rumba_engine_api::error::EngineError;
 
 use crate::host::Remedy;
 
@@ -80,8 +80,8 @@ impl Ignored {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use rumba_core::error::ErrorCode;
-    use rumba_sysbench::options::Source;
+    use crate::cli::options::Source;
+    use rumba_engine_api::error::ErrorCode;
 
     fn ignored(driver: &'static str, list: &str) -> Ignored {
         let mut options = OptionSet::general();

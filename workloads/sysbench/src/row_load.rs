@@ -2,8 +2,8 @@
 
 use std::task::Poll;
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement};
 
 use crate::interpreter::Client;
 

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::ptr::null;
 use std::slice::from_raw_parts_mut;
 
-use rumba_core::sql::{Row, SqlSession, Statement};
-use rumba_core::value::SqlValue;
+use rumba_engine_api::sql::{Row, SqlSession, Statement};
+use rumba_engine_api::value::SqlValue;
 
 /// A value of a row: `sql_value` of api.lua.
 #[repr(C)]

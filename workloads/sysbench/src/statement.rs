@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::ffi::c_int;
 use std::slice::from_raw_parts;
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Dialect, Param, ParamType, SqlSession, Statement};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Dialect, Param, ParamType, SqlSession, Statement};
 
 use crate::connection::{Connection, Outcome};
 use crate::marks::{has_any, numbered};

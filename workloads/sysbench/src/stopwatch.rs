@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Visit};
-use rumba_sysbench::report::{Latency, StatementTimes, ThreadTimes};
+use crate::cli::report::{Latency, StatementTimes, ThreadTimes};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Visit};
 
 /// The times of the sessions that it wraps.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! An actor performs transactions and tallies the answers.
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use crate::draw::{Delivery, Input, NewOrder, OrderStatus, Payment, StockLevel};
 use crate::rules::missing;

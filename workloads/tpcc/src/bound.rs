@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use rumba_core::acid::Acid;
-use rumba_core::check::Check;
-use rumba_core::engine::{Family, MostClients, Schema, Session};
-use rumba_core::error::EngineError;
-use rumba_core::kv::KeySpace;
-use rumba_core::rate::Rate;
-use rumba_core::setting::{SettingError, Settings};
-use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, LeastClients, LoadStage, OpInfo, Ops, ResponseLimit, State};
+use rumba_engine_api::acid::Acid;
+use rumba_engine_api::check::Check;
+use rumba_engine_api::engine::{Family, MostClients, Schema, Session};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::KeySpace;
+use rumba_engine_api::rate::Rate;
+use rumba_engine_api::setting::{SettingError, Settings};
+use rumba_engine_api::worker::{Client, ClientAddress};
+use rumba_engine_api::workload::{Bound, LeastClients, LoadStage, OpInfo, Ops, ResponseLimit, State};
 
 use crate::data_set::DataSet;
 use crate::draw::Constants;

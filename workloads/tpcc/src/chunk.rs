@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use rumba_core::worker::OpKind;
+use rumba_engine_api::worker::OpKind;
 
 use crate::scale::{DISTRICTS, Scale};
 

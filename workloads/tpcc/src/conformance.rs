@@ -5,10 +5,10 @@ use std::fmt::Debug;
 use std::sync::{Arc, LazyLock};
 
 use rand::SeedableRng;
-use rumba_core::engine::{Family, Schema, Session};
-use rumba_core::error::EngineError;
-use rumba_core::kv::KeySpace;
-use rumba_core::worker::{ClientAddress, Worker, block_on};
+use rumba_engine_api::engine::{Family, Schema, Session};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::KeySpace;
+use rumba_engine_api::worker::{ClientAddress, Worker, block_on};
 use rumba_workload_kit::{Random, conformance};
 
 use crate::acid::Inspect;

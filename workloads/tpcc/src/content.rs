@@ -1,6 +1,6 @@
 //! The content of the tables in one form for all engines.
 
-use rumba_core::sql::Param;
+use rumba_engine_api::sql::Param;
 
 use crate::tables::Type;
 

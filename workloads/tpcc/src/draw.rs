@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rand::{Rng, SeedableRng};
-use rumba_core::value::DateTime;
+use rumba_engine_api::value::DateTime;
 use rumba_workload_kit::{Chance, Random, below};
 
 use crate::deck::Card;

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use rumba_core::acid::Entry;
-use rumba_core::value::DateTime;
+use rumba_engine_api::acid::Entry;
+use rumba_engine_api::value::DateTime;
 
 use crate::scale::DISTRICTS;
 use crate::tally::{Done, Write};

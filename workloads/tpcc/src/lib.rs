@@ -41,10 +41,10 @@ mod terminal;
 mod thoughts;
 
 pub use conformance::{conformance, schema};
-use rumba_core::engine::Family;
-use rumba_core::setting::{SettingError, SettingInfo, Settings};
-use rumba_core::sql::Dialect;
-use rumba_core::workload::{Bound, Test, Workload};
+use rumba_engine_api::engine::Family;
+use rumba_engine_api::setting::{SettingError, SettingInfo, Settings};
+use rumba_engine_api::sql::Dialect;
+use rumba_engine_api::workload::{Bound, Test, Workload};
 
 const FAMILIES: &[Family] =
     &[Family::KeyValue, Family::Sql(Dialect::Sqlite), Family::Sql(Dialect::MySql), Family::Sql(Dialect::PostgreSql)];

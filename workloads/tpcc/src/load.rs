@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use rand::SeedableRng;
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Dialect, Param};
-use rumba_core::value::DateTime;
-use rumba_core::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Dialect, Param};
+use rumba_engine_api::value::DateTime;
+use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Random, Retry, below, client_seed, stream_seed};
 
 use crate::chunk::{Chunk, ORDERS, ROWS};

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use crate::draw::Payment;
 

@@ -1,9 +1,9 @@
 //! The settings of TPC-C.
 
-use rumba_core::error::EngineError;
-use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings, Value};
-use rumba_core::sql::{Dialect, SqlSession};
-use rumba_core::workload::Test;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+use rumba_engine_api::sql::{Dialect, SqlSession};
+use rumba_engine_api::workload::Test;
 
 use crate::draw::Constants;
 use crate::scale::Scale;

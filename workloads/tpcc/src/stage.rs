@@ -1,7 +1,7 @@
 //! Rows to be loaded: values of one table after the other, in flat buffers.
 
-use rumba_core::sql::{Dialect, Param};
-use rumba_core::value::{DateTime, Decimal};
+use rumba_engine_api::sql::{Dialect, Param};
+use rumba_engine_api::value::{DateTime, Decimal};
 
 use crate::tables::Table;
 

@@ -1,7 +1,7 @@
 //! Points where a test of clause 3 can make a transaction pause or end differently. Clients of the mix only check an
 //! empty option.
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 /// A place in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

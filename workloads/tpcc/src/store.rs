@@ -1,7 +1,7 @@
 //! The operations of a database on a transaction's input: the port, with an adapter for each family.
 
-use rumba_core::error::EngineError;
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::StatementCounts;
 
 use crate::draw::{Delivery, NewOrder, OrderStatus, Payment, StockLevel};
 use crate::scale::DISTRICTS;

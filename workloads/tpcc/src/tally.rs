@@ -1,8 +1,8 @@
 //! Counts the acknowledged work of clients; the tables are checked against it.
 
-use rumba_core::acid::{Entry, Journal, Note};
-use rumba_core::error::EngineError;
-use rumba_core::workload::State;
+use rumba_engine_api::acid::{Entry, Journal, Note};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::workload::State;
 use rumba_workload_kit::tallies::{self, state_of, sums_of};
 
 use crate::data_set::DataSet;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use rand::SeedableRng;
-use rumba_core::error::EngineError;
-use rumba_core::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Random, Retry, client_seed, stream_seed};
 
 use crate::actor::Actor;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use rumba_core::acid::{Acid, Found, Journal, Journaled, Promise, Sessions};
-use rumba_core::check::Check;
-use rumba_core::engine::{Family, Schema, Session};
-use rumba_core::error::EngineError;
-use rumba_core::kv::KvSession;
-use rumba_core::setting::{SettingError, Settings};
-use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, State};
+use rumba_engine_api::acid::{Acid, Found, Journal, Journaled, Promise, Sessions};
+use rumba_engine_api::check::Check;
+use rumba_engine_api::engine::{Family, Schema, Session};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::KvSession;
+use rumba_engine_api::setting::{SettingError, Settings};
+use rumba_engine_api::worker::{Client, ClientAddress};
+use rumba_engine_api::workload::{Bound, LoadStage, OpInfo, Ops, State};
 use rumba_workload_kit::journal::Notes;
 
 use crate::conditions::conditions;

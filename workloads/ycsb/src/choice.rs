@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rand::Rng;
-use rumba_core::setting::Settings;
+use rumba_engine_api::setting::Settings;
 use rumba_workload_kit::{Random, below};
 
 use crate::inserted::Inserted;

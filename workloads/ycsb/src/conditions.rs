@@ -116,7 +116,7 @@ mod tests {
     use std::sync::Arc;
 
     use rand::SeedableRng;
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
     use rumba_workload_kit::Random;
 
     use super::*;

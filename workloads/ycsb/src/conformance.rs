@@ -4,10 +4,10 @@
 use std::ops::Range;
 
 use rand::SeedableRng;
-use rumba_core::engine::Session;
-use rumba_core::error::EngineError;
-use rumba_core::kv::KvSession;
-use rumba_core::worker::block_on;
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::KvSession;
+use rumba_engine_api::worker::block_on;
 use rumba_workload_kit::conformance::{documents, kv, sql};
 use rumba_workload_kit::{Random, below};
 

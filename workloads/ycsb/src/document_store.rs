@@ -2,10 +2,10 @@
 //! those of YCSB's binding (`field0` and on, each of bytes). As in YCSB, each command is its own transaction: a
 //! read-modify-write is two.
 
-use rumba_core::bson::{Document, DocumentBuf, Documents, Malformed, Value};
-use rumba_core::document::{Command, DocumentSession, Find, Update};
-use rumba_core::error::EngineError;
-use rumba_core::worker::{StatementCounts, block_on};
+use rumba_engine_api::bson::{Document, DocumentBuf, Documents, Malformed, Value};
+use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::{StatementCounts, block_on};
 use rumba_workload_kit::CountedDocuments;
 
 use crate::keys::Key;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use rumba_core::acid::Entry;
-use rumba_core::error::EngineError;
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::acid::Entry;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::journal::{End, Notes, entry_of, numbers_of};
 
 use crate::keys::Key;

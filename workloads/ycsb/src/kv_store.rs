@@ -4,10 +4,10 @@
 //! lost. If the engine changes values without reading them, the write is a message to the record. It touches only one
 //! key, so an engine without transactions only needs to protect that record.
 
-use rumba_core::delta::Delta;
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Batch, KeySpace, KvSession, Scan, SpaceId};
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::delta::Delta;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Batch, KeySpace, KvSession, Scan, SpaceId};
+use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::CountedKv;
 
 use crate::keys::Key;

@@ -37,10 +37,10 @@ mod verify;
 mod watched;
 mod zipf;
 
-use rumba_core::engine::{Family, Schema};
-use rumba_core::setting::{SettingError, SettingInfo, Settings};
-use rumba_core::sql::Dialect;
-use rumba_core::workload::{Bound, Test, Workload};
+use rumba_engine_api::engine::{Family, Schema};
+use rumba_engine_api::setting::{SettingError, SettingInfo, Settings};
+use rumba_engine_api::sql::Dialect;
+use rumba_engine_api::workload::{Bound, Test, Workload};
 
 pub use conformance::conformance;
 

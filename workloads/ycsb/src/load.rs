@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rumba_core::error::EngineError;
-use rumba_core::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Retry, client_seed, stream_seed};
 
 use crate::settings::Config;
@@ -130,7 +130,7 @@ fn explained(error: EngineError) -> EngineError {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
 
     use super::*;
     use crate::kv_store::KvStore;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::error::EngineError;
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::StatementCounts;
 
 use crate::keys::Key;
 use crate::store::{Store, Values, VisitField, Wanted, Written};

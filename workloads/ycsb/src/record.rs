@@ -1,6 +1,6 @@
 //! A record as the value of its key: the lengths of its fields, four bytes each, and their content.
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use crate::store::{Fields, Values, VisitField, Wanted};
 

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rumba_core::acid::{Entry, Journaled};
-use rumba_core::check::keep_example;
+use rumba_engine_api::acid::{Entry, Journaled};
+use rumba_engine_api::check::keep_example;
 use rumba_workload_kit::journal::{Noted, lost};
 
 use crate::journal::{Entered, Write as Kind};
@@ -124,7 +124,7 @@ impl RecoveryCheck {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::acid::Note;
+    use rumba_engine_api::acid::Note;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rumba_core::setting::{Kind as Of, SettingError, SettingInfo, Settings, Value};
-use rumba_core::workload::Test;
+use rumba_engine_api::setting::{Kind as Of, SettingError, SettingInfo, Settings, Value};
+use rumba_engine_api::workload::Test;
 
 use crate::choice::Requests;
 use crate::keys::{KeyForm, MOST_DIGITS};

@@ -149,7 +149,7 @@ fn count_loaded(scans: Scans, kept: &mut [Missed]) {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use rand::SeedableRng;
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
     use rumba_workload_kit::{Random, below};
 
     use super::*;

@@ -1,8 +1,8 @@
 //! The table over SQL. As in YCSB, each statement is its own transaction: a read-modify-write is two.
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement};
-use rumba_core::worker::{StatementCounts, block_on};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Answer, Dialect, Param, Row, SqlSession, Statement};
+use rumba_engine_api::worker::{StatementCounts, block_on};
 use rumba_workload_kit::Transactions;
 
 use crate::keys::Key;

@@ -1,6 +1,6 @@
 //! The table and its statements in SQL, as in YCSB's JDBC binding.
 
-use rumba_core::sql::Dialect;
+use rumba_engine_api::sql::Dialect;
 
 use crate::store::Wanted;
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rand::{Rng, SeedableRng};
-use rumba_core::error::EngineError;
-use rumba_core::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Random, Retry, below, client_seed, stream_seed};
 
 use crate::choice::Choice;
@@ -289,7 +289,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::future::Future;
 
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
 
     use super::*;
     use crate::profile::PROFILES;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use rumba_core::workload::State;
+use rumba_engine_api::workload::State;
 
 use crate::keys::Key;
 use crate::settings::Config;
@@ -368,7 +368,7 @@ impl Drop for Tally {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::setting::Value;
+    use rumba_engine_api::setting::Value;
 
     use super::*;
 

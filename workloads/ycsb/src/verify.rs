@@ -1,7 +1,7 @@
 //! Verification: all acknowledged writes are present, and no others.
 
-use rumba_core::check::Check;
-use rumba_core::error::EngineError;
+use rumba_engine_api::check::Check;
+use rumba_engine_api::error::EngineError;
 
 use crate::keys::scattered;
 use crate::profile::Kind;

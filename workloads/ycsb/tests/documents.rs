@@ -6,7 +6,7 @@
 extern crate rumba_testkit;
 rumba_testkit::main!();
 
-use rumba_core::engine::Session;
+use rumba_engine_api::engine::Session;
 use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
 use rumba_testkit::secantusdb::SecantusDb;
 use rumba_workload_ycsb::conformance;

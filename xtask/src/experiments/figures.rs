@@ -119,7 +119,7 @@ fn is_row(row: &Value, named: &str) -> bool {
 
 /// Whether a row or a trial belongs to this engine, by its full or short name.
 fn is_called(of: &Value, engine: &str) -> bool {
-    of["engine"].as_str().is_some_and(|name| rumba_core::engine_name::is_called(name, engine))
+    of["engine"].as_str().is_some_and(|name| rumba_results::engine_name::is_called(name, engine))
 }
 
 /// A figure of one loop: the median of the trials that have it.

@@ -175,7 +175,7 @@ fn manifest(kind: Kind, name: &str) -> String {
         "[package]\nname = \"rumba-{word}-{name}\"\ndescription = \"The {name} {word} for rumba\"\n\
          version.workspace = true\nedition.workspace = true\nrust-version.workspace = true\n\
          license.workspace = true\npublish.workspace = true\n\n[lints]\nworkspace = true\n\n\
-         [dependencies]\nrumba-core.workspace = true\n{tests}"
+         [dependencies]\nrumba-engine-api.workspace = true\n{tests}"
     )
 }
 

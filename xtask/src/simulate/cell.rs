@@ -3,9 +3,9 @@
 use rand::SeedableRng as _;
 use rand_distr::{Distribution as _, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rumba_core::metric::Better;
-use rumba_core::ratio::Change;
-use rumba_core::starts::FIRST_LOOK;
+use rumba_results::metric::Better;
+use rumba_results::ratio::Change;
+use rumba_results::starts::FIRST_LOOK;
 
 const SEED: u64 = 0x000a_11ce;
 /// The permitted error rate of a verdict.

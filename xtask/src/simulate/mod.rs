@@ -9,7 +9,7 @@ mod cell;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use rumba_core::starts::Starts;
+use rumba_results::starts::Starts;
 
 use crate::bench::Failure;
 use cell::{Cell, LEVEL, Order, Shape, Shares};

@@ -1,5 +1,5 @@
-//! The permitted dependencies between crates: core depends on none, the crates around core on core alone, and the
-//! binary and the tools on all.
+//! The permitted dependencies between crates. The engine API depends on none, engines, workloads and protocols on it, what
+//! is stored and reported on it alone, and the binary and the tools on all.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,10 @@ use super::{Finding, Text};
 /// A crate's role, by its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Room {
-    Core,
+    /// What engines, workloads and protocols implement and use.
+    EngineApi,
+    /// What is stored and reported. No engine, workload or protocol uses it.
+    Results,
     Lab,
     /// From records to verdicts.
     Statistics,
@@ -28,10 +31,6 @@ enum Room {
     /// The shared code of workloads.
     WorkloadKit,
     Workload,
-    /// sysbench's options and reports: text and values.
-    Sysbench,
-    /// sysbench's tests that need no script.
-    SysbenchTests,
     /// The shared code of tests.
     Testkit,
     /// The fault tests, which drive the program as its users do.
@@ -44,19 +43,18 @@ impl Room {
     fn of(manifest: &Path) -> Option<Self> {
         let mut parts = manifest.parent()?.iter().map(|part| part.to_str().unwrap_or_default());
         Some(match (parts.next()?, parts.next()) {
-            ("crates", Some("core")) => Room::Core,
+            ("crates", Some("engine-api")) => Room::EngineApi,
+            ("crates", Some("results")) => Room::Results,
             ("crates", Some("lab")) => Room::Lab,
             ("crates", Some("statistics")) => Room::Statistics,
             ("crates", Some("report")) => Room::Report,
             ("crates", Some("live")) => Room::Live,
             ("crates", Some("testkit")) => Room::Testkit,
-            ("crates", Some("faults")) => Room::Faults,
-            ("crates", Some("transport")) => Room::Transport,
             ("crates", Some("server-kit")) => Room::ServerKit,
             ("crates", Some("workload-kit")) => Room::WorkloadKit,
-            ("crates", Some("sysbench")) => Room::Sysbench,
-            ("crates", Some("sysbench-tests")) => Room::SysbenchTests,
+            ("protocols", Some("transport")) => Room::Transport,
             ("protocols", Some(_)) => Room::Protocol,
+            ("tests", Some("faults")) => Room::Faults,
             ("engines", Some(_)) => Room::Engine,
             ("workloads", Some(_)) => Room::Workload,
             ("rumba", None) => Room::Binary,
@@ -72,26 +70,28 @@ impl Room {
             _ if other == Room::Testkit => in_tests || matches!(self, Room::Testkit | Room::Chores),
             _ if other == Room::Faults => in_tests && self == Room::Binary,
             // Suites for any engine use it through its trait.
-            Room::Testkit => other == Room::Core,
+            Room::Testkit => other == Room::EngineApi,
             // The page's display of statistics is tested with the real statistics.
-            Room::Report if in_tests => matches!(other, Room::Core | Room::Statistics),
-            Room::Core | Room::Sysbench => false,
-            Room::Engine => matches!(other, Room::Core | Room::Protocol | Room::ServerKit),
-            Room::ServerKit => matches!(other, Room::Core | Room::Transport),
-            Room::Protocol => matches!(other, Room::Core | Room::Transport) || (in_tests && other == Room::Protocol),
+            Room::Report if in_tests => matches!(other, Room::EngineApi | Room::Results | Room::Statistics),
+            Room::EngineApi => false,
+            Room::Engine => matches!(other, Room::EngineApi | Room::Protocol | Room::ServerKit),
+            Room::ServerKit => matches!(other, Room::EngineApi | Room::Transport),
+            Room::Protocol => {
+                matches!(other, Room::EngineApi | Room::Transport) || (in_tests && other == Room::Protocol)
+            }
             // Its statements are tested on a real server.
             Room::Workload if in_tests => {
-                matches!(other, Room::Core | Room::WorkloadKit | Room::Sysbench | Room::Protocol)
+                matches!(other, Room::EngineApi | Room::WorkloadKit | Room::Protocol)
             }
             // The claims of an experiment are checked in the language in which they are judged.
-            Room::Lab => matches!(other, Room::Core | Room::Statistics),
-            // One of them runs sysbench's scripts.
-            Room::Workload => matches!(other, Room::Core | Room::WorkloadKit | Room::Sysbench),
-            // Their counters and random numbers are those of scripts.
-            Room::SysbenchTests => matches!(other, Room::Core | Room::Sysbench | Room::Workload),
-            Room::Statistics | Room::Report | Room::Transport | Room::WorkloadKit => other == Room::Core,
+            Room::Lab => matches!(other, Room::EngineApi | Room::Results | Room::Statistics),
+            Room::Workload => matches!(other, Room::EngineApi | Room::WorkloadKit),
+            Room::Statistics | Room::Report => matches!(other, Room::EngineApi | Room::Results),
+            Room::Results | Room::Transport | Room::WorkloadKit => other == Room::EngineApi,
             // It observes a run and shows results; it knows neither engines nor workloads.
-            Room::Live => matches!(other, Room::Core | Room::Lab | Room::Statistics | Room::Report),
+            Room::Live => {
+                matches!(other, Room::EngineApi | Room::Results | Room::Lab | Room::Statistics | Room::Report)
+            }
             // It knows rumba only by the program's output.
             Room::Faults => other == Room::Protocol,
             Room::Binary | Room::Chores => true,
@@ -100,26 +100,27 @@ impl Room {
 
     fn rule(self) -> &'static str {
         match self {
-            Room::Core => "core depends on no crate of this workspace",
-            Room::Lab => "lab depends on core and statistics alone: it knows engines and workloads as traits",
-            Room::Statistics => "statistics depends on core alone: records in, verdicts out",
-            Room::Report => "report depends on core alone: it reads records; its tests may use the statistics",
-            Room::Live => "the live page depends on core, lab, statistics and report alone: it knows no engine",
-            Room::Transport => "the transport depends on core alone",
-            Room::Protocol => "a protocol depends on core and the transport alone; its tests may use another",
+            Room::EngineApi => "the engine API depends on no crate of this workspace",
+            Room::Results => "what is stored and reported depends on the engine API alone",
+            Room::Lab => {
+                "lab depends on the engine API, results and statistics alone: it knows engines and workloads as traits"
+            }
+            Room::Statistics => "statistics depends on the engine API and results alone: records in, verdicts out",
+            Room::Report => "report depends on the engine API and results alone; its tests may use the statistics",
+            Room::Live => {
+                "the live page depends on the engine API, results, lab, statistics and report alone: it knows no engine"
+            }
+            Room::Transport => "the transport depends on the engine API alone",
+            Room::Protocol => "a protocol depends on the engine API and the transport alone; its tests may use another",
             Room::Engine => {
-                "an engine depends on core, on its protocol and, if it is a server, on the server kit alone"
+                "an engine depends on the engine API, its protocol and, if it is a server, the server kit alone"
             }
-            Room::ServerKit => "the server kit depends on core and the transport alone: it knows no protocol",
+            Room::ServerKit => "the server kit depends on the engine API and the transport alone: it knows no protocol",
             Room::Workload => {
-                "a workload depends on core, on the workload kit and on sysbench's texts alone; its tests may use a protocol"
+                "a workload depends on the engine API and the workload kit alone; its tests may use a protocol"
             }
-            Room::WorkloadKit => "the workload kit depends on core alone",
-            Room::Sysbench => "what sysbench is asked and prints depends on no crate of this workspace",
-            Room::SysbenchTests => {
-                "sysbench's built-in tests depend on core, on sysbench's texts and on the workload of its scripts alone"
-            }
-            Room::Testkit => "what tests share depends on core alone: it knows engines as traits",
+            Room::WorkloadKit => "the workload kit depends on the engine API alone",
+            Room::Testkit => "what tests share depends on the engine API alone: it knows engines as traits",
             Room::Faults => "the fault suite drives the program, and uses a protocol alone; the program's tests use it",
             Room::Binary | Room::Chores => "depends on what it needs",
         }
@@ -151,7 +152,7 @@ pub fn check(files: &[Text]) -> Vec<Finding> {
             (Some(name), None) => findings.push(manifest.file.finding(
                 1,
                 format!(
-                    "`{name}` is in no room: crates are in crates/, engines/, protocols/, workloads/, rumba or xtask"
+                    "`{name}` is in no room: crates are in crates/, engines/, protocols/, tests/, workloads/, rumba or xtask"
                 ),
             )),
             (None, _) => {}

@@ -9,7 +9,7 @@ use super::folders::used;
 use super::{Finding, Text};
 
 /// The checked crates; the lab's folders have a separate table.
-const CRATES: [&str; 2] = ["crates/core/src", "crates/statistics/src"];
+const CRATES: [&str; 3] = ["crates/engine-api/src", "crates/results/src", "crates/statistics/src"];
 
 /// A module, and those that it uses, each with the line that names it first.
 type Uses<'a> = BTreeMap<String, BTreeMap<String, (&'a Text, usize)>>;

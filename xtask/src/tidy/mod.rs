@@ -77,7 +77,7 @@ pub fn check(root: &Path) -> io::Result<Report> {
     findings.extend(folders::check(&files));
     findings.extend(circles::check(&files));
     findings.extend(named::check(&files, &paths));
-    findings.extend(sources::check_core(&files));
+    findings.extend(sources::check_documented(&files));
     findings.extend(warnings::check(&files));
     findings.extend(words::check(&files));
     findings.extend(names::check(&files));

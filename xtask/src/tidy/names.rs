@@ -8,11 +8,17 @@ use super::code::lines_of_code;
 use super::{Finding, Text};
 
 /// The crates that use engines and workloads only through traits or records.
-const GENERIC: [&str; 5] =
-    ["crates/core/src", "crates/lab/src", "crates/live/src", "crates/report/src", "crates/statistics/src"];
+const GENERIC: [&str; 6] = [
+    "crates/engine-api/src",
+    "crates/lab/src",
+    "crates/live/src",
+    "crates/report/src",
+    "crates/results/src",
+    "crates/statistics/src",
+];
 
 /// A dialect has the name of its engine; it is a language, and this file lists them.
-const DIALECTS: &str = "crates/core/src/sql.rs";
+const DIALECTS: &str = "crates/engine-api/src/sql.rs";
 
 /// A word of Rust, which only a string turns into the name of an engine.
 const OF_THE_LANGUAGE: &str = "null";

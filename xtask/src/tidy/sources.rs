@@ -49,12 +49,13 @@ pub fn check_tests(file: &Text) -> Vec<Finding> {
     file.content.lines().enumerate().filter_map(finding).collect()
 }
 
-/// Whether the compiler refuses an undocumented item in core.
-pub fn check_core(files: &[Text]) -> Option<Finding> {
-    let root = files.iter().find(|file| file.path == Path::new("crates/core/src/lib.rs"))?;
+/// Whether the compiler refuses an undocumented item of the public types.
+pub fn check_documented(files: &[Text]) -> Vec<Finding> {
     let attribute = "#![deny(missing_docs)]";
-    let is_there = root.content.lines().any(|line| line.trim() == attribute);
-    (!is_there).then(|| root.finding(1, format!("lacks {attribute}")))
+    let roots = ["crates/engine-api/src/lib.rs", "crates/results/src/lib.rs"].map(Path::new);
+    let roots = files.iter().filter(|file| roots.contains(&file.path.as_path()));
+    let is_there = |root: &&Text| root.content.lines().any(|line| line.trim() == attribute);
+    roots.filter(|root| !is_there(root)).map(|root| root.finding(1, format!("lacks {attribute}"))).collect()
 }
 
 fn is_source(file: &Text) -> bool {

@@ -24,9 +24,9 @@ fn manifest(name: &str, dependencies: &str) -> String {
 fn arrows(crate_path: &str, name: &str, dependencies: &str) -> Vec<String> {
     let of = |path: &str, own: &str| if path == crate_path { manifest(name, dependencies) } else { manifest(own, "") };
     let names = [
-        ("crates/core", "rumba-core"),
+        ("crates/engine-api", "rumba-engine-api"),
         ("crates/testkit", "rumba-testkit"),
-        ("crates/faults", "rumba-faults"),
+        ("tests/faults", "rumba-faults"),
         ("crates/lab", "rumba-lab"),
         ("crates/report", "rumba-report"),
         ("rumba", "rumba"),
@@ -34,7 +34,7 @@ fn arrows(crate_path: &str, name: &str, dependencies: &str) -> Vec<String> {
         ("engines/null", "rumba-engine-null"),
         ("workloads/linkbench", "rumba-workload-linkbench"),
     ];
-    let root = "[workspace.dependencies]\nrumba-core.path = \"crates/core\"\n\
+    let root = "[workspace.dependencies]\nrumba-engine-api.path = \"crates/engine-api\"\n\
                 alias = { path = \"crates/lab\", package = \"rumba-lab\" }\n";
     let manifests: Vec<(String, String)> =
         names.iter().map(|(path, own)| (format!("{path}/Cargo.toml"), of(path, own))).collect();
@@ -45,29 +45,35 @@ fn arrows(crate_path: &str, name: &str, dependencies: &str) -> Vec<String> {
 
 #[test]
 fn the_arrows_of_the_design_are_in_order() {
-    let all = "[dependencies]\nrumba-core.workspace = true\nrumba-lab.path = \"x\"\nrumba-engine-lmdb.path = \"x\"\n";
+    let all =
+        "[dependencies]\nrumba-engine-api.workspace = true\nrumba-lab.path = \"x\"\nrumba-engine-lmdb.path = \"x\"\n";
     assert_eq!(arrows("rumba", "rumba", all), [""; 0]);
     for (path, name) in
         [("crates/lab", "rumba-lab"), ("engines/lmdb", "rumba-engine-lmdb"), ("workloads/linkbench", "w")]
     {
-        let core = "[dependencies]\nrumba-core.workspace = true\nserde = \"1\"\n";
+        let core = "[dependencies]\nrumba-engine-api.workspace = true\nserde = \"1\"\n";
         assert_eq!(arrows(path, name, core), [""; 0]);
     }
 }
 
 #[test]
-fn core_may_use_nobody() {
-    let found =
-        arrows("crates/core", "rumba-core", "[dependencies]\nserde = \"1\"\nrumba-report.path = \"../report\"\n");
+fn engine_api_depends_on_no_crate() {
+    let found = arrows(
+        "crates/engine-api",
+        "rumba-engine-api",
+        "[dependencies]\nserde = \"1\"\nrumba-report.path = \"../report\"\n",
+    );
     assert_eq!(
         found,
-        ["crates/core/Cargo.toml:5: depends on `rumba-report`; core depends on no crate of this workspace"]
+        [
+            "crates/engine-api/Cargo.toml:5: depends on `rumba-report`; the engine API depends on no crate of this workspace"
+        ]
     );
 }
 
 #[test]
 fn fault_suite_depends_on_no_rumba_crate_and_is_dev_only() {
-    let found = arrows("crates/faults", "rumba-faults", "[dependencies]\nrumba-lab.path = \"x\"\n");
+    let found = arrows("tests/faults", "rumba-faults", "[dependencies]\nrumba-lab.path = \"x\"\n");
     assert!(found.len() == 1 && found[0].contains("drives the program"), "{found:?}");
     let uses = |kind: &str| arrows("rumba", "rumba", &format!("[{kind}]\nrumba-faults.path = \"x\"\n"));
     assert_eq!(uses("dev-dependencies"), [""; 0]);
@@ -113,7 +119,7 @@ fn generic_crate_code_names_no_engine_or_workload() {
     }
     assert_eq!(of("crates/report/src/a.rs", "let baseline = \"null\";").len(), 1);
     for line in ["// alpha's way", "let alphabet = 1;", "ptr::null()", "trees()", "#[cfg(test)]\nmod tests { alpha }"] {
-        assert_eq!(of("crates/core/src/a.rs", line), [""; 0], "{line}");
+        assert_eq!(of("crates/engine-api/src/a.rs", line), [""; 0], "{line}");
     }
     // Code after a test item is code again.
     for tests in ["#[cfg(test)]\nmod tests;\n", "#[cfg(test)]\nmod tests {\n    fn a() {}\n}\n"] {
@@ -146,7 +152,7 @@ fn protocols_depend_on_each_other_only_in_tests() {
         findings(&[
             ("protocols/a/Cargo.toml", &own),
             ("protocols/b/Cargo.toml", &manifest("rumba-protocol-b", "")),
-            ("crates/transport/Cargo.toml", &manifest("rumba-transport", "")),
+            ("protocols/transport/Cargo.toml", &manifest("rumba-transport", "")),
             ("crates/lab/Cargo.toml", &manifest("rumba-lab", "")),
         ])
         .len()
@@ -159,10 +165,10 @@ fn protocols_depend_on_each_other_only_in_tests() {
 #[test]
 fn what_tests_share_is_for_tests_alone() {
     let dev = "[dev-dependencies]\nrumba-testkit.workspace = true\n";
-    assert_eq!(arrows("crates/core", "rumba-core", dev), [""; 0]);
+    assert_eq!(arrows("crates/engine-api", "rumba-engine-api", dev), [""; 0]);
     assert_eq!(arrows("engines/lmdb", "rumba-engine-lmdb", &dev.replace("dev-", "")).len(), 1);
     // Its suites know engines as traits.
-    assert_eq!(arrows("crates/testkit", "rumba-testkit", "[dependencies]\nrumba-core = {}\n"), [""; 0]);
+    assert_eq!(arrows("crates/testkit", "rumba-testkit", "[dependencies]\nrumba-engine-api = {}\n"), [""; 0]);
     assert_eq!(arrows("crates/testkit", "rumba-testkit", "[dependencies]\nrumba-engine-lmdb = {}\n").len(), 1);
 }
 
@@ -222,10 +228,10 @@ fn a_test_that_skips_itself_is_found() {
 
 #[test]
 fn core_without_its_attribute_is_found() {
-    assert_eq!(findings(&[("crates/core/src/lib.rs", "//! Words.\n#![deny(missing_docs)]\n")]), [""; 0]);
+    assert_eq!(findings(&[("crates/engine-api/src/lib.rs", "//! Words.\n#![deny(missing_docs)]\n")]), [""; 0]);
     assert_eq!(
-        findings(&[("crates/core/src/lib.rs", "//! Words.\n// #![deny(missing_docs)]\n")]),
-        ["crates/core/src/lib.rs:1: lacks #![deny(missing_docs)]"]
+        findings(&[("crates/engine-api/src/lib.rs", "//! Words.\n// #![deny(missing_docs)]\n")]),
+        ["crates/engine-api/src/lib.rs:1: lacks #![deny(missing_docs)]"]
     );
 }
 
@@ -291,13 +297,13 @@ fn this_project_is_found_by_its_root() {
 
 #[test]
 fn a_warning_without_a_rank_is_found() {
-    let ranking = ("crates/core/src/warning.rs", "    row(\"known\", Rank::Note, &[]),\n");
+    let ranking = ("crates/results/src/warning.rs", "    row(\"known\", Rank::Note, &[]),\n");
     let make = concat!("Warning::", "new(");
     let source = format!("fn f() {{\n    {make}\n        \"known\", a, b);\n    {make}\"new-one\", a, b);\n}}\n");
     let found = findings(&[ranking, ("crates/report/src/a.rs", &source)]);
     assert_eq!(
         found,
-        ["crates/report/src/a.rs:4: the warning `new-one` has no rank in crates/core/src/warning.rs"],
+        ["crates/report/src/a.rs:4: the warning `new-one` has no rank in crates/results/src/warning.rs"],
         "a known one, and one in a test, are not"
     );
 }
@@ -343,19 +349,19 @@ fn the_folders_of_lab_use_one_another_in_one_direction() {
 fn cyclic_files_of_core_and_statistics_are_reported() {
     let of = |c: &str| {
         findings(&[
-            ("crates/core/src/lib.rs", "#![deny(missing_docs)]\nmod a;\nmod b;\nmod c;\n"),
-            ("crates/core/src/a.rs", "//! See [`crate::b`].\nuse crate::c::C;\nuse crate::c::D;\n"),
-            ("crates/core/src/b/mod.rs", "use crate::a;\n"),
-            ("crates/core/src/c.rs", c),
+            ("crates/engine-api/src/lib.rs", "#![deny(missing_docs)]\nmod a;\nmod b;\nmod c;\n"),
+            ("crates/engine-api/src/a.rs", "//! See [`crate::b`].\nuse crate::c::C;\nuse crate::c::D;\n"),
+            ("crates/engine-api/src/b/mod.rs", "use crate::a;\n"),
+            ("crates/engine-api/src/c.rs", c),
         ])
     };
     assert_eq!(of("#[cfg(test)]\nmod tests {\n    use crate::b;\n}\n"), [""; 0], "tests may");
     assert_eq!(
         of("use crate::b;\n"),
         [
-            "crates/core/src/a.rs:2: `a` uses `c`, which uses `a`, itself or by others: a circle",
-            "crates/core/src/b/mod.rs:1: `b` uses `a`, which uses `b`, itself or by others: a circle",
-            "crates/core/src/c.rs:1: `c` uses `b`, which uses `c`, itself or by others: a circle",
+            "crates/engine-api/src/a.rs:2: `a` uses `c`, which uses `a`, itself or by others: a circle",
+            "crates/engine-api/src/b/mod.rs:1: `b` uses `a`, which uses `b`, itself or by others: a circle",
+            "crates/engine-api/src/c.rs:1: `c` uses `b`, which uses `c`, itself or by others: a circle",
         ]
     );
 }
@@ -412,7 +418,7 @@ fn unreferenced_files_of_every_kind_are_reported() {
 fn banned_words_in_comments_are_found_outside_of_code() {
     let source =
         "//! A.\n\n// The server told it anew.\nlet told = 1;\n/// Calls [`told`] and `tell`, not Anew.\nfn a() {}\n";
-    let found = findings(&[("crates/core/src/a.rs", source)]);
+    let found = findings(&[("crates/engine-api/src/a.rs", source)]);
     let words: Vec<String> = found.into_iter().filter(|finding| finding.contains("in a comment")).collect();
     assert_eq!(words.len(), 2, "{words:?}");
     assert!(words[0].contains("a.rs:3: `told` in a comment: write reported"), "{words:?}");

@@ -6,7 +6,7 @@ use super::code::code_alone;
 use super::{Finding, Text};
 
 /// The file of the ranking.
-const RANKING: &str = "crates/core/src/warning.rs";
+const RANKING: &str = "crates/results/src/warning.rs";
 /// The call that makes a warning; its first argument is its code.
 const MAKES: &str = concat!("Warning::", "new(");
 

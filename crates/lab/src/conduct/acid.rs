@@ -3,8 +3,8 @@
 
 use std::time::Instant;
 
-use rumba_core::record::{Status, TrialPart};
-use rumba_core::workload::State;
+use rumba_engine_api::workload::State;
+use rumba_results::record::{Status, TrialPart};
 
 use super::{Conduct, Watch};
 use crate::limits::Enforcement;

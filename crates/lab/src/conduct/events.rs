@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, channel};
 
-use rumba_core::event::Event;
+use rumba_results::event::Event;
 
 /// Characters quoted from a line that is not an event.
 const QUOTED: usize = 120;

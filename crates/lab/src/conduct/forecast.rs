@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use rumba_core::event::Event;
-use rumba_core::record::{PhaseKind, Record, Status, TrialPart, TrialPlan};
-use rumba_core::units::show_duration;
+use rumba_engine_api::units::show_duration;
+use rumba_results::event::Event;
+use rumba_results::record::{PhaseKind, Record, Status, TrialPart, TrialPlan};
 
 /// This share of a load must be done before its rate predicts its end.
 const TELLING_SHARE: f64 = 0.02;

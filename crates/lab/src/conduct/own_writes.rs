@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use rumba_core::event::Event;
-use rumba_core::metric::Metric;
-use rumba_core::record::PhaseKind;
-use rumba_core::units::show_bytes;
-use rumba_core::warning::Warning;
+use rumba_engine_api::units::show_bytes;
+use rumba_results::event::Event;
+use rumba_results::metric::Metric;
+use rumba_results::record::PhaseKind;
+use rumba_results::warning::Warning;
 
 use crate::host::block::device_of;
 use crate::meter::IoMeter;
@@ -104,8 +104,8 @@ mod tests {
     use std::cell::Cell;
     use std::rc::Rc;
 
-    use rumba_core::record::{PhaseRecord, Spent};
-    use rumba_testkit::records;
+    use rumba_results::record::{PhaseRecord, Spent};
+    use rumba_results::samples;
 
     use super::*;
 
@@ -122,7 +122,7 @@ mod tests {
             }
             let spent = Spent { device_write_bytes: Metric::Value((1 << 20) as f64), ..Spent::default() };
             let ops = if phase == PhaseKind::Loop(1) { ops } else { 0 };
-            writes.hear(&Event::PhaseEnded(Box::new(PhaseRecord { ops, spent, ..records::phase(phase, 1.0) })));
+            writes.hear(&Event::PhaseEnded(Box::new(PhaseRecord { ops, spent, ..samples::phase(phase, 1.0) })));
         }
         // Later writes, such as the record's, must not count.
         count.set(u64::MAX);
@@ -156,7 +156,7 @@ mod tests {
             let phase = PhaseKind::Warmup;
             writes.hear(&Event::PhaseStarted { phase, seconds: None, rows: None });
             let spent = Spent { device_write_bytes: device, ..Spent::default() };
-            writes.hear(&Event::PhaseEnded(Box::new(PhaseRecord { ops: 1, spent, ..records::phase(phase, 1.0) })));
+            writes.hear(&Event::PhaseEnded(Box::new(PhaseRecord { ops: 1, spent, ..samples::phase(phase, 1.0) })));
             assert_eq!((writes.words(), writes.warning()), (None, None));
         }
     }

@@ -12,9 +12,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use rumba_core::event::Event;
-use rumba_core::record::PhaseKind;
-use rumba_core::units::show_bytes;
+use rumba_engine_api::units::show_bytes;
+use rumba_results::event::Event;
+use rumba_results::record::PhaseKind;
 
 use crate::store::STACKS;
 

@@ -1,9 +1,9 @@
 //! The data that a trial starts from: none, or a copy of a load's data.
 
-use rumba_core::event::Event;
-use rumba_core::record::{PhaseKind, Record, Status, TrialPart, TrialPlan};
-use rumba_core::warning::Warning;
-use rumba_core::workload::State;
+use rumba_engine_api::workload::State;
+use rumba_results::event::Event;
+use rumba_results::record::{PhaseKind, Record, Status, TrialPart, TrialPlan};
+use rumba_results::warning::Warning;
 
 use super::{Attempt, Conduct, ConductError, Watch, io};
 use crate::kept::{Contents, CopyError, Found, KeptData, KeptLoads, Origin, name_anew};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::units::show_bytes;
+use rumba_engine_api::units::show_bytes;
 
 use super::facts::{Facts, Machine, Storage};
 

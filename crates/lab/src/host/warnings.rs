@@ -1,7 +1,7 @@
 //! Settings and activity of the host that spoil a benchmark, each with its remedy.
 
-use rumba_core::units::show_bytes;
-use rumba_core::warning::Warning;
+use rumba_engine_api::units::show_bytes;
+use rumba_results::warning::Warning;
 
 use super::facts::{Facts, Machine, Storage};
 

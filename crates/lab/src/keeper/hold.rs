@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use rumba_core::access::Access;
-use rumba_core::engine::{EngineConfig, Instance, ProcessLocation, Schema};
+use rumba_engine_api::access::Access;
+use rumba_engine_api::engine::{EngineConfig, Instance, ProcessLocation, Schema};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

@@ -10,8 +10,8 @@ mod list;
 
 use std::path::{Path, PathBuf};
 
-use rumba_core::access::Access;
-use rumba_core::engine::EngineConfig;
+use rumba_engine_api::access::Access;
+use rumba_engine_api::engine::EngineConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::provision::NO_TRIAL;

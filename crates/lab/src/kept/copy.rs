@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, Per
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use rumba_core::engine::KEPT;
+use rumba_engine_api::engine::KEPT;
 use rustix::fs::{Advice, SeekFrom, fadvise, seek};
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rumba_core::units::show_bytes;
+use rumba_engine_api::units::show_bytes;
 
 /// Why data cannot be kept or copied.
 #[derive(Debug, thiserror::Error)]

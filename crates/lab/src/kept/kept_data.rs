@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
-use rumba_core::workload::State;
+use rumba_engine_api::workload::State;
 use serde::{Deserialize, Serialize};
 
 use super::copy::Contents;

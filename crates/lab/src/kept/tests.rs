@@ -5,8 +5,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
-use rumba_core::engine::KEPT;
-use rumba_core::workload::State;
+use rumba_engine_api::engine::KEPT;
+use rumba_engine_api::workload::State;
 
 use super::*;
 use crate::provision::tests::Host;

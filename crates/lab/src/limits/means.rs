@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rumba_core::limits::{Backing, Limits, StorageLimit};
-use rumba_core::units::show_bytes;
+use rumba_engine_api::limits::{Backing, Limits, StorageLimit};
+use rumba_engine_api::units::show_bytes;
 use rustix::fs::{Access, access};
 
 use super::control_group::{self, Tree, Version};

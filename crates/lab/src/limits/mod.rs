@@ -14,10 +14,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use rumba_core::limits::{Backing, CalibrationPoint, Limits, StorageLimit};
-use rumba_core::metric::Metric;
-use rumba_core::units::show_bytes;
-use rumba_core::warning::Warning;
+use rumba_engine_api::limits::{Backing, CalibrationPoint, Limits, StorageLimit};
+use rumba_engine_api::units::show_bytes;
+use rumba_results::metric::Metric;
+use rumba_results::warning::Warning;
 
 pub(crate) use control_group::tree_of;
 pub use control_group::{MemoryPressure, MemoryReading, Version};

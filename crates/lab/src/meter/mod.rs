@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::ProcessLocation;
+use rumba_engine_api::engine::ProcessLocation;
 
 pub use cpu_roll::{CpuRoll, CpuTimes, Entered, Role};
 pub(crate) use process::IoMeter;

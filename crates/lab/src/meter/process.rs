@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use rumba_core::host_cpu::HOST_CPU_ROUNDING_S;
+use rumba_results::host_cpu::HOST_CPU_ROUNDING_S;
 
 use super::proc_file::ProcFile;
 use super::{Known, clock};

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rumba_core::record::Suspension;
+use rumba_results::record::Suspension;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::clock;

@@ -1,7 +1,7 @@
 //! A reading of all meters, and the difference of two readings.
 
-use rumba_core::metric::Metric;
-use rumba_core::record::Spent;
+use rumba_results::metric::Metric;
+use rumba_results::record::Spent;
 
 use super::cpu_roll::CpuTimes;
 use super::process::{HostCpu, IoCounters};

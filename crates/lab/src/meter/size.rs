@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rumba_core::engine::KEPT;
+use rumba_engine_api::engine::KEPT;
 
 /// The unit of `st_blocks` (stat(2)), independent of the filesystem's block size.
 const BLOCK_BYTES: u64 = 512;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::record::{TrialPart, TrialPlan};
+use rumba_results::record::{TrialPart, TrialPlan};
 
 /// The trials that are still to run, in order, from all planned trials.
 ///

@@ -1,7 +1,7 @@
 //! Estimates the cost of a run before its first trial.
 
-use rumba_core::limits::Backing;
-use rumba_core::record::{RunPlan, TrialPart, TrialPlan};
+use rumba_engine_api::limits::Backing;
+use rumba_results::record::{RunPlan, TrialPart, TrialPlan};
 use serde::Serialize;
 
 use super::Admitted;

@@ -14,12 +14,12 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rumba_core::build::Build;
-use rumba_core::engine::EngineConfig;
-use rumba_core::limits::Limits;
-use rumba_core::record::TrialPlan;
-use rumba_core::units::show_bytes;
-use rumba_core::warning::Warning;
+use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::limits::Limits;
+use rumba_engine_api::units::show_bytes;
+use rumba_results::build::Build;
+use rumba_results::record::TrialPlan;
+use rumba_results::warning::Warning;
 
 pub use error::Refusal;
 pub use forecast::{Forecast, Memory, Storage};

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rumba_core::engine::EngineConfig;
-use rumba_core::limits::Backing;
-use rumba_core::record::{TrialPart, TrialPlan};
-use rumba_core::units::show_bytes;
+use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::limits::Backing;
+use rumba_engine_api::units::show_bytes;
+use rumba_results::record::{TrialPart, TrialPlan};
 
 use super::Refusal;
 use crate::provision;

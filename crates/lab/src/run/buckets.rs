@@ -5,7 +5,7 @@
 //! to better than 0.8%.
 
 use hdrhistogram::Histogram;
-use rumba_core::workload::ResponseLimit;
+use rumba_engine_api::workload::ResponseLimit;
 
 /// log2 of the buckets per power of two.
 const HALF_BITS: u32 = 7;

@@ -6,8 +6,8 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use rumba_core::worker::{Op, OpKind, StatementCounts};
-use rumba_core::workload::OpInfo;
+use rumba_engine_api::worker::{Op, OpKind, StatementCounts};
+use rumba_engine_api::workload::OpInfo;
 
 use super::buckets::{BUCKETS, index, limit_ns};
 use super::conflicts::{ConflictCells, Conflicts, merge, since};

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use rumba_core::engine::ProcessLocation;
-use rumba_core::record::DriverKind;
+use rumba_engine_api::engine::ProcessLocation;
+use rumba_results::record::DriverKind;
 
 /// Clients per core up to which `auto` uses a thread for each, when the server has other cores.
 const THREADS_PER_OWN_CORE: usize = 4;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rumba_core::conflict::CountConflicts;
-use rumba_core::error::Conflict;
+use rumba_engine_api::conflict::CountConflicts;
+use rumba_engine_api::error::Conflict;
 
 /// The number of kinds with separate counts; no known engine has a quarter of them.
 const MOST: usize = 16;
@@ -72,7 +72,7 @@ pub fn since(now: &Conflicts, before: &Conflicts) -> Conflicts {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::error::{EngineError, ErrorCode};
+    use rumba_engine_api::error::{EngineError, ErrorCode};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 /// The most descriptors of a trial other than its connections: meters, an engine's files, the loops' own.
 pub const OTHERS: u64 = 256;

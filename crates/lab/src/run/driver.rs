@@ -6,12 +6,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use rumba_core::arrivals::Arrivals;
-use rumba_core::conflict::count_with;
-use rumba_core::error::EngineError;
-use rumba_core::record::QueueKind;
-use rumba_core::worker::{Client, ClientAddress, unparker};
-use rumba_core::workload::OpInfo;
+use rumba_engine_api::conflict::count_with;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::{Client, ClientAddress, unparker};
+use rumba_engine_api::workload::OpInfo;
+use rumba_results::arrivals::Arrivals;
+use rumba_results::record::QueueKind;
 
 use super::cells::{Cells, Collector, Counts};
 use super::choice::Driving;

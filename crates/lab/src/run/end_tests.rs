@@ -5,7 +5,7 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rumba_core::record::QueueKind;
+use rumba_results::record::QueueKind;
 
 use super::cells::Counts;
 use super::choice::Driving;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use rumba_core::worker::OpKind;
+use rumba_engine_api::worker::OpKind;
 
 /// It has neither an arrival nor an operation.
 const NOTHING: u32 = 0;

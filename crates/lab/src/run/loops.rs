@@ -15,9 +15,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use rumba_core::error::{EngineError, of_panic};
-use rumba_core::wait::{Driver, Wait, drive_with};
-use rumba_core::worker::Client;
+use rumba_engine_api::error::{EngineError, of_panic};
+use rumba_engine_api::wait::{Driver, Wait, drive_with};
+use rumba_engine_api::worker::Client;
 
 use super::lateness::Lateness;
 use super::pace::{ClientPace, NAP, Turns};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use rumba_core::wait::{Wait, wait_for};
-use rumba_core::worker::{Op, OpKind, Pace, StatementCounts};
+use rumba_engine_api::wait::{Wait, wait_for};
+use rumba_engine_api::worker::{Op, OpKind, Pace, StatementCounts};
 
 use super::cells::Cells;
 use super::in_flight::InFlight;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rumba_core::arrivals::Arrivals;
+use rumba_results::arrivals::Arrivals;
 
 /// Places are counted in this fraction of the mean gap, a millionth. The range lasts for two days at a hundred million
 /// arrivals a second.
@@ -230,7 +230,7 @@ pub fn share_of(seed: u64, number: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::arrivals::RateShape;
+    use rumba_results::arrivals::RateShape;
 
     use super::*;
 

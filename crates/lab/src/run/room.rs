@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use rumba_core::engine::MostClients;
+use rumba_engine_api::engine::MostClients;
 use rustix::process::{Resource, geteuid, getrlimit, getuid};
 
 use super::buckets::BUCKETS;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
-use rumba_core::metric::{Metric, TOO_FEW_SAMPLES};
-use rumba_core::record::{LatencySlo, OpStats, Percentiles};
-use rumba_core::statements::StatementTotals;
-use rumba_core::workload::{OpInfo, ResponseLimit};
+use rumba_engine_api::workload::{OpInfo, ResponseLimit};
+use rumba_results::metric::{Metric, TOO_FEW_SAMPLES};
+use rumba_results::record::{LatencySlo, OpStats, Percentiles};
+use rumba_results::statements::StatementTotals;
 
 use super::buckets::{LARGEST_NS, index, limit_ns, to_histogram};
 use super::cells::{Counts, KindCounts, Times};
@@ -208,7 +208,7 @@ pub fn encode(infos: &[OpInfo], counts: &Counts) -> Vec<(String, u64, String)> {
 #[cfg(test)]
 mod tests {
     use hdrhistogram::serialization::Deserializer;
-    use rumba_core::worker::Op;
+    use rumba_engine_api::worker::Op;
 
     use super::super::cells::{Cells, Collector};
     use super::super::cut::{Censored, Open};

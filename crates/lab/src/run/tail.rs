@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use rumba_core::metric::Metric;
-use rumba_core::record::Backlog;
+use rumba_results::metric::Metric;
+use rumba_results::record::Backlog;
 
 use super::cells::{Counts, KindCounts};
 use super::cut::Censored;

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use rumba_core::error::EngineError;
-use rumba_core::record::QueueKind;
-use rumba_core::wait::{Wait, forget, sleep, wait_for};
-use rumba_core::worker::{Client, Op, OpKind, Worker};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::wait::{Wait, forget, sleep, wait_for};
+use rumba_engine_api::worker::{Client, Op, OpKind, Worker};
+use rumba_results::record::QueueKind;
 
 use super::cells::Counts;
 use super::choice::Driving;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use rumba_core::arrivals::{Arrivals, RateShape};
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
+use rumba_results::arrivals::{Arrivals, RateShape};
 
 use super::buckets::BUCKETS;
 use super::choice::Driving;

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use rumba_core::error::EngineError;
-use rumba_core::wait::{Driver, Wait, drive_with};
-use rumba_core::worker::{Client, unparker};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::wait::{Driver, Wait, drive_with};
+use rumba_engine_api::worker::{Client, unparker};
 
 use super::pace::{ClientPace, NAP};
 use super::poller::until;

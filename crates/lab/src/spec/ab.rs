@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use rumba_core::engine::EngineConfig;
-use rumba_core::engine_name;
-use rumba_core::pair::{self, Pair};
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::setting::Value;
+use rumba_results::engine_name;
+use rumba_results::pair::{self, Pair};
 use rumba_statistics::LEAST_REPEATS;
 
 use super::engines;

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use rumba_core::engine::EngineConfig;
-use rumba_core::engine_name;
-use rumba_core::memory::MemoryUse;
-use rumba_core::pair::Pair;
-use rumba_core::setting::Settings;
-use rumba_core::workload::{LeastClients, Test, engine_in_test};
+use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::memory::MemoryUse;
+use rumba_engine_api::setting::Settings;
+use rumba_engine_api::workload::{LeastClients, Test, engine_in_test};
+use rumba_results::engine_name;
+use rumba_results::pair::Pair;
 
 use super::claim::{claims, never_decided, scope};
 use super::engines::{EngineContext, Engines, engines};

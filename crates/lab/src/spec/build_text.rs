@@ -1,6 +1,6 @@
 //! The experiment as run, written back as TOML with the command line merged in.
 
-use rumba_core::setting::Value;
+use rumba_engine_api::setting::Value;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table as TomlTable};
 
 use super::node::{Node, Table, Tree};

@@ -1,6 +1,6 @@
 //! `[[claim]]`: what an experiment asserts about its own results.
 
-use rumba_core::claim::Claim;
+use rumba_results::claim::Claim;
 
 use super::error::{Origin, SpecError};
 use super::node::{self, Node, Table, Tree};

@@ -1,9 +1,9 @@
 //! Checks that workload, engines and host support the requested numbers of clients. A mistake that is found when the
 //! clients start would waste the load before it.
 
-use rumba_core::engine::{Engine, Form, MostClients};
-use rumba_core::record::{DriverKind, active_clients};
-use rumba_core::workload::{Bound, LeastClients};
+use rumba_engine_api::engine::{Engine, Form, MostClients};
+use rumba_engine_api::workload::{Bound, LeastClients};
+use rumba_results::record::{DriverKind, active_clients};
 
 use super::error::{Origin, SpecError};
 use super::memory::Fitted;

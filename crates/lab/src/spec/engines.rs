@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, EngineInfo, Family, Form, Missing};
-use rumba_core::engine_name;
-use rumba_core::memory::MemoryUse;
-use rumba_core::setting::{Settings, Value};
-use rumba_core::warning::Warning;
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig, EngineInfo, Family, Form, Missing};
+use rumba_engine_api::memory::MemoryUse;
+use rumba_engine_api::setting::{Settings, Value};
+use rumba_results::engine_name;
+use rumba_results::warning::Warning;
 
 use super::error::SpecError;
 use super::memory::{self, Fitted};
@@ -32,7 +32,7 @@ pub struct EngineContext<'a> {
     pub wanted: &'a [String],
     /// The workload's name.
     pub workload: &'a str,
-    /// The work that needs memory; the workload's data is [`rumba_core::workload::Bound::expected_logical_bytes`].
+    /// The work that needs memory; the workload's data is [`rumba_engine_api::workload::Bound::expected_logical_bytes`].
     pub work: MemoryUse,
     /// The known engines and workloads.
     pub registry: &'a Registry,
@@ -93,7 +93,7 @@ fn refuse_bare_setting(own: &Table, registry: &Registry) -> Result<(), SpecError
     let settings = own_engine(own, registry).map(|engine| engine.info().settings).unwrap_or_default();
     for (key, node) in own.iter().filter(|(key, _)| !ENGINE_KEYS.contains(&key.as_str())) {
         let names = ENGINE_KEYS.iter().copied().chain(settings.iter().map(|info| info.name));
-        let likely = rumba_core::nearest(key, names).filter(|name| !ENGINE_KEYS.contains(name));
+        let likely = rumba_engine_api::nearest(key, names).filter(|name| !ENGINE_KEYS.contains(name));
         if let Some(name) = likely {
             let problem = format!("an [[engine]] has no key `{key}`");
             return Err(SpecError::new(&node.key_origin, problem, format!("did you mean `settings.{name}`?")));

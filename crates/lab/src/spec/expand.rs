@@ -1,6 +1,6 @@
 //! Expands a list in an engine's settings into one engine for each value.
 
-use rumba_core::setting::Value;
+use rumba_engine_api::setting::Value;
 
 use super::error::{SpecError, hidden};
 use super::node::{Node, Table, Tree};

@@ -1,7 +1,7 @@
 //! The settings of a workload: its own, and those that other settings declare.
 
-use rumba_core::setting::{SettingError, SettingInfo, Settings};
-use rumba_core::workload::Workload;
+use rumba_engine_api::setting::{SettingError, SettingInfo, Settings};
+use rumba_engine_api::workload::Workload;
 
 use super::error::SpecError;
 use super::node::{Node, Table, Tree};

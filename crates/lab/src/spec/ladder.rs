@@ -1,6 +1,6 @@
 //! Numbers of clients: a number, a ladder such as `"1..1024 x2"`, or a list of either.
 
-use rumba_core::setting::Value;
+use rumba_engine_api::setting::Value;
 
 use super::error::{Origin, SpecError};
 use super::node::{Node, Tree};

@@ -1,9 +1,9 @@
 //! `[limits]`: memory and storage for every trial. An engine's own `limits` override the experiment's, key by key; a
 //! list makes trials.
 
-use rumba_core::limits::{Limits, StorageLimit, parse_memory};
-use rumba_core::setting::{SettingError, Settings, Value};
-use rumba_core::units::show_bytes;
+use rumba_engine_api::limits::{Limits, StorageLimit, parse_memory};
+use rumba_engine_api::setting::{SettingError, Settings, Value};
+use rumba_engine_api::units::show_bytes;
 
 use super::error::SpecError;
 use super::node::{Node, Table, Tree};

@@ -1,13 +1,13 @@
 //! Checks that an engine fits into its `limits.memory`, and derives its cache if the experiment names none.
 
-use rumba_core::common::Given;
-use rumba_core::comparability::{HOLDS_DATA, PAGE_CACHE_SHARE};
-use rumba_core::engine::{Engine, EngineConfig};
-use rumba_core::memory::{MemoryNeed, MemoryUse};
-use rumba_core::parity::Reads;
-use rumba_core::setting::Value;
-use rumba_core::units::{counted, show_bytes};
-use rumba_core::warning::Warning;
+use rumba_engine_api::common::Given;
+use rumba_engine_api::engine::{Engine, EngineConfig};
+use rumba_engine_api::memory::{MemoryNeed, MemoryUse};
+use rumba_engine_api::parity::Reads;
+use rumba_engine_api::setting::Value;
+use rumba_engine_api::units::{counted, show_bytes};
+use rumba_results::comparability::{HOLDS_DATA, PAGE_CACHE_SHARE};
+use rumba_results::warning::Warning;
 
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table, Tree};

@@ -28,15 +28,15 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rumba_core::arrivals::Arrivals;
-use rumba_core::claim::Claim;
-use rumba_core::engine::EngineConfig;
-use rumba_core::pair::Pair;
-use rumba_core::record::{DriverKind, QueueKind};
-use rumba_core::search::Search;
-use rumba_core::setting::Settings;
-use rumba_core::warning::Warning;
-use rumba_core::workload::{Bound, Test};
+use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::setting::Settings;
+use rumba_engine_api::workload::{Bound, Test};
+use rumba_results::arrivals::Arrivals;
+use rumba_results::claim::Claim;
+use rumba_results::pair::Pair;
+use rumba_results::record::{DriverKind, QueueKind};
+use rumba_results::search::Search;
+use rumba_results::warning::Warning;
 
 pub use ab::{of_files, pairs_of};
 pub use claim::{claims_of, source_of, without_claims};
@@ -47,7 +47,7 @@ pub use source::is_standard_input;
 
 use crate::registry::Registry;
 use node::{Node, Table, Tree};
-use rumba_core::setting::Value;
+use rumba_engine_api::setting::Value;
 
 /// A checked experiment, with lists expanded and defaults filled in. No resource is made yet.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::setting::Value;
+use rumba_engine_api::setting::Value;
 use toml_edit::{Document, Item, TableLike};
 
 use super::error::{Origin, SpecError};

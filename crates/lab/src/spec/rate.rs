@@ -1,9 +1,9 @@
 //! `rate` and related keys: when the operations of an open loop are due, and how many clients work.
 
-use rumba_core::arrivals::{Arrivals, RateShape};
-use rumba_core::search::{Percentile, Search};
-use rumba_core::setting::Value;
-use rumba_core::units::parse_duration;
+use rumba_engine_api::setting::Value;
+use rumba_engine_api::units::parse_duration;
+use rumba_results::arrivals::{Arrivals, RateShape};
+use rumba_results::search::{Percentile, Search};
 
 use super::error::SpecError;
 use super::node::{Node, Table, Tree};

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use rumba_core::record::{BACKLOG_S, DriverKind, QueueKind};
-use rumba_core::setting::Value;
-use rumba_core::starts::FIRST_LOOK;
+use rumba_engine_api::setting::Value;
+use rumba_results::record::{BACKLOG_S, DriverKind, QueueKind};
+use rumba_results::starts::FIRST_LOOK;
 
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table};

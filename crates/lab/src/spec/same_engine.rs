@@ -1,7 +1,7 @@
 //! Engines that differ only in their names: comparing them would compare one engine with itself.
 
-use rumba_core::engine::EngineConfig;
-use rumba_core::warning::Warning;
+use rumba_engine_api::engine::EngineConfig;
+use rumba_results::warning::Warning;
 use rumba_statistics::same_engine::{Setup, pairs};
 
 use crate::registry::Registry;

@@ -1,7 +1,7 @@
 //! `--engine` and `--set`: the command line's part of an experiment.
 
-use rumba_core::engine_name;
-use rumba_core::setting::Value;
+use rumba_engine_api::setting::Value;
+use rumba_results::engine_name;
 
 use super::engines::{COMMON_KEYS, ENGINE_KEYS};
 use super::error::{Origin, SpecError};
@@ -248,7 +248,7 @@ fn likeliest(table: &Table, key: &str, known: &[&str], registry: &Registry) -> S
         }
     }
     let written = |likely: &str| names.iter().find(|(name, _)| name == likely).map(|(_, written)| written.clone());
-    match rumba_core::nearest(key, names.iter().map(|(name, _)| name.as_str())).and_then(written) {
+    match rumba_engine_api::nearest(key, names.iter().map(|(name, _)| name.as_str())).and_then(written) {
         Some(name) => format!("did you mean `{name}`?"),
         None => {
             let engines = engine_names(table).join(", ");

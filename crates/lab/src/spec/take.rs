@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::setting::{SettingError, Settings, Value};
-use rumba_core::units::{parse_bytes, parse_duration};
+use rumba_engine_api::setting::{SettingError, Settings, Value};
+use rumba_engine_api::units::{parse_bytes, parse_duration};
 
 use super::error::SpecError;
 use super::node::{Node, Table, Tree};

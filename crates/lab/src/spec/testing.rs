@@ -4,18 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use rumba_core::check::Check;
-use rumba_core::common::{Durability, Overruled, Own};
-use rumba_core::engine::{
+use rumba_engine_api::check::Check;
+use rumba_engine_api::common::{Durability, Overruled, Own};
+use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, Schema, Session,
 };
-use rumba_core::error::EngineError;
-use rumba_core::memory::{AdvisedCache, MemoryNeed};
-use rumba_core::parity::{Nature, Reads};
-use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
-use rumba_core::sql::Dialect;
-use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, LoadStage, Ops, State, Test, Workload};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
+use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_engine_api::sql::Dialect;
+use rumba_engine_api::worker::{Client, ClientAddress};
+use rumba_engine_api::workload::{Bound, LoadStage, Ops, State, Test, Workload};
 
 use crate::registry::Registry;
 

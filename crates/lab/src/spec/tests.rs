@@ -1,6 +1,6 @@
 //! Guards the error messages for mistakes in an experiment: the place and the remedy.
 
-use rumba_core::record::{TrialPart, TrialPlan};
+use rumba_results::record::{TrialPart, TrialPlan};
 
 use super::testing::registry;
 use super::*;
@@ -392,7 +392,7 @@ fn a_library_or_a_server_is_refused_where_it_means_nothing() {
 
 #[test]
 fn the_driver_is_known_or_refused() {
-    use rumba_core::record::DriverKind;
+    use rumba_results::record::DriverKind;
     assert_eq!(with(GOOD, &["driver=loops"]).unwrap().run.driver, DriverKind::Loops);
     assert_eq!(read(GOOD).unwrap().run.driver, DriverKind::Auto);
     assert!(with(GOOD, &["driver=loop"]).unwrap_err().remedy.contains("loops"));

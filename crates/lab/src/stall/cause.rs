@@ -1,7 +1,7 @@
 //! The likely cause of a stall, from two samples of a trial. The figures are included, so that a reader can check it.
 
-use rumba_core::limits::StorageLimit;
-use rumba_core::units::show_bytes;
+use rumba_engine_api::limits::StorageLimit;
+use rumba_engine_api::units::show_bytes;
 
 use super::snapshot::{Process, Snapshot};
 

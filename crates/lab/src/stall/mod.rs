@@ -12,10 +12,10 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use rumba_core::event::Event;
-use rumba_core::limits::StorageLimit;
-use rumba_core::record::{Interval, PhaseKind, TrialPlan};
-use rumba_core::warning::Warning;
+use rumba_engine_api::limits::StorageLimit;
+use rumba_results::event::Event;
+use rumba_results::record::{Interval, PhaseKind, TrialPlan};
+use rumba_results::warning::Warning;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::limits::Enforcement;

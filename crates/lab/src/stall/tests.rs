@@ -1,15 +1,15 @@
 //! Drives the stall clock with given times and given samples.
 
-use rumba_core::metric::Metric;
-use rumba_core::record::{RunPlan, Spent};
-use rumba_testkit::records;
+use rumba_results::metric::Metric;
+use rumba_results::record::{RunPlan, Spent};
+use rumba_results::samples;
 
 use super::snapshot::Process;
 use super::*;
 
 fn plan(stall_s: f64, rate: Option<f64>) -> TrialPlan {
-    let run = RunPlan { warmup_s: 1.0, loops: 2, loop_s: 20.0, rate, stall_s, ..records::run_plan() };
-    TrialPlan { clients: 2, run, ..records::trial_plan() }
+    let run = RunPlan { warmup_s: 1.0, loops: 2, loop_s: 20.0, rate, stall_s, ..samples::run_plan() };
+    TrialPlan { clients: 2, run, ..samples::trial_plan() }
 }
 
 fn started(phase: PhaseKind) -> Event {
@@ -18,7 +18,7 @@ fn started(phase: PhaseKind) -> Event {
 
 fn interval(phase: PhaseKind, ops: u64, written: f64) -> Event {
     let spent = Spent { process_write_bytes: Metric::Value(written), ..Spent::default() };
-    Event::Interval(Box::new(Interval { ops, spent, ..records::interval(phase, 0.0) }))
+    Event::Interval(Box::new(Interval { ops, spent, ..samples::interval(phase, 0.0) }))
 }
 
 /// A trial whose process uses this many CPU seconds in its own code per second.
@@ -139,7 +139,7 @@ fn a_run_that_was_stopped_whole_and_goes_on_has_not_stalled() {
 #[test]
 fn loop_end_reported_after_next_loop_began_ends_no_stall() {
     // The request for the engine's counters returned after the stall.
-    let ended = records::phase(PhaseKind::Loop(1), 5.0);
+    let ended = samples::phase(PhaseKind::Loop(1), 5.0);
     let mut trial = Trial::new(60.0, None);
     trial.take(0, &started(PhaseKind::Loop(1)));
     trial.take(5, &started(PhaseKind::Loop(2)));

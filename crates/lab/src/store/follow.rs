@@ -6,9 +6,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rumba_core::engine_samples::{EngineSample, EngineTimeSeries};
-use rumba_core::record::Interval;
-use rumba_core::results::{Results, Trial};
+use rumba_results::engine_samples::{EngineSample, EngineTimeSeries};
+use rumba_results::record::Interval;
+use rumba_results::results::{Results, Trial};
 use serde::de::DeserializeOwned;
 
 use super::plain::{self, Line};

@@ -1,6 +1,6 @@
 //! Merges several runs into one, to show them together.
 
-use rumba_core::results::Results;
+use rumba_results::results::Results;
 
 use crate::spec::without_claims;
 
@@ -63,21 +63,21 @@ fn number_on(results: &mut Results, by: u32) {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::metric::{Metric, Metrics};
-    use rumba_core::record::{Interval, PhaseKind, PhaseRecord, TrialPart, TrialPlan};
-    use rumba_core::results::Trial;
-    use rumba_testkit::records::{self, trial_plan};
+    use rumba_results::metric::{Metric, Metrics};
+    use rumba_results::record::{Interval, PhaseKind, PhaseRecord, TrialPart, TrialPlan};
+    use rumba_results::results::Trial;
+    use rumba_results::samples::{self, trial_plan};
 
     use super::*;
 
     fn phase(phase: PhaseKind, ops_per_s: f64) -> PhaseRecord {
         let metrics = Metrics { ops_per_s: Metric::Value(ops_per_s), ..Metrics::default() };
-        PhaseRecord { ops: 20, metrics, ..records::phase(phase, 20.0) }
+        PhaseRecord { ops: 20, metrics, ..samples::phase(phase, 20.0) }
     }
 
     fn second(second: u32) -> Interval {
         let ops = u64::from(100 + second * 3 % 7);
-        Interval { ops, ..records::interval(PhaseKind::Loop(1), f64::from(second)) }
+        Interval { ops, ..samples::interval(PhaseKind::Loop(1), f64::from(second)) }
     }
 
     fn trial(plan: TrialPlan, ops_per_s: f64) -> Trial {
@@ -85,7 +85,7 @@ mod tests {
             TrialPart::Load => (vec![PhaseKind::Load], 0),
             _ => (vec![PhaseKind::Loop(1), PhaseKind::Loops], 20),
         };
-        let record = records::record(plan, phases.into_iter().map(|kind| phase(kind, ops_per_s)).collect());
+        let record = samples::record(plan, phases.into_iter().map(|kind| phase(kind, ops_per_s)).collect());
         let intervals = (0..seconds).map(second).collect();
         Trial { directory: "trials/001".to_owned(), record, intervals, course: Default::default() }
     }
@@ -102,7 +102,7 @@ mod tests {
         };
         let plans = std::iter::once(load).chain((1..=3).map(repeat));
         let trials = plans.map(|plan| trial(plan, ops_per_s)).collect();
-        Results { name: "bench".to_owned(), ..records::results(trials) }
+        Results { name: "bench".to_owned(), ..samples::results(trials) }
     }
 
     fn both() -> Results {

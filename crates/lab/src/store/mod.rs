@@ -20,9 +20,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rumba_core::build::Build;
-use rumba_core::record::{FORMAT, TrialPlan};
-use rumba_core::warning::Warning;
+use rumba_results::build::Build;
+use rumba_results::record::{FORMAT, TrialPlan};
+use rumba_results::warning::Warning;
 use serde::{Deserialize, Serialize};
 
 pub use append::{replace_named, replace_plain};

@@ -4,10 +4,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rumba_core::engine_samples::{EngineSample, EngineTimeSeries};
-use rumba_core::printable::shown;
-use rumba_core::record::{FORMAT, Interval, Record, Status};
-use rumba_core::results::{Results, Trial};
+use rumba_results::engine_samples::{EngineSample, EngineTimeSeries};
+use rumba_results::printable::shown;
+use rumba_results::record::{FORMAT, Interval, Record, Status};
+use rumba_results::results::{Results, Trial};
 use serde::de::DeserializeOwned;
 
 use super::damaged::Damaged;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rumba_core::record::TrialPlan;
-use rumba_core::warning::Warning;
+use rumba_results::record::TrialPlan;
+use rumba_results::warning::Warning;
 use serde::{Deserialize, Serialize};
 
 use super::append::replace;

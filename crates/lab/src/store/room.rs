@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use rumba_core::record::{Record, Status};
-use rumba_core::warning::Warning;
+use rumba_results::record::{Record, Status};
+use rumba_results::warning::Warning;
 
 /// Bytes that the last seconds of a trial and its record may take. A second with twenty types of operations takes about
 /// 20 kB, a record of sixty loops 2 MB. The old record stays until the new one is complete.

@@ -5,10 +5,10 @@ use std::fs;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use rumba_core::engine_samples::EngineSample;
-use rumba_core::event::Event;
-use rumba_core::record::{Interval, PhaseKind, Status, TrialPlan};
-use rumba_testkit::records::{self, trial_plan};
+use rumba_results::engine_samples::EngineSample;
+use rumba_results::event::Event;
+use rumba_results::record::{Interval, PhaseKind, Status, TrialPlan};
+use rumba_results::samples::{self, trial_plan};
 
 use super::write::ENGINE;
 use super::*;
@@ -28,7 +28,7 @@ fn the_latency_log_is_read_by_the_standard_reader() {
     let mut counts = crate::run::cells::Counts::new(1);
     counts.kinds[0].service.buckets[crate::run::buckets::index(5_000_000)] = 7;
     counts.kinds[0].service.max_ns = 5_000_000;
-    const OPS: &[rumba_core::workload::OpInfo] = &[rumba_core::workload::OpInfo::new("get_node")];
+    const OPS: &[rumba_engine_api::workload::OpInfo] = &[rumba_engine_api::workload::OpInfo::new("get_node")];
     let histograms = crate::run::stats::encode(OPS, &counts);
     writer.take(Event::Latency { start_s: 1.5, seconds: 1.0, histograms });
     writer.finish().unwrap();
@@ -80,7 +80,7 @@ fn latency_log_names_phases_and_standard_reader_still_reads_it() {
         let mut counts = crate::run::cells::Counts::new(1);
         counts.kinds[0].service.buckets[crate::run::buckets::index(5_000_000)] = 1;
         counts.kinds[0].service.max_ns = 5_000_000;
-        const OPS: &[rumba_core::workload::OpInfo] = &[rumba_core::workload::OpInfo::new("get_node")];
+        const OPS: &[rumba_engine_api::workload::OpInfo] = &[rumba_engine_api::workload::OpInfo::new("get_node")];
         Event::Latency { start_s, seconds: 1.0, histograms: crate::run::stats::encode(OPS, &counts) }
     };
     writer.take(started(PhaseKind::Settle));
@@ -112,7 +112,7 @@ fn trial_of_a_dead_process_keeps_its_events_and_phase() {
     let record = writer.finish().unwrap();
     assert_eq!(record.status, Status::Failed { phase: PhaseKind::Loop(2), cause: "killed".into() });
     let text = fs::read_to_string(dir.path().join("t/record.json")).unwrap();
-    assert_eq!(serde_json::from_str::<rumba_core::record::Record>(&text).unwrap(), record);
+    assert_eq!(serde_json::from_str::<rumba_results::record::Record>(&text).unwrap(), record);
 }
 
 /// A results directory as a run leaves it: two trials, the first with this many seconds.
@@ -162,7 +162,7 @@ impl Written {
         self.dir.path().join("trials").join(FIRST).join(name)
     }
 
-    fn read(&self) -> (Vec<rumba_core::results::Trial>, Vec<String>) {
+    fn read(&self) -> (Vec<rumba_results::results::Trial>, Vec<String>) {
         let results = read(self.dir.path()).unwrap();
         let (told, rest): (Vec<String>, Vec<String>) =
             results.missing.into_iter().partition(|line| !line.contains("was not run"));
@@ -183,7 +183,7 @@ impl Written {
 
 fn interval(second: u32) -> Interval {
     let counts = BTreeMap::from([("get_node".to_owned(), 10)]);
-    Interval { ops: 10, counts, ..records::interval(PhaseKind::Loop(1), f64::from(second)) }
+    Interval { ops: 10, counts, ..samples::interval(PhaseKind::Loop(1), f64::from(second)) }
 }
 
 #[test]

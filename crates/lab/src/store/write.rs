@@ -5,12 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rumba_core::build::Build;
-use rumba_core::condition;
-use rumba_core::engine_samples::EngineSample;
-use rumba_core::event::Event;
-use rumba_core::record::{PhaseKind, Record, Status, TrialPlan};
-use rumba_core::warning::Warning;
+use rumba_results::build::Build;
+use rumba_results::condition;
+use rumba_results::engine_samples::EngineSample;
+use rumba_results::event::Event;
+use rumba_results::record::{PhaseKind, Record, Status, TrialPlan};
+use rumba_results::warning::Warning;
 
 use super::append::{Append, replace};
 use super::room::{Held, Room};

@@ -5,15 +5,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rumba_core::acid::{Acid, Found, Outcome, Promise, Recovery};
-use rumba_core::check::Check;
-use rumba_core::common::{Durability, Given};
-use rumba_core::engine::ProcessLocation;
-use rumba_core::error::EngineError;
-use rumba_core::event::Event;
-use rumba_core::record::{PhaseKind, PhaseRecord};
-use rumba_core::warning::Warning;
-use rumba_core::workload::Bound;
+use rumba_engine_api::acid::{Acid, Found, Outcome, Promise, Recovery};
+use rumba_engine_api::check::Check;
+use rumba_engine_api::common::{Durability, Given};
+use rumba_engine_api::engine::ProcessLocation;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::workload::Bound;
+use rumba_results::event::Event;
+use rumba_results::record::{PhaseKind, PhaseRecord};
+use rumba_results::warning::Warning;
 use serde::{Deserialize, Serialize};
 
 use super::phases::describe;
@@ -223,8 +223,8 @@ fn vacuous(recovery: &Recovery) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::common::Own;
-    use rumba_core::setting::Settings;
+    use rumba_engine_api::common::Own;
+    use rumba_engine_api::setting::Settings;
 
     use super::*;
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use rumba_core::event::Event;
-use rumba_core::record::PhaseKind;
-use rumba_core::warning::Warning;
-use rumba_core::workload::Ops;
+use rumba_engine_api::workload::Ops;
+use rumba_results::event::Event;
+use rumba_results::record::PhaseKind;
+use rumba_results::warning::Warning;
 
 use super::span::Span;
 use super::{Halt, Step, Trial};

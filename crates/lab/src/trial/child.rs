@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use rumba_core::event::Event;
-use rumba_core::record::{PhaseKind, TrialPlan};
-use rumba_core::workload::State;
+use rumba_engine_api::workload::State;
+use rumba_results::event::Event;
+use rumba_results::record::{PhaseKind, TrialPlan};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
 

@@ -11,9 +11,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::Gauge;
-use rumba_core::engine_samples::EngineSample;
-use rumba_core::event::Event;
+use rumba_engine_api::engine::Gauge;
+use rumba_results::engine_samples::EngineSample;
+use rumba_results::event::Event;
 
 use super::pending_stats::Answer;
 use super::{Shared, Trial};

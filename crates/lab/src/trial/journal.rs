@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use rumba_core::acid::{Entry, Journal, Journaled, Note};
-use rumba_core::error::EngineError;
+use rumba_engine_api::acid::{Entry, Journal, Journaled, Note};
+use rumba_engine_api::error::EngineError;
 
 const WORDS: usize = 16;
 const BYTES: usize = 4 * WORDS;

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use rumba_core::condition;
-use rumba_core::event::Event;
-use rumba_core::warning::Warning;
+use rumba_results::condition;
+use rumba_results::event::Event;
+use rumba_results::warning::Warning;
 
 use super::Job;
 use crate::limits;

@@ -1,9 +1,9 @@
 //! Computes the metrics of a phase from its counts and resources.
 
-use rumba_core::host_cpu::host_cpu_s;
-use rumba_core::limits::StorageLimit;
-use rumba_core::metric::{Metric, Metrics, without_logs};
-use rumba_core::record::{PhaseKind, Spent};
+use rumba_engine_api::limits::StorageLimit;
+use rumba_results::host_cpu::host_cpu_s;
+use rumba_results::metric::{Metric, Metrics, without_logs};
+use rumba_results::record::{PhaseKind, Spent};
 
 use crate::meter::DiskSize;
 
@@ -169,7 +169,7 @@ pub fn online_cpus() -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::host_cpu::uncharged_cpu_s;
+    use rumba_results::host_cpu::uncharged_cpu_s;
 
     use super::*;
 

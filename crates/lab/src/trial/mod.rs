@@ -28,13 +28,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use rumba_core::engine::{Engine, Instance, ProcessLocation, checks_assertions};
-use rumba_core::error::EngineError;
-use rumba_core::event::Event;
-use rumba_core::metric::Metric;
-use rumba_core::record::{DriverKind, PhaseKind, TrialPart, TrialPlan};
-use rumba_core::warning::Warning;
-use rumba_core::workload::{Bound, State, Workload};
+use rumba_engine_api::engine::{Engine, Instance, ProcessLocation, checks_assertions};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::workload::{Bound, State, Workload};
+use rumba_results::event::Event;
+use rumba_results::metric::Metric;
+use rumba_results::record::{DriverKind, PhaseKind, TrialPart, TrialPlan};
+use rumba_results::warning::Warning;
 
 use crate::meter::{CpuRoll, Meters, Pulse, Role};
 use crate::run::Driving;

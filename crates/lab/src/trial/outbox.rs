@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::OwnedFd;
 
-use rumba_core::event::Event;
+use rumba_results::event::Event;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 
 /// Sends a line for each event. It loses none, and waits only at the end.
@@ -76,7 +76,7 @@ impl Outbox {
 mod tests {
     use std::io::{BufRead, BufReader};
 
-    use rumba_core::warning::Warning;
+    use rumba_results::warning::Warning;
 
     use super::*;
 

@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::Gauge;
-use rumba_core::event::Event;
-use rumba_core::record::PhaseRecord;
+use rumba_engine_api::engine::Gauge;
+use rumba_results::event::Event;
+use rumba_results::record::PhaseRecord;
 
 use super::span::Span;
 use super::{Shared, Trial, sync};

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use rumba_core::engine::ProcessLocation;
-use rumba_core::host_cpu::uncharged_cpu_s;
-use rumba_core::metric::Metric;
-use rumba_core::record::PhaseRecord;
-use rumba_core::warning::Warning;
+use rumba_engine_api::engine::ProcessLocation;
+use rumba_results::host_cpu::uncharged_cpu_s;
+use rumba_results::metric::Metric;
+use rumba_results::record::PhaseRecord;
+use rumba_results::warning::Warning;
 
 use super::metrics::online_cpus;
 use crate::host::links;
@@ -162,8 +162,8 @@ fn mean_response_us(loops: &PhaseRecord) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::record::PhaseKind;
-    use rumba_testkit::records::phase;
+    use rumba_results::record::PhaseKind;
+    use rumba_results::samples::phase;
 
     use super::*;
 
@@ -188,8 +188,8 @@ mod tests {
 
     #[test]
     fn clients_are_late_by_the_responses_that_are_known() {
-        let op = |count: u64, mean_ms: rumba_core::metric::Metric| {
-            let mut op = rumba_core::record::OpStats { count, ..Default::default() };
+        let op = |count: u64, mean_ms: rumba_results::metric::Metric| {
+            let mut op = rumba_results::record::OpStats { count, ..Default::default() };
             op.response.mean_ms = mean_ms;
             op
         };
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn answers_that_wait_a_tenth_of_the_response_time_are_told() {
         let mut loops = phase(PhaseKind::Loops, 10.0);
-        let mut op = rumba_core::record::OpStats { count: 10, ..Default::default() };
+        let mut op = rumba_results::record::OpStats { count: 10, ..Default::default() };
         op.response.mean_ms = Metric::Value(1.0);
         loops.op_types.insert("get_node".to_owned(), op);
         assert_eq!(received_late(&loops), None, "an embedded engine has no such figure");

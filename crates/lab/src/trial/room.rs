@@ -1,8 +1,8 @@
 //! Checks that the host can hold the clients, before the load, because a later failure would waste it.
 
-use rumba_core::engine::{Instance, ProcessLocation};
-use rumba_core::error::EngineError;
-use rumba_core::record::TrialPart;
+use rumba_engine_api::engine::{Instance, ProcessLocation};
+use rumba_engine_api::error::EngineError;
+use rumba_results::record::TrialPart;
 
 use super::Job;
 use crate::run::{Driving, descriptors, room};

@@ -14,18 +14,18 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use quanta::{Clock, Mock};
-use rumba_core::arrivals::{Arrivals, RateShape};
-use rumba_core::error::EngineError;
-use rumba_core::metric::Metric;
-use rumba_core::record::{OpStats, PhaseKind, QueueKind, RunPlan};
-use rumba_core::search::{Found, Percentile, Probe, Purpose, Search};
-use rumba_core::wait::{Driver, Wait, drive_with, wait_for};
-use rumba_core::worker::{Client, Op, OpKind, Worker};
-use rumba_core::workload::OpInfo;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::wait::{Driver, Wait, drive_with, wait_for};
+use rumba_engine_api::worker::{Client, Op, OpKind, Worker};
+use rumba_engine_api::workload::OpInfo;
+use rumba_results::arrivals::{Arrivals, RateShape};
+use rumba_results::metric::Metric;
+use rumba_results::record::{OpStats, PhaseKind, QueueKind, RunPlan};
+use rumba_results::search::{Found, Percentile, Probe, Purpose, Search};
 
+use rumba_results::samples;
 use rumba_statistics::Next;
 use rumba_testkit::queueing::highest_rate;
-use rumba_testkit::records;
 
 use super::phases::{of_probe, spans};
 use super::span::interval_end;
@@ -201,7 +201,7 @@ struct Outcome {
 
 fn plan() -> RunPlan {
     let backlog_s = BACKLOG.as_secs_f64();
-    RunPlan { warmup_s: 1.0, loops: 2, backlog_s, seed: 7, interval_s: 0.3, ..records::run_plan() }
+    RunPlan { warmup_s: 1.0, loops: 2, backlog_s, seed: 7, interval_s: 0.3, ..samples::run_plan() }
 }
 
 /// Runs the clients through all phases of a plan.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use rumba_core::check::Check;
-use rumba_core::engine::Gauge;
-use rumba_core::event::Event;
-use rumba_core::metric::{Metric, Metrics};
-use rumba_core::record::{Interval, PhaseKind, PhaseRecord, Spent, Suspension};
-use rumba_core::statements::StatementTotals;
-use rumba_core::workload::Ops;
+use rumba_engine_api::check::Check;
+use rumba_engine_api::engine::Gauge;
+use rumba_engine_api::workload::Ops;
+use rumba_results::event::Event;
+use rumba_results::metric::{Metric, Metrics};
+use rumba_results::record::{Interval, PhaseKind, PhaseRecord, Spent, Suspension};
+use rumba_results::statements::StatementTotals;
 
 use super::metrics::{growth_bytes_per_op, iops_used_percent, metrics, receive_late_us_per_op, statements_per_op};
 use super::pending_stats::{Answer, debt};

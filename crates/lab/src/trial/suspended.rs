@@ -6,10 +6,10 @@
 
 use std::time::{Duration, Instant};
 
-use rumba_core::event::Event;
-use rumba_core::metric::Metric;
-use rumba_core::record::{Interval, PhaseKind, Spent, Suspension};
-use rumba_core::warning::Warning;
+use rumba_results::event::Event;
+use rumba_results::metric::Metric;
+use rumba_results::record::{Interval, PhaseKind, Spent, Suspension};
+use rumba_results::warning::Warning;
 
 use super::Trial;
 use super::span::Span;

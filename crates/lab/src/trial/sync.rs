@@ -8,9 +8,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use rumba_core::engine::{Gauge, ProcessLocation};
-use rumba_core::error::EngineError;
-use rumba_core::warning::Warning;
+use rumba_engine_api::engine::{Gauge, ProcessLocation};
+use rumba_engine_api::error::EngineError;
+use rumba_results::warning::Warning;
 
 use crate::host::parse::meminfo_bytes;
 use crate::meter::data_dir;

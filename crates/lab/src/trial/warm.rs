@@ -10,13 +10,13 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use rumba_core::course::{Course, Settled};
-use rumba_core::engine::Gauge;
-use rumba_core::event::Event;
-use rumba_core::record::PhaseKind;
-use rumba_core::units::show_bytes;
-use rumba_core::warning::Warning;
-use rumba_core::workload::Ops;
+use rumba_engine_api::engine::Gauge;
+use rumba_engine_api::units::show_bytes;
+use rumba_engine_api::workload::Ops;
+use rumba_results::course::{Course, Settled};
+use rumba_results::event::Event;
+use rumba_results::record::PhaseKind;
+use rumba_results::warning::Warning;
 use rumba_statistics::steady::{Served, WATCHED, courses_of, undecided};
 
 use super::phases::{choices, finish};
@@ -188,7 +188,7 @@ impl Warm {
     }
 
     /// Adds the operations and bytes served until now.
-    fn serve(&mut self, now_s: f64, (ops, written): (u64, rumba_core::metric::Metric)) {
+    fn serve(&mut self, now_s: f64, (ops, written): (u64, rumba_results::metric::Metric)) {
         if let Some(start_s) = self.ended_s {
             let before = self.written.unwrap_or_default();
             let written_bytes = written.map(|bytes| bytes - before);
@@ -309,7 +309,7 @@ fn gauge(gauges: &[Gauge], name: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::metric::Metric;
+    use rumba_results::metric::Metric;
 
     use super::*;
 

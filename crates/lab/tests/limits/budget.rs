@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_core::limits::{Backing, StorageLimit};
+use rumba_engine_api::limits::{Backing, StorageLimit};
 use rumba_lab::host::{block, diskstats};
 
 use crate::support::*;

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rumba_core::limits::{Backing, Limits, StorageLimit};
+use rumba_engine_api::limits::{Backing, Limits, StorageLimit};
 use rumba_lab::limits::Enforcement;
 use rumba_lab::provision::{Ledger, Owner, ProcessId};
 use rumba_testkit::process;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use rumba_core::limits::{Backing, StorageLimit};
+use rumba_engine_api::limits::{Backing, StorageLimit};
 use rumba_lab::host::block::{self, DeviceFacts};
 use rumba_lab::limits::Enforcement;
 

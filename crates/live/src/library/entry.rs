@@ -3,11 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use rumba_core::comparison::Row;
-use rumba_core::error::of_panic;
-use rumba_core::record::Status;
-use rumba_core::results::Results;
+use rumba_engine_api::error::of_panic;
 use rumba_lab::store;
+use rumba_results::comparison::Row;
+use rumba_results::record::Status;
+use rumba_results::results::Results;
 use serde::{Deserialize, Serialize};
 
 use super::cache::CachedResult;

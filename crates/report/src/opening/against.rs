@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use rumba_core::comparability::{Unequal, why_not_ranked};
-use rumba_core::comparison::{Figure, Part, Row, Summary};
-use rumba_core::ratio::{Change, HEADLINE_RUN, Ratio, discoveries, more_repeats};
-use rumba_core::starts::Scope;
+use rumba_results::comparability::{Unequal, why_not_ranked};
+use rumba_results::comparison::{Figure, Part, Row, Summary};
+use rumba_results::ratio::{Change, HEADLINE_RUN, Ratio, discoveries, more_repeats};
+use rumba_results::starts::Scope;
 
 use super::words::{capital, listed, predicate, quantity};
 use crate::format::{RESOLUTION, counted, percent};

@@ -4,13 +4,13 @@
 mod against;
 mod words;
 
-use rumba_core::comparison::{Part, Row, Summary};
-use rumba_core::metric::Metric;
-use rumba_core::record::{Status, TrialPart, TrialPlan};
-use rumba_core::results::{Results, Trial};
-use rumba_core::search::Searched;
-use rumba_core::units::show_bytes;
-use rumba_core::warning::{Rank, WARNINGS, Warning};
+use rumba_engine_api::units::show_bytes;
+use rumba_results::comparison::{Part, Row, Summary};
+use rumba_results::metric::Metric;
+use rumba_results::record::{Status, TrialPart, TrialPlan};
+use rumba_results::results::{Results, Trial};
+use rumba_results::search::Searched;
+use rumba_results::warning::{Rank, WARNINGS, Warning};
 use serde::Serialize;
 
 use crate::format::{counted, percent, significant};

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use rumba_core::claim::{Judgement, Verdict};
-use rumba_core::comparison::Summary;
+use rumba_results::claim::{Judgement, Verdict};
+use rumba_results::comparison::Summary;
 
 use super::grid::Grid;
 use crate::format::significant;

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rumba_core::comparison::{KeptFigures, OpFigures, PhaseFigures, Row};
-use rumba_core::counted::{Counted, NOT_COUNTED, WAITED, WRITTEN};
-use rumba_core::metric::Metric;
-use rumba_core::rate::Rate;
-use rumba_core::ratio::HEADLINE_CPU;
-use rumba_core::workload::{ResponseLimit, Short};
+use rumba_engine_api::rate::Rate;
+use rumba_engine_api::workload::{ResponseLimit, Short};
+use rumba_results::comparison::{KeptFigures, OpFigures, PhaseFigures, Row};
+use rumba_results::counted::{Counted, NOT_COUNTED, WAITED, WRITTEN};
+use rumba_results::metric::Metric;
+use rumba_results::ratio::HEADLINE_CPU;
 
 use crate::format::{SizeUnit, fixed, milliseconds};
 use crate::server::is_server;

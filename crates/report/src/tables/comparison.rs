@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use rumba_core::comparability::Unequal;
-use rumba_core::comparison::{Compared, ComparedRow, Comparison, Part, Side};
-use rumba_core::metric::Metric;
-use rumba_core::ratio::{Change, Ratio};
-use rumba_core::starts::Starts;
-use rumba_core::written::{WrittenChange, WrittenKind};
+use rumba_results::comparability::Unequal;
+use rumba_results::comparison::{Compared, ComparedRow, Comparison, Part, Side};
+use rumba_results::metric::Metric;
+use rumba_results::ratio::{Change, Ratio};
+use rumba_results::starts::Starts;
+use rumba_results::written::{WrittenChange, WrittenKind};
 
 use super::grid::{Footnotes, Grid};
 use super::notes::failures;

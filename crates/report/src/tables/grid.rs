@@ -1,7 +1,7 @@
 //! Plain, narrow grids, with footnotes that give each reason for an absence once.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use rumba_core::metric::{Metric, TOO_FEW_SAMPLES};
+use rumba_results::metric::{Metric, TOO_FEW_SAMPLES};
 
 /// Rows of text: numbers aligned right, and the last column, a name, aligned left.
 pub struct Grid {

@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
-use rumba_core::comparison::{ComparedRow, Comparison, Summary};
-use rumba_core::gate::Gated;
-use rumba_core::metric::Metric;
-use rumba_core::ratio::Change;
-use rumba_core::results::Results;
+use rumba_results::comparison::{ComparedRow, Comparison, Summary};
+use rumba_results::gate::Gated;
+use rumba_results::metric::Metric;
+use rumba_results::ratio::Change;
+use rumba_results::results::Results;
 
 use super::columns::{self, Column, Pick};
 use super::comparison::{change_word, clients, comparison_table, outline, part_word, unit_of, verdict_word, written};
@@ -114,7 +114,7 @@ fn headline_rows(row: &ComparedRow) -> Vec<Vec<String>> {
 }
 
 fn claims(summary: &Summary) -> String {
-    let line = |judged: &rumba_core::claim::Judgement| {
+    let line = |judged: &rumba_results::claim::Judgement| {
         format!("{}: {} ({})", super::claims::word(judged.verdict), judged.claim.text, judged.reason)
     };
     list("Claims", summary.claims.iter().map(line))

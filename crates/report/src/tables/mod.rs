@@ -14,10 +14,10 @@ mod warnings;
 
 use std::fmt::Write as _;
 
-use rumba_core::comparison::{Part, PhaseFigures, Row, Summary};
-use rumba_core::engine_name;
-use rumba_core::results::Results;
-use rumba_core::starts::Starts;
+use rumba_results::comparison::{Part, PhaseFigures, Row, Summary};
+use rumba_results::engine_name;
+use rumba_results::results::Results;
+use rumba_results::starts::Starts;
 
 use self::columns::{Column, Pick};
 pub use self::comparison::comparison_table;
@@ -82,7 +82,7 @@ impl TableOptions {
     pub fn with_baseline(mut self, name: &str, summary: &Summary) -> Result<Self, UnknownBaseline> {
         let engines = summary.engines_alone();
         let Some(engine) = engine_name::meant(engines.iter().copied(), name) else {
-            let remedy = match rumba_core::nearest(name, engines.iter().copied()) {
+            let remedy = match rumba_engine_api::nearest(name, engines.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("they have: {}", engines.join(", ")),
             };

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use rumba_core::comparison::{About, Proof, Row, Summary, TrialName, Unfinished};
-use rumba_core::printable::on_a_line;
-use rumba_core::record::{OpStats, PhaseKind, Status};
-use rumba_core::results::Results;
+use rumba_results::comparison::{About, Proof, Row, Summary, TrialName, Unfinished};
+use rumba_results::printable::on_a_line;
+use rumba_results::record::{OpStats, PhaseKind, Status};
+use rumba_results::results::Results;
 
 use super::warnings::Warnings;
 use crate::format::counted;

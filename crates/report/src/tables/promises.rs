@@ -1,8 +1,8 @@
 //! Transaction guarantees and how they were kept: a row for each engine with its durability, over its repeats.
 
-use rumba_core::acid::{Outcome, Promise, Recovery};
-use rumba_core::record::{PhaseRecord, Record};
-use rumba_core::results::Results;
+use rumba_engine_api::acid::{Outcome, Promise, Recovery};
+use rumba_results::record::{PhaseRecord, Record};
+use rumba_results::results::Results;
 
 use super::grid::Grid;
 

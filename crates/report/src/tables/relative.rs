@@ -1,10 +1,10 @@
 //! The engines of one run compared with one of them, with intervals and verdicts.
 
-use rumba_core::comparability::Unequal;
-use rumba_core::comparison::{PhaseFigures, Summary};
-use rumba_core::metric::Metric;
-use rumba_core::ratio::{Change, MAIN_SHARE, Ratio};
-use rumba_core::starts::Scope;
+use rumba_results::comparability::Unequal;
+use rumba_results::comparison::{PhaseFigures, Summary};
+use rumba_results::metric::Metric;
+use rumba_results::ratio::{Change, MAIN_SHARE, Ratio};
+use rumba_results::starts::Scope;
 
 use super::columns::{self, Column, Source};
 use super::comparison::is_decided;

@@ -1,8 +1,8 @@
 //! The searches for the highest rate that keeps a response time, with their results.
 
-use rumba_core::comparison::Summary;
-use rumba_core::metric::Metric;
-use rumba_core::search::{Found, Probe, Purpose, Searched};
+use rumba_results::comparison::Summary;
+use rumba_results::metric::Metric;
+use rumba_results::search::{Found, Probe, Purpose, Searched};
 
 use crate::format::{counted, significant};
 
@@ -62,7 +62,7 @@ fn limits(found: &Searched) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::search::{Percentile, Search};
+    use rumba_results::search::{Percentile, Search};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Whether the repeats of each engine share a trend over their loops.
 
-use rumba_core::comparison::Summary;
-use rumba_core::course::{Settled, SharedTrend};
+use rumba_results::comparison::Summary;
+use rumba_results::course::{Settled, SharedTrend};
 
 use super::grid::{Footnotes, Grid};
 use super::{name_cells, name_heads, row_name};

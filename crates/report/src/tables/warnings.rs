@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use rumba_core::comparison::{About, Remark, Row};
-use rumba_core::warning::{Rank, WARNINGS, Warning};
+use rumba_results::comparison::{About, Remark, Row};
+use rumba_results::warning::{Rank, WARNINGS, Warning};
 
 use super::notes::whom;
 

@@ -2,12 +2,12 @@
 
 use crate::support::compare::summarise;
 use crate::support::synthetic::{COPY_ON_WRITE, LSM, Plan, results, sample};
-use rumba_core::metric::Metric;
-use rumba_core::rate::Rate;
-use rumba_core::record::PhaseKind;
-use rumba_core::results::Results;
-use rumba_core::warning::Warning;
+use rumba_engine_api::rate::Rate;
 use rumba_report::{TableOptions, html, json, markdown, tables};
+use rumba_results::metric::Metric;
+use rumba_results::record::PhaseKind;
+use rumba_results::results::Results;
+use rumba_results::warning::Warning;
 
 const SHORT: Plan = Plan { clients: &[16], repeats: 1, loops: 2, loop_s: 10 };
 

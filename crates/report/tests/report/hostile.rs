@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use rumba_core::record::{Interval, Record};
-use rumba_core::results::Results;
+use rumba_results::record::{Interval, Record};
+use rumba_results::results::Results;
 use rumba_statistics::{Run, compare, history, summarise};
 use serde_json::{Value, json};
 

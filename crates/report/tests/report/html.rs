@@ -2,8 +2,8 @@
 
 use crate::support::compare::summarise;
 use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, results, sample};
-use rumba_core::results::Results;
 use rumba_report::html;
+use rumba_results::results::Results;
 
 fn page(results: &Results) -> String {
     html(results, &summarise(results))
@@ -64,7 +64,7 @@ fn a_partial_run_and_an_empty_one_still_make_a_page() {
 
 #[test]
 fn load_is_shown_with_each_client_count_that_started_from_it() {
-    use rumba_core::record::{PhaseKind, TrialPart};
+    use rumba_results::record::{PhaseKind, TrialPart};
     let mut results = results(&[LSM], Plan { clients: &[1, 16], repeats: 1, loops: 2, loop_s: 10 });
     let mut load = results.trials[0].clone();
     load.record.plan.part = TrialPart::Load;

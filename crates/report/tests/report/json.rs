@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::support::compare::{Gate, Run, compare, history, summarise};
 use crate::support::synthetic::{in_turns, sample, servers};
-use rumba_core::common::{Overruled, Own};
-use rumba_core::comparison::Comparison;
-use rumba_core::record::TrialPlan;
+use rumba_engine_api::common::{Overruled, Own};
 use rumba_report::{comparison_json, comparison_schema, detection_schema, history_json, history_schema, json, schema};
+use rumba_results::comparison::Comparison;
+use rumba_results::record::TrialPlan;
 
 /// The published schemas, by document.
 fn schemas() -> [(&'static str, Value); 4] {

@@ -3,17 +3,17 @@
 use crate::support::compare::summarise;
 use crate::support::ladder::suite;
 use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, Plan, Shape, results, sample};
-use rumba_core::common::{Overruled, Own};
-use rumba_core::engine::{EngineConfig, EngineFacts};
-use rumba_core::metric::Metric;
-use rumba_core::parity::Reads;
-use rumba_core::ratio::Change;
-use rumba_core::record::{PhaseKind, Status};
-use rumba_core::results::Results;
-use rumba_core::search::{Percentile, Search, Searched};
-use rumba_core::setting::Value;
-use rumba_core::warning::Warning;
+use rumba_engine_api::common::{Overruled, Own};
+use rumba_engine_api::engine::{EngineConfig, EngineFacts};
+use rumba_engine_api::parity::Reads;
+use rumba_engine_api::setting::Value;
 use rumba_report::{Opening, html, opening};
+use rumba_results::metric::Metric;
+use rumba_results::ratio::Change;
+use rumba_results::record::{PhaseKind, Status};
+use rumba_results::results::Results;
+use rumba_results::search::{Percentile, Search, Searched};
+use rumba_results::warning::Warning;
 
 const FOUR: Plan = Plan { clients: &[16], repeats: 4, loops: 2, loop_s: 10 };
 
@@ -141,7 +141,7 @@ const NOISE: [f64; 4] = [1.0, 3.0, 1.5, 2.0];
 #[test]
 fn undecided_main_percentile_or_small_metric_is_reported() {
     let mut results = results(&[BTREE, LSM], FOUR);
-    let noise = |record: &rumba_core::record::Record| NOISE[record.plan.repeat as usize - 1];
+    let noise = |record: &rumba_results::record::Record| NOISE[record.plan.repeat as usize - 1];
     for record in results.trials.iter_mut().map(|trial| &mut trial.record) {
         let ms = Metric::Value(noise(record));
         for op in record.phases.iter_mut().filter_map(|phase| phase.op_types.get_mut("get_node")) {
@@ -241,7 +241,7 @@ fn engines_that_had_the_same_go_before_one_that_had_not() {
         let mut results = results(&[BTREE, LSM, FAR], FOUR);
         for trial in &mut results.trials {
             let engine = &mut trial.record.plan.engine;
-            engine.durability = rumba_core::engine::Durability::NoSync;
+            engine.durability = rumba_engine_api::engine::Durability::NoSync;
             engine.limits.memory_bytes = Some(if engine.name == FAR.name { mib << 20 } else { 512 << 20 });
         }
         told(&results)

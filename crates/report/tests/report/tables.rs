@@ -5,11 +5,11 @@ use crate::support::proof::proof;
 use crate::support::synthetic::{
     BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, SERVER_BTREE, in_turns, results, sample, servers,
 };
-use rumba_core::metric::Metric;
-use rumba_core::record::{PhaseKind, Status, Suspension, TrialPart};
-use rumba_core::results::Results;
-use rumba_core::warning::Warning;
 use rumba_report::{TableOptions, comparison_table, html, json, opening, report_csv, tables};
+use rumba_results::metric::Metric;
+use rumba_results::record::{PhaseKind, Status, Suspension, TrialPart};
+use rumba_results::results::Results;
+use rumba_results::warning::Warning;
 
 const SHORT: Plan = Plan { clients: &[16], repeats: 1, loops: 2, loop_s: 10 };
 

@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rumba_core::error::EngineError;
-use rumba_core::units::show_bytes;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::units::show_bytes;
 use serde::Deserialize;
 
 use super::failed;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 

@@ -11,9 +11,9 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use rumba_core::engine::Availability;
-use rumba_core::error::EngineError;
-use rumba_core::server::ServerInfo;
+use rumba_engine_api::engine::Availability;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::server::ServerInfo;
 use serde::Deserialize;
 
 use crate::cache::{self, Draft};
@@ -124,7 +124,7 @@ impl<S: Software> Releases<S> {
     /// The error for a name that is not in the catalogue.
     pub fn unknown(&self, name: &str) -> String {
         let names = || self.all().iter().map(|release| release.name.as_str());
-        match rumba_core::nearest(name, names()) {
+        match rumba_engine_api::nearest(name, names()) {
             Some(nearest) => format!("there is no `{name}` in the catalogue; did you mean `{nearest}`?"),
             None => {
                 let names = names().collect::<Vec<_>>().join(", ");

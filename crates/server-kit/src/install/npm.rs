@@ -6,7 +6,7 @@ use std::process::Command;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 use serde::Deserialize;
 use sha2::{Digest, Sha512};
 

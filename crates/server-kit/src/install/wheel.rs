@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 

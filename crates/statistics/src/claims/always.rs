@@ -3,9 +3,9 @@
 //! It uses interval arithmetic: each figure may have any possible value of its metric. Only conclusions from the signs
 //! of figures and from equal terms are found; an expression that is merely unlikely to fail is not.
 
-use rumba_core::comparison::metric_info;
-use rumba_core::metric::Class;
-use rumba_core::ratio::SAME_MARGIN;
+use rumba_results::comparison::metric_info;
+use rumba_results::metric::Class;
+use rumba_results::ratio::SAME_MARGIN;
 
 use super::language::{Number, Operator, Relation, Truth};
 use super::names::MetricRef;

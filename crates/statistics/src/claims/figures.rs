@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use rumba_core::comparison::{Figure, Part, PhaseFigures, Row};
-use rumba_core::counted::{NOT_COUNTED, rule_of};
-use rumba_core::metric::Metric;
-use rumba_core::starts::Starts;
+use rumba_results::comparison::{Figure, Part, PhaseFigures, Row};
+use rumba_results::counted::{NOT_COUNTED, rule_of};
+use rumba_results::metric::Metric;
+use rumba_results::starts::Starts;
 
 use super::language::{Number, Operator, Truth};
 use super::names::MetricRef;

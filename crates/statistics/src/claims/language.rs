@@ -15,7 +15,7 @@
 //! All numbers are floating-point. The parser resolves a figure's name and arguments, so that it reports a mistake with
 //! its position before anything runs.
 
-use rumba_core::ratio::SAME_MARGIN;
+use rumba_results::ratio::SAME_MARGIN;
 
 use super::lexer::{Token, Tokens};
 use super::names::{Argument, MetricRef, Mistake, Scope, figure};

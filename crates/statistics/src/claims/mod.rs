@@ -12,12 +12,12 @@ mod lexer;
 mod names;
 pub(crate) mod samples;
 
-use rumba_core::claim::{Claim, Judgement, Verdict};
-use rumba_core::comparison::Row;
-use rumba_core::metric::Metric;
-use rumba_core::ratio::what_would_decide;
-use rumba_core::starts::Scope as LoadScope;
-use rumba_core::units::counted;
+use rumba_engine_api::units::counted;
+use rumba_results::claim::{Claim, Judgement, Verdict};
+use rumba_results::comparison::Row;
+use rumba_results::metric::Metric;
+use rumba_results::ratio::what_would_decide;
+use rumba_results::starts::Scope as LoadScope;
 
 pub(crate) use language::Relation;
 pub use names::{Mistake, Scope};

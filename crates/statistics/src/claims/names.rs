@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use rumba_core::comparison::{CHARGED, metric_info};
-use rumba_core::engine_name;
-use rumba_core::metric::METRICS;
+use rumba_results::comparison::{CHARGED, metric_info};
+use rumba_results::engine_name;
+use rumba_results::metric::METRICS;
 
 /// The percentiles that an expression may use.
 const PERCENTILES: [&str; 6] = ["mean_ms", "p50_ms", "p95_ms", "p99_ms", "p999_ms", "max_ms"];
@@ -55,7 +55,7 @@ impl Scope {
         if let Some(engine) = engine_name::meant(known(), name) {
             return Ok(engine.to_owned());
         }
-        let remedy = rumba_core::nearest(name, known()).map_or_else(
+        let remedy = rumba_engine_api::nearest(name, known()).map_or_else(
             || format!("it has: {}", known().collect::<Vec<_>>().join(", ")),
             |near| format!("did you mean `{near}`?"),
         );
@@ -115,7 +115,7 @@ pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope:
     let metric = name.strip_prefix("load_").unwrap_or(name);
     if !percentile && metric_info(metric).is_none() {
         let known = METRICS.iter().chain(CHARGED).map(|info| info.name).chain(PERCENTILES);
-        let remedy = rumba_core::nearest(name, known)
+        let remedy = rumba_engine_api::nearest(name, known)
             .map_or_else(|| "docs/results.md lists the metrics".to_owned(), |near| format!("did you mean `{near}`?"));
         return Err(Mistake::new(at, format!("there is no metric `{name}`"), remedy));
     }

@@ -10,9 +10,9 @@
 //! Logarithms are compared if all values are positive, so that the test is about a ratio; otherwise the values
 //! themselves.
 
-use rumba_core::claim::Verdict;
-use rumba_core::ratio::SAME_MARGIN;
-use rumba_core::starts::{Scope, Starts};
+use rumba_results::claim::Verdict;
+use rumba_results::ratio::SAME_MARGIN;
+use rumba_results::starts::{Scope, Starts};
 
 use super::figures::{Absent, Figures, Which, rows_of};
 use super::language::{Number, Operator, Relation};

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
-use rumba_core::comparison::Summary;
-use rumba_core::record::{PhaseKind, Record};
+use rumba_results::comparison::Summary;
+use rumba_results::record::{PhaseKind, Record};
 
 use super::*;
 use crate::{summarise, testing};

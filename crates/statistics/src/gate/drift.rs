@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use rumba_core::comparison::ComparedRow;
-use rumba_core::metric::SIZES;
+use rumba_results::comparison::ComparedRow;
+use rumba_results::metric::SIZES;
 
 /// The allowed drift of the host alone in a ratio, percent. A gate's verdict on runs that did not take turns must hold
 /// beyond it, in both directions.

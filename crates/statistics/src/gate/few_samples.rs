@@ -5,9 +5,9 @@
 //! worse, and errs no more often than with the percentile itself. If the bound shows nothing and the repeat served
 //! fewer operations than every repeat of the base, the gate does not pass.
 
-use rumba_core::comparison::{Compared, ComparedRow, Figure};
-use rumba_core::metric::{Better, Metric};
-use rumba_core::ratio::{Change, Ratio};
+use rumba_results::comparison::{Compared, ComparedRow, Figure};
+use rumba_results::metric::{Better, Metric};
+use rumba_results::ratio::{Change, Ratio};
 
 use crate::ratios::test;
 
@@ -77,9 +77,9 @@ pub fn lost_while_slower(row: &ComparedRow, compared: &Compared) -> Option<Strin
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::gate::Found;
-    use rumba_core::record::{OpStats, Record};
-    use rumba_core::results::Results;
+    use rumba_results::gate::Found;
+    use rumba_results::record::{OpStats, Record};
+    use rumba_results::results::Results;
 
     use crate::testing::{record, results, taking_turns};
     use crate::{Gate, compare};
@@ -117,13 +117,13 @@ mod tests {
     /// A slow repeat with too few operations for a 99th percentile; nineteen in twenty took at most 40 ms.
     fn slowest(op: &mut OpStats) {
         served(op, 40.0, 0.0);
-        op.response.p99_ms = rumba_core::metric::Metric::absent(FEW);
+        op.response.p99_ms = rumba_results::metric::Metric::absent(FEW);
     }
 
     /// So slow that there is no percentile at all.
     fn unknown(op: &mut OpStats) {
         slowest(op);
-        op.response.p95_ms = rumba_core::metric::Metric::absent(FEW);
+        op.response.p95_ms = rumba_results::metric::Metric::absent(FEW);
     }
 
     fn found(other: [Repeat; 7], gate: &str) -> (Found, String) {

@@ -6,10 +6,10 @@
 //! comparisons. For runs that did not take turns, each p-value tests whether the headline moved further than the
 //! allowed drift. The guarantee then is as good as the allowance.
 
-use rumba_core::comparison::{ComparedRow, Comparison, Part};
-use rumba_core::gate::{Found, Gated};
-use rumba_core::ratio::{Change, LEVEL, Ratio};
-use rumba_core::starts::Starts;
+use rumba_results::comparison::{ComparedRow, Comparison, Part};
+use rumba_results::gate::{Found, Gated};
+use rumba_results::ratio::{Change, LEVEL, Ratio};
+use rumba_results::starts::Starts;
 
 use super::few_samples;
 use super::{Drift, GateError, Weighed, nothing_compared};
@@ -147,9 +147,9 @@ fn named(headlines: &[&Headline<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::metric::Metric;
-    use rumba_core::record::{PhaseKind, Status};
-    use rumba_core::results::Results;
+    use rumba_results::metric::Metric;
+    use rumba_results::record::{PhaseKind, Status};
+    use rumba_results::results::Results;
 
     use super::*;
     use crate::testing::{break_data, record, results, taking_turns};

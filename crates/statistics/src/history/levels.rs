@@ -10,8 +10,8 @@ use std::ops::Range;
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rumba_core::history::LevelChange;
-use rumba_core::ratio::{LEVEL, SAME_MARGIN};
+use rumba_results::history::LevelChange;
+use rumba_results::ratio::{LEVEL, SAME_MARGIN};
 
 use crate::exact::mean;
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::comparison::{Figure, Part, PhaseFigures, Row, Summary};
+use rumba_results::comparison::{Figure, Part, PhaseFigures, Row, Summary};
 
 /// The baseline rows of an engine from the runs before its last one, the latest first.
 ///

@@ -1,8 +1,8 @@
 //! Tests of a history: in the order of versions, each step with its verdict.
 #![allow(clippy::unwrap_used)]
 
-use rumba_core::build::Build;
-use rumba_core::comparison::Part;
+use rumba_results::build::Build;
+use rumba_results::comparison::Part;
 
 use super::*;
 use crate::testing::{break_data, record, results};
@@ -82,7 +82,7 @@ fn failed_run_is_skipped_with_reason_and_broken_data_undecided() {
     let mut failed = run("2.0", 100.0, "2024-01-02");
     for trial in &mut failed.results.trials {
         let cause = "the device is full".to_owned();
-        trial.record.status = Status::Failed { phase: rumba_core::record::PhaseKind::Load, cause };
+        trial.record.status = Status::Failed { phase: rumba_results::record::PhaseKind::Load, cause };
         trial.record.phases.clear();
     }
     let mut broken = run("4.0", 300.0, "2024-01-04");
@@ -103,7 +103,7 @@ fn a_run_that_decides_nothing_hides_no_step_across_it() {
     let mut cut_off = run("2.0", 100.0, "2024-01-02");
     for trial in &mut cut_off.results.trials {
         let cause = "killed".to_owned();
-        trial.record.status = Status::Failed { phase: rumba_core::record::PhaseKind::Loop(2), cause };
+        trial.record.status = Status::Failed { phase: rumba_results::record::PhaseKind::Loop(2), cause };
         trial.record.phases.truncate(3);
     }
     let mut lacking = run("3.0", 100.0, "2024-01-03");
@@ -144,7 +144,7 @@ fn failing(started: &str) -> Run {
     let mut failing = run_of_both(100.0, started);
     for trial in &mut failing.results.trials[..4] {
         let cause = "the device is full".to_owned();
-        trial.record.status = Status::Failed { phase: rumba_core::record::PhaseKind::Load, cause };
+        trial.record.status = Status::Failed { phase: rumba_results::record::PhaseKind::Load, cause };
         trial.record.phases.clear();
     }
     failing

@@ -18,11 +18,11 @@ mod trend;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rumba_core::comparison::{Remark, Steadiness};
-use rumba_core::course::{ChangePoint, Course, Settled};
-use rumba_core::metric::Metric;
-use rumba_core::results::Trial;
-use rumba_core::warning::Warning;
+use rumba_results::comparison::{Remark, Steadiness};
+use rumba_results::course::{ChangePoint, Course, Settled};
+use rumba_results::metric::Metric;
+use rumba_results::results::Trial;
+use rumba_results::warning::Warning;
 
 use crate::trial_name::trial_name;
 pub(crate) use rows::of_rows;

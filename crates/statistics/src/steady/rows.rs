@@ -3,10 +3,10 @@
 //! undecided together are in the table of shared trends. If there is no interval, the summary gives the reason and no
 //! remark is made.
 
-use rumba_core::comparison::{About, Remark, Row, Steadiness};
-use rumba_core::course::{Course, Settled, SharedTrend, Trends};
-use rumba_core::metric::Metric;
-use rumba_core::warning::Warning;
+use rumba_results::comparison::{About, Remark, Row, Steadiness};
+use rumba_results::course::{Course, Settled, SharedTrend, Trends};
+use rumba_results::metric::Metric;
+use rumba_results::warning::Warning;
 
 use super::{LEAST, WATCHED, is_told, moved, shared::FEWEST};
 
@@ -82,7 +82,7 @@ fn changed(words: &str, change: [&Metric; 3]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::record::Interval;
+    use rumba_results::record::Interval;
 
     use super::*;
     use crate::steady::tests::seconds;

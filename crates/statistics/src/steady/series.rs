@@ -1,7 +1,7 @@
 //! Resamples the seconds of a trial's loops to an even clock.
 
-use rumba_core::metric::Metric;
-use rumba_core::record::{Interval, PhaseKind};
+use rumba_results::metric::Metric;
+use rumba_results::record::{Interval, PhaseKind};
 
 use crate::statistics::median;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::comparison::{Row, Steadiness};
-use rumba_core::course::{SharedTrend, Trends};
-use rumba_core::metric::Metric;
+use rumba_results::comparison::{Row, Steadiness};
+use rumba_results::course::{SharedTrend, Trends};
+use rumba_results::metric::Metric;
 
 use super::{mean, settled};
 use crate::student::Student;
@@ -70,7 +70,7 @@ pub fn interval(trends: &[f64]) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::course::Settled;
+    use rumba_results::course::Settled;
 
     use super::*;
     use crate::steady::simulated::Noise;

@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use rumba_core::metric::Metric;
-use rumba_core::record::{Interval, PhaseKind, Spent};
-use rumba_testkit::records;
+use rumba_results::metric::Metric;
+use rumba_results::record::{Interval, PhaseKind, Spent};
+use rumba_results::samples;
 
 use super::simulated::Noise;
 use super::*;
@@ -106,7 +106,7 @@ fn steps_are_found_where_they_are_and_a_line_is_none() {
 
 fn interval(start_s: f64, seconds: f64, ops: u64, written: Metric) -> Interval {
     let spent = Spent { device_write_bytes: written, ..Spent::default() };
-    Interval { seconds, ops, spent, ..records::interval(PhaseKind::Loop(1), start_s) }
+    Interval { seconds, ops, spent, ..samples::interval(PhaseKind::Loop(1), start_s) }
 }
 
 /// Seconds from 100 s on, with these operations and KB written.

@@ -1,11 +1,11 @@
 #![allow(clippy::unwrap_used)]
-use rumba_core::acid::{Promise, Recovery};
-use rumba_core::claim::{Claim, Verdict};
-use rumba_core::common::Durability;
-use rumba_core::engine::{EngineFacts, Family, Form, Gauge};
-use rumba_core::ratio::Change;
-use rumba_core::record::Suspension;
-use rumba_core::starts::Scope;
+use rumba_engine_api::acid::{Promise, Recovery};
+use rumba_engine_api::common::Durability;
+use rumba_engine_api::engine::{EngineFacts, Family, Form, Gauge};
+use rumba_results::claim::{Claim, Verdict};
+use rumba_results::ratio::Change;
+use rumba_results::record::Suspension;
+use rumba_results::starts::Scope;
 
 use super::*;
 use crate::ratios::ratio;

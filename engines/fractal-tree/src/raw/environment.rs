@@ -6,7 +6,7 @@ use std::path::Path;
 use std::ptr::{null, null_mut};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use super::ffi::{self, Db, DbEnv, DbTxn};
 use super::library::Library;

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_core::engine::Brought;
-use rumba_core::error::with_sources;
+use rumba_engine_api::engine::Brought;
+use rumba_engine_api::error::with_sources;
 
 use super::{ffi, files, probe};
 use crate::LIBRARY;

@@ -1,5 +1,5 @@
 //! Safe handles for the library. All `unsafe` of this crate is in this folder; callers see bytes, numbers and
-//! [`rumba_core::error::EngineError`]s.
+//! [`rumba_engine_api::error::EngineError`]s.
 
 mod environment;
 mod ffi;

@@ -4,9 +4,9 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use rumba_core::delta::Delta;
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Scan, SpaceId};
+use rumba_engine_api::delta::Delta;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Scan, SpaceId};
 
 use super::environment::{Commit, Environment};
 use super::ffi::{self, DbTxn, Dbc, Dbt};

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
-use rumba_core::delta;
+use rumba_engine_api::delta;
 
 use super::ffi::{Db, Dbt, SetValue};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rumba_core::engine::{BuildSelector, Durability, Engine, EngineConfig, Schema};
+use rumba_engine_api::engine::{BuildSelector, Durability, Engine, EngineConfig, Schema};
 use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
 use rumba_testkit::key_value;
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use rumba_core::engine::Durability;
-use rumba_core::error::EngineError;
-use rumba_core::kv::KvSession;
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::Durability;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::KvSession;
+use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::LIBRARY;
 
 use crate::{Database, config, get, put};

@@ -1,7 +1,7 @@
 //! Checks which commits survive a kill at each durability level.
 
-use rumba_core::delta::Delta;
-use rumba_core::engine::{Durability, Engine, Schema};
+use rumba_engine_api::delta::Delta;
+use rumba_engine_api::engine::{Durability, Engine, Schema};
 use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
 use rumba_testkit::crash::{self, Death, ROWS, Writer};
 use rumba_testkit::key_value;

@@ -3,8 +3,8 @@
 //! The library itself would wait forever. rumba's workaround is permanent for the process, so the test fills the device
 //! in a child process.
 
-use rumba_core::engine::{Durability, Engine, Schema};
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::{Durability, Engine, Schema};
+use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
 use rumba_testkit::full;
 

@@ -15,9 +15,9 @@ mod settings;
 mod upkeep;
 mod upserts;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema};
-use rumba_core::kv::{Batch, KeySpace, KvSession};
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema};
+use rumba_engine_api::kv::{Batch, KeySpace, KvSession};
+use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::FractalTree;
 use rumba_testkit::key_value;
 use tempfile::TempDir;

@@ -1,8 +1,8 @@
 //! Tests each call of a session separately.
 
-use rumba_core::engine::Durability;
-use rumba_core::kv::{Batch, Scan};
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::Durability;
+use rumba_engine_api::kv::{Batch, Scan};
+use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
 use rumba_testkit::key_value;
 
@@ -104,7 +104,7 @@ fn long_values_come_back_from_the_files() {
 #[test]
 #[needs(Brought(LIBRARY))]
 fn what_was_closed_is_there_again_whatever_the_compression() {
-    use rumba_core::engine::{Engine, Schema};
+    use rumba_engine_api::engine::{Engine, Schema};
     for durability in [Durability::NoSync, Durability::Sync] {
         for compression in ["none", "snappy", "zlib", "quicklz", "lzma"] {
             let mut config = config(durability, &[("pagesize", Value::Text("64KiB".into()))]);

@@ -1,7 +1,7 @@
 //! Requested settings take effect.
 
-use rumba_core::engine::Durability;
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::Durability;
+use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::LIBRARY;
 
 use crate::{Database, config};

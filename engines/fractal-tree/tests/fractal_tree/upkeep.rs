@@ -1,7 +1,7 @@
 //! Deferred work, the effect of a drain, and the counters.
 
-use rumba_core::engine::{Durability, Engine, Gauge, Schema};
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::{Durability, Engine, Gauge, Schema};
+use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
 use rumba_testkit::key_value;
 

@@ -1,8 +1,8 @@
 //! Messages: writes without a preceding read.
 
-use rumba_core::delta::Delta;
-use rumba_core::engine::Durability;
-use rumba_core::setting::Value;
+use rumba_engine_api::delta::Delta;
+use rumba_engine_api::engine::Durability;
+use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::LIBRARY;
 use rumba_testkit::key_value;
 

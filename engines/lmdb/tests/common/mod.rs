@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema};
-use rumba_core::kv::KeySpace;
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema};
+use rumba_engine_api::kv::KeySpace;
+use rumba_engine_api::setting::Value;
 use rumba_engine_lmdb::Lmdb;
 #[allow(unused_imports)] // Each test file uses its part.
 pub use rumba_testkit::key_value::{get, session};

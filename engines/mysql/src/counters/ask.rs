@@ -1,6 +1,6 @@
 //! The interface to a server: one statement, its rows.
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 use rumba_protocol_mysql::{Admin, Rows, WireError};
 
 /// A connection that answers SQL.

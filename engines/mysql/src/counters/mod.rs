@@ -14,7 +14,7 @@ mod status;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 pub use ask::Ask;
 pub(crate) use ask::{failed, is_denied, query};

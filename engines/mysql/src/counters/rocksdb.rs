@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::engine::DEFERRED_BYTES;
+use rumba_engine_api::engine::DEFERRED_BYTES;
 
 use super::ask::cell;
 use super::{Ask, Levels, Reading, Status};

@@ -1,6 +1,6 @@
 //! `ANALYZE TABLE` for a whole schema.
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use crate::counters::{Ask, query};
 use crate::existing::{quoted, text};

@@ -4,7 +4,7 @@
 //! Only the deferred work of the schema's tables is completed. Pages of undo, system tables and other schemas stay
 //! dirty until the server writes them, because only a variable could make it write them sooner.
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use super::innodb::{HISTORY, is_any_open, open_transactions};
 use super::{analyze, rocksdb};

@@ -1,6 +1,6 @@
 //! Changes server variables temporarily.
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use crate::counters::{Ask, Status, query};
 

@@ -1,6 +1,6 @@
 //! InnoDB: dirty pages, checkpoint age, history, buffered changes.
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use super::globals::{self, Wanted};
 use crate::counters::{Ask, Server, debt, purge_progress, query};

@@ -13,7 +13,7 @@ mod rocksdb;
 #[cfg(test)]
 mod tests;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use crate::counters::{Ask, Kind, Server, query};
 pub use rumba_server_kit::wait::Patience;

@@ -1,6 +1,6 @@
 //! MyRocks: memtables, level 0, pending compaction.
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use crate::counters::{Ask, Levels, Status, family_sums, query};
 use rumba_server_kit::wait::{self, BackgroundWork, Patience};

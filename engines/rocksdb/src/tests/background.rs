@@ -1,7 +1,7 @@
 //! Settle, drain, deferred work, compression, logs, and a full device.
 
-use rumba_core::error::EngineError;
-use rumba_core::setting::Value;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::setting::Value;
 use rumba_testkit::full::{self, Full};
 
 use super::*;

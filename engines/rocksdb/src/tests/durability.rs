@@ -1,6 +1,6 @@
 //! The effect of each durability level: log and sync, and which commits survive a kill.
 
-use rumba_core::setting::Value;
+use rumba_engine_api::setting::Value;
 use rumba_testkit::crash::{self, Death};
 
 use super::*;

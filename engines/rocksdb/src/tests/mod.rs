@@ -9,9 +9,9 @@ mod settings;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rumba_core::engine::{BuildSelector, Durability, Engine, EngineConfig, Gauge, Instance, Schema};
-use rumba_core::kv::{Batch, KeySpace, KvSession};
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::{BuildSelector, Durability, Engine, EngineConfig, Gauge, Instance, Schema};
+use rumba_engine_api::kv::{Batch, KeySpace, KvSession};
+use rumba_engine_api::setting::Value;
 use rumba_testkit::key_value::{self, get, put, scan, session};
 use tempfile::TempDir;
 

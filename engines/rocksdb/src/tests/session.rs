@@ -3,8 +3,8 @@
 use std::sync::Barrier;
 use std::thread;
 
-use rumba_core::kv::Batch;
-use rumba_core::setting::Value;
+use rumba_engine_api::kv::Batch;
+use rumba_engine_api::setting::Value;
 
 use super::*;
 
@@ -207,7 +207,7 @@ fn a_deadlock_is_found_and_ends_one_of_the_two() {
         [first.join().unwrap(), second.join().unwrap()]
     });
     let conflicts: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
-    assert_eq!(conflicts, [rumba_core::error::EngineError::conflict("deadlock")]);
+    assert_eq!(conflicts, [rumba_engine_api::error::EngineError::conflict("deadlock")]);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use rumba_core::common::Own;
-use rumba_core::setting::{SettingError, Value};
+use rumba_engine_api::common::Own;
+use rumba_engine_api::setting::{SettingError, Value};
 
 use super::*;
 use crate::names::{self, Group};

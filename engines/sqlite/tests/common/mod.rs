@@ -5,10 +5,10 @@ use std::path::Path;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
-use rumba_core::error::EngineError;
-use rumba_core::setting::Value;
-use rumba_core::sql::{Answer, Param, SqlSession, Statement, Visit};
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::setting::Value;
+use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement, Visit};
 use rumba_engine_sqlite::Sqlite;
 use tempfile::TempDir;
 

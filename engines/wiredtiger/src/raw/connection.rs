@@ -6,7 +6,7 @@ use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use super::events::Events;
 use super::library::Library;

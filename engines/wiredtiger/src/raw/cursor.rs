@@ -4,8 +4,8 @@
 use std::ffi::c_int;
 use std::slice;
 
-use rumba_core::error::EngineError;
-use rumba_core::kv::Scan;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::Scan;
 
 use super::ffi;
 use super::session::{CursorId, Session};

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rumba_core::error::with_sources;
+use rumba_engine_api::error::with_sources;
 
 use super::ffi;
 

@@ -1,5 +1,5 @@
 //! Safe handles for the library. All `unsafe` of this crate is in this folder; callers see bytes, strings and
-//! [`rumba_core::error::EngineError`]s.
+//! [`rumba_engine_api::error::EngineError`]s.
 
 mod connection;
 mod cursor;

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use super::connection::Connection;
 use super::{c_string, ffi};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use rumba_core::engine::{BuildSelector, Engine, EngineConfig, Schema};
+use rumba_engine_api::engine::{BuildSelector, Engine, EngineConfig, Schema};
 use rumba_engine_wiredtiger::WiredTiger;
 
 use crate::{SPACES, config};

@@ -1,7 +1,7 @@
 //! Two sessions write the same row: one gets a conflict. It never hangs and no update is lost.
 
-use rumba_core::error::EngineError;
-use rumba_core::kv::KvSession;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::KvSession;
 
 use crate::{Database, config, get, put, unlogged};
 

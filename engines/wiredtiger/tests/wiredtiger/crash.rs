@@ -1,7 +1,7 @@
 //! Checks which commits survive a kill at each durability level.
 
-use rumba_core::engine::{Durability, EngineConfig};
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::{Durability, EngineConfig};
+use rumba_engine_api::setting::Value;
 use rumba_engine_wiredtiger::WiredTiger;
 use rumba_testkit::crash::{self, Death};
 

@@ -3,8 +3,8 @@
 //! The library may then panic permanently, with its files open and its threads running, so the test fills the device in
 //! a child process.
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Schema};
-use rumba_core::setting::Value;
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Schema};
+use rumba_engine_api::setting::Value;
 use rumba_engine_wiredtiger::WiredTiger;
 use rumba_testkit::full;
 

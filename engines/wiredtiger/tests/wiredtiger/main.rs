@@ -16,9 +16,9 @@ mod upkeep;
 
 use std::path::Path;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema};
-use rumba_core::kv::{Batch, KeySpace, KvSession};
-use rumba_core::setting::{Settings, Value};
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema};
+use rumba_engine_api::kv::{Batch, KeySpace, KvSession};
+use rumba_engine_api::setting::{Settings, Value};
 use rumba_engine_wiredtiger::WiredTiger;
 use rumba_testkit::key_value;
 use tempfile::TempDir;

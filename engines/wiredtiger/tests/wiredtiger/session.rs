@@ -1,6 +1,6 @@
 //! Tests each call of a session separately.
 
-use rumba_core::kv::{Batch, Scan};
+use rumba_engine_api::kv::{Batch, Scan};
 use rumba_engine_wiredtiger::WiredTiger;
 use rumba_testkit::key_value;
 

@@ -1,7 +1,7 @@
 //! Requested settings take effect, or are refused before anything is created.
 
-use rumba_core::engine::{Durability, Engine, EngineConfig};
-use rumba_core::setting::{SettingError, Value};
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig};
+use rumba_engine_api::setting::{SettingError, Value};
 use rumba_engine_wiredtiger::WiredTiger;
 use rumba_testkit::process;
 

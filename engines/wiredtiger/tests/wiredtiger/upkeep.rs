@@ -3,8 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rumba_core::engine::{Durability, EngineConfig};
-use rumba_core::kv::{Batch, KvSession, Scan};
+use rumba_engine_api::engine::{Durability, EngineConfig};
+use rumba_engine_api::kv::{Batch, KvSession, Scan};
 
 use crate::{Database, config, files, load, put, unlogged};
 

@@ -1,6 +1,6 @@
 //! Message frames: a header of sixteen bytes, flags, and sections.
 
-use rumba_core::bson::{self, Document, Malformed, Writer};
+use rumba_engine_api::bson::{self, Document, Malformed, Writer};
 
 /// The bytes before a message's flags: its length, its number, the number of the request it answers, and its opcode.
 pub const HEADER: usize = 16;

@@ -1,6 +1,6 @@
 //! The greeting between client and server.
 
-use rumba_core::bson::{Document, DocumentBuf, Malformed, Value};
+use rumba_engine_api::bson::{Document, DocumentBuf, Malformed, Value};
 
 /// The server's greeting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,7 +95,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn said(more: impl FnOnce(&mut rumba_core::bson::Writer<'_>)) -> Hello {
+    fn said(more: impl FnOnce(&mut rumba_engine_api::bson::Writer<'_>)) -> Hello {
         let answer = DocumentBuf::of(|of| {
             of.bool("isWritablePrimary", true);
             of.small("maxBsonObjectSize", 16 << 20);

@@ -4,4 +4,4 @@ pub mod frame;
 pub mod hello;
 pub mod reply;
 
-pub use rumba_core::bson::Malformed;
+pub use rumba_engine_api::bson::Malformed;

@@ -1,6 +1,6 @@
 //! Servers' answers to commands.
 
-use rumba_core::bson::{Document, Malformed, Value};
+use rumba_engine_api::bson::{Document, Malformed, Value};
 
 /// The labels of an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -192,7 +192,7 @@ fn count(value: Value<'_>) -> Result<u64, Malformed> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::bson::DocumentBuf;
+    use rumba_engine_api::bson::DocumentBuf;
 
     use super::*;
 

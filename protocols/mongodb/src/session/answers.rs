@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
-use rumba_core::document::{Done, Visit};
-use rumba_core::error::EngineError;
+use rumba_engine_api::document::{Done, Visit};
+use rumba_engine_api::error::EngineError;
 use rumba_transport::{Linked, Ready, TransportError};
 
 use super::failure::{call_failed, usual};

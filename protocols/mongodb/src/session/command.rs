@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use rumba_core::bson::{Document, Writer};
-use rumba_core::document::{Command, DocumentSession, Find, Update};
-use rumba_core::error::EngineError;
+use rumba_engine_api::bson::{Document, Writer};
+use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
+use rumba_engine_api::error::EngineError;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::failure::call_failed;

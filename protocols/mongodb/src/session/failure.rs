@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use super::MongoCounts;
 use crate::codec::reply::Labels;

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use rumba_core::bson::Document;
-use rumba_core::document::Done;
-use rumba_core::error::EngineError;
+use rumba_engine_api::bson::Document;
+use rumba_engine_api::document::Done;
+use rumba_engine_api::error::EngineError;
 use rumba_transport::{CONNECT, Link, Linked, Loss, Refused, Target};
 
 use super::failure::{call_failed, usual};

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::task::{Context, Poll};
 
-use rumba_core::bson::{Document, DocumentBuf};
-use rumba_core::document::{Command, DocumentSession, Done, Visit};
-use rumba_core::error::EngineError;
+use rumba_engine_api::bson::{Document, DocumentBuf};
+use rumba_engine_api::document::{Command, DocumentSession, Done, Visit};
+use rumba_engine_api::error::EngineError;
 use rumba_transport::{Link, Linked, OnLost, Target};
 
 use crate::Hello;

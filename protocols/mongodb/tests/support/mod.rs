@@ -6,10 +6,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use rumba_core::bson::{Document, DocumentBuf, Writer};
-use rumba_core::document::{Command, DocumentSession, Done, Find};
-use rumba_core::error::EngineError;
-use rumba_core::worker::block_on;
+use rumba_engine_api::bson::{Document, DocumentBuf, Writer};
+use rumba_engine_api::document::{Command, DocumentSession, Done, Find};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::block_on;
 use rumba_protocol_mongodb::codec::frame::{self, Framed, HEADER};
 use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
 

@@ -1,7 +1,7 @@
 //! Rows, parsed in place.
 
-use rumba_core::sql::Row;
-use rumba_core::value::{DateTime, Decimal, SqlValue, leading_int};
+use rumba_engine_api::sql::Row;
+use rumba_engine_api::value::{DateTime, Decimal, SqlValue, leading_int};
 
 use super::column::Layout;
 use super::reader::{Malformed, Reader};

@@ -4,8 +4,8 @@ use std::io;
 use std::ops::Range;
 use std::task::Poll;
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Visit};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Answer, Visit};
 use rumba_transport::{Linked, Ready, TransportError, left_out};
 
 use super::failure::{call_failed, refused, usual};

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use rumba_core::error::{EngineError, ErrorCode};
+use rumba_engine_api::error::{EngineError, ErrorCode};
 use rumba_transport::in_statement;
 
 use super::WireCounts;

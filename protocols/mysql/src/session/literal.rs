@@ -1,7 +1,7 @@
 //! Parameters as SQL text.
 
-use rumba_core::sql::Param;
-use rumba_core::value::put_int;
+use rumba_engine_api::sql::Param;
+use rumba_engine_api::value::put_int;
 
 /// Appends a parameter as SQL. If `backslashes` is false, only quotes are doubled.
 pub(super) fn put(out: &mut Vec<u8>, param: Param<'_>, backslashes: bool) {

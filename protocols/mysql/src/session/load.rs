@@ -3,8 +3,8 @@
 use std::slice::ChunksExact;
 use std::time::Instant;
 
-use rumba_core::error::{EngineError, ErrorCode};
-use rumba_core::sql::Param;
+use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::sql::Param;
 
 use super::failure::call_failed;
 use super::literal::{self, put_escaped, put_quoted, quoted_name};

@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::Answer;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::Answer;
 use rumba_transport::{CONNECT, Link, Linked, Loss, Refused, in_statement};
 
 use super::failure::{call_failed, usual};

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::task::{Context, Poll};
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Statements, Visit};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Statements, Visit};
 use rumba_transport::{Link, Linked, OnLost, Target, give_back, lent};
 
 use crate::codec::answer::NO_BACKSLASH_ESCAPES;

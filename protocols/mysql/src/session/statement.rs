@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use rumba_core::sql::Param;
-use rumba_core::value::DateTime;
+use rumba_engine_api::sql::Param;
+use rumba_engine_api::value::DateTime;
 
 use super::SessionOptions;
 use super::load::Rows;

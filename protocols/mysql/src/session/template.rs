@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_core::sql::Param;
+use rumba_engine_api::sql::Param;
 
 use super::literal;
 use crate::codec::frame;

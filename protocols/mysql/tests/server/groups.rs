@@ -2,8 +2,8 @@
 
 use crate::locks::{send, wait_for_a_lock};
 use crate::support::Server;
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Param, SqlSession, Statement};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Param, SqlSession, Statement};
 use rumba_protocol_mysql::{OnLost, SessionOptions, WireSession};
 use rumba_testkit::sql::{Values, answer, ask, ints};
 

@@ -1,9 +1,9 @@
 //! Bulk loading in each way.
 
 use crate::support::Server;
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Param, SqlSession};
-use rumba_core::value::{DateTime, Decimal};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Param, SqlSession};
+use rumba_engine_api::value::{DateTime, Decimal};
 use rumba_protocol_mysql::{LoadWay, SessionOptions, WireSession};
 use rumba_testkit::sql::{answer, ask, ints, load};
 
@@ -56,12 +56,12 @@ fn what_is_loaded_is_what_was_given_whatever_the_way() {
             for (id, text) in (1..).zip(AWKWARD) {
                 session.submit(select, &[Param::Int(id)]).unwrap();
                 let dyn_session: &mut dyn SqlSession = &mut session;
-                let mut check = |row: &dyn rumba_core::sql::Row| {
+                let mut check = |row: &dyn rumba_engine_api::sql::Row| {
                     assert_eq!((row.bytes(0), row.bytes(1)), (text, text), "{way:?}, mode {mode:?}");
                     assert_eq!((row.int(3), row.int(4)), (i64::from(id % 2 == 0), 0));
                     assert_eq!(row.int(2), if id % 2 == 0 { 0 } else { -id });
                 };
-                assert_eq!(rumba_core::worker::block_on(dyn_session.answer(&mut check)).unwrap().rows, 1);
+                assert_eq!(rumba_engine_api::worker::block_on(dyn_session.answer(&mut check)).unwrap().rows, 1);
             }
             let last = format!("SELECT n FROM loaded WHERE id = {} AND l IS NULL AND b IS NULL", i64::MAX);
             assert_eq!(ints(&mut session, &last).unwrap(), [i64::MIN]);
@@ -211,8 +211,8 @@ fn a_load_in_a_pipeline_is_answered_in_its_turn() {
         let mut told = Vec::new();
         for _ in 0..7 {
             let dyn_session: &mut dyn SqlSession = &mut session;
-            let mut visit = |row: &dyn rumba_core::sql::Row| told.push(row.int(0));
-            rumba_core::worker::block_on(dyn_session.answer(&mut visit)).unwrap();
+            let mut visit = |row: &dyn rumba_engine_api::sql::Row| told.push(row.int(0));
+            rumba_engine_api::worker::block_on(dyn_session.answer(&mut visit)).unwrap();
         }
         assert_eq!(told, [0, 10, 20, 30], "{way:?}");
     }

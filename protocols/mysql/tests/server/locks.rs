@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Waker};
 
 use crate::support::Server;
-use rumba_core::sql::{Param, SqlSession};
-use rumba_core::wait::{Driver, Wait, drive_with};
+use rumba_engine_api::sql::{Param, SqlSession};
+use rumba_engine_api::wait::{Driver, Wait, drive_with};
 use rumba_protocol_mysql::{SessionOptions, WireCounts, WireSession};
 use rumba_testkit::sql::{answer, ask, ints};
 

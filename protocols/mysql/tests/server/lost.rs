@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::support::Server;
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Param, SqlSession};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Param, SqlSession};
 use rumba_protocol_mysql::{OnLost, SessionOptions, Target, WireCounts, WireSession};
 use rumba_testkit::sql::{answer, ask, ints, load};
 

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use crate::support::Server;
-use rumba_core::error::{EngineError, ErrorCode};
-use rumba_core::sql::{Param, SqlSession};
-use rumba_core::wait::{Driver, Wait, drive_with};
+use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::sql::{Param, SqlSession};
+use rumba_engine_api::wait::{Driver, Wait, drive_with};
 use rumba_protocol_mysql::{SessionOptions, Target, Tls, WireSession};
 use rumba_testkit::sql::{answer, ask, ints};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -40,7 +40,7 @@ fn every_kind_of_parameter_arrives_as_it_was_sent() {
                 assert_eq!((done.affected, done.rows), (1, 0));
                 session.submit(select, &[Param::Int(id)]).unwrap();
                 let mut seen = 0;
-                let mut visit = |row: &dyn rumba_core::sql::Row| {
+                let mut visit = |row: &dyn rumba_engine_api::sql::Row| {
                     let (n, b) = (if let Param::Int(n) = number { n } else { 0 }, string);
                     assert_eq!(row.int(0), n);
                     assert_eq!(row.bytes(1), if let Param::Bytes(b) = b { b } else { b"" });
@@ -55,9 +55,12 @@ fn every_kind_of_parameter_arrives_as_it_was_sent() {
     }
 }
 
-fn block(session: &mut WireSession, visit: rumba_core::sql::Visit<'_>) -> Result<rumba_core::sql::Answer, EngineError> {
+fn block(
+    session: &mut WireSession,
+    visit: rumba_engine_api::sql::Visit<'_>,
+) -> Result<rumba_engine_api::sql::Answer, EngineError> {
     let session: &mut dyn SqlSession = session;
-    rumba_core::worker::block_on(session.answer(visit))
+    rumba_engine_api::worker::block_on(session.answer(visit))
 }
 
 #[test]
@@ -204,7 +207,7 @@ fn refusal_names_the_statement_and_the_session_continues() {
     let sick = session.prepare("SELECT 1 FROM (SELECT 1 UNION SELECT 2) AS t WHERE 1 = (SELECT seq FROM seq_1_to_2)");
     let error = ask(&mut session, sick.unwrap(), &[], 1).unwrap_err().to_string();
     assert!(error.contains("1242") && error.contains("in: SELECT 1 FROM"), "{error}");
-    let error = session.submit(rumba_core::sql::Statement(99), &[]).unwrap_err().to_string();
+    let error = session.submit(rumba_engine_api::sql::Statement(99), &[]).unwrap_err().to_string();
     assert!(error.contains("another session"), "{error}");
     assert_eq!(ints(&mut session, "SELECT 5").unwrap(), [5]);
 }

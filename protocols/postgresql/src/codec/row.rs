@@ -1,8 +1,8 @@
 //! Rows, parsed in place.
 
 use jiff::SignedDuration;
-use rumba_core::sql::Row;
-use rumba_core::value::{DateTime, Decimal, SqlValue, leading_int};
+use rumba_engine_api::sql::Row;
+use rumba_engine_api::value::{DateTime, Decimal, SqlValue, leading_int};
 
 use super::Malformed;
 use super::types::Layout;

@@ -1,6 +1,6 @@
 //! Types by their numbers (`pg_type.oid`; those of built-in types never change), and the format of their values.
 
-use rumba_core::sql::ParamType;
+use rumba_engine_api::sql::ParamType;
 
 const BOOL: u32 = 16;
 const BYTEA: u32 = 17;

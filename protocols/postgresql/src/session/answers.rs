@@ -3,8 +3,8 @@
 use std::io;
 use std::task::Poll;
 
-use rumba_core::error::{EngineError, SqlState};
-use rumba_core::sql::{Answer, Visit};
+use rumba_engine_api::error::{EngineError, SqlState};
+use rumba_engine_api::sql::{Answer, Visit};
 use rumba_transport::{Linked, Ready, TransportError, left_out};
 
 use super::failure::{call_failed, refused, usual};

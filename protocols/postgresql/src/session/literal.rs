@@ -1,7 +1,7 @@
 //! Parameters as SQL text.
 
-use rumba_core::sql::Param;
-use rumba_core::value::put_int;
+use rumba_engine_api::sql::Param;
+use rumba_engine_api::value::put_int;
 
 use crate::codec::types::{self, ParamLayout};
 

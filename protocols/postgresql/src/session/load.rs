@@ -3,8 +3,8 @@
 //! The rows are sent after the statement without waiting for the server's request. A server that refuses the statement
 //! ignores them, as the protocol requires.
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::Param;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::Param;
 
 use super::failure::call_failed;
 use super::literal::{put_hex, quoted_name};

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use rumba_core::sql::{Param, ParamType};
+use rumba_engine_api::sql::{Param, ParamType};
 
 use super::load::Rows;
 use super::template::Template;

@@ -1,6 +1,6 @@
 //! Statements sent as text, with literal parameters.
 
-use rumba_core::sql::Param;
+use rumba_engine_api::sql::Param;
 
 use super::literal;
 use crate::codec::{frame, types};

@@ -1,8 +1,8 @@
 //! Bulk loading with COPY.
 
-use rumba_core::error::{EngineError, ErrorCode};
-use rumba_core::sql::{Param, SqlSession};
-use rumba_core::value::Decimal;
+use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::sql::{Param, SqlSession};
+use rumba_engine_api::value::Decimal;
 
 use crate::support::{session, sessions, shared};
 use rumba_protocol_postgresql::SessionOptions;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Waker};
 
-use rumba_core::sql::{Param, SqlSession};
-use rumba_core::wait::{Driver, Wait, drive_with};
+use rumba_engine_api::sql::{Param, SqlSession};
+use rumba_engine_api::wait::{Driver, Wait, drive_with};
 use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions};
 use rumba_testkit::postgresql::PostgreSql;
 use rumba_testkit::sql::{answer, ask, ints};

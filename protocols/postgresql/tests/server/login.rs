@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rumba_core::sql::{Param, SqlSession};
+use rumba_engine_api::sql::{Param, SqlSession};
 use rumba_protocol_postgresql::{Address, Admin, PgError, PgSession, Secret, SessionOptions, Target, Tls};
 use rumba_testkit::certificate;
 use rumba_testkit::postgresql::PostgreSql;

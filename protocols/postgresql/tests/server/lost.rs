@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Param, SqlSession};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Param, SqlSession};
 use rumba_protocol_postgresql::{OnLost, PgCounts, PgSession, SessionOptions, Target};
 use rumba_testkit::postgresql::PostgreSql;
 use rumba_testkit::sql::{answer, ask, ints, load};

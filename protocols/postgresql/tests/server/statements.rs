@@ -1,8 +1,8 @@
 //! Statements of every kind, prepared and as text, over every kind of connection.
 
-use rumba_core::error::{EngineError, ErrorCode};
-use rumba_core::sql::{Answer, Param, SqlSession};
-use rumba_core::worker::block_on;
+use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::sql::{Answer, Param, SqlSession};
+use rumba_engine_api::worker::block_on;
 use rumba_protocol_postgresql::codec::message::Transaction;
 use rumba_protocol_postgresql::{PgSession, SessionOptions, Target};
 use rumba_testkit::sql::{answer, ask, ints};
@@ -12,7 +12,7 @@ use crate::support::{admin, local, session, sessions, shared, text};
 /// A value that a careless client would corrupt.
 const AWKWARD: &[u8] = b"it's \"q\" $1 \\ back\\\\slash\ttab\nline\r\x1a zero\0 percent% high\x80\xc3\xa4\xff";
 
-fn visited(session: &mut PgSession, visit: rumba_core::sql::Visit<'_>) -> Result<Answer, EngineError> {
+fn visited(session: &mut PgSession, visit: rumba_engine_api::sql::Visit<'_>) -> Result<Answer, EngineError> {
     let session: &mut dyn SqlSession = session;
     block_on(session.answer(visit))
 }
@@ -35,7 +35,7 @@ fn every_kind_of_parameter_arrives_as_it_was_sent() {
             assert_eq!((done.affected, done.matched, done.rows), (1, 1, 0));
             session.submit(select, &[Param::Int(id)]).unwrap();
             let mut seen = 0;
-            let mut visit = |row: &dyn rumba_core::sql::Row| {
+            let mut visit = |row: &dyn rumba_engine_api::sql::Row| {
                 assert_eq!(row.int(0), if let Param::Int(n) = number { n } else { 0 });
                 assert_eq!(row.bytes(1), if let Param::Bytes(b) = string { b } else { b"" });
                 assert_eq!((row.int(2) == 1, row.int(3) == 1), (number == Param::Null, string == Param::Null));
@@ -341,7 +341,7 @@ fn refusal_names_the_statement_and_the_session_continues() {
         let sick = session.prepare("SELECT 1 / (n - 5) FROM generate_series(1, 9) n").unwrap();
         let error = ask(&mut session, sick, &[], 1).unwrap_err().to_string();
         assert!(error.contains("22012") && error.contains("in: SELECT 1 /"), "{error}");
-        let error = session.submit(rumba_core::sql::Statement(99), &[]).unwrap_err().to_string();
+        let error = session.submit(rumba_engine_api::sql::Statement(99), &[]).unwrap_err().to_string();
         assert!(error.contains("another session"), "{error}");
         assert!(session.submit(sick, &[Param::Int(1)]).unwrap_err().to_string().contains("as many parameters"));
         assert!(session.run("SELECT 1; SELECT 1 / 0").is_err());

@@ -2,8 +2,8 @@
 
 use std::task::{Context, Poll};
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 
 /// A session to nowhere.
 #[derive(Default)]

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::SqlSession;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::SqlSession;
 use rumba_protocol_mysql as mysql;
 use rumba_protocol_postgresql as postgresql;
-use rumba_sysbench::log::{Log, Rank};
-use rumba_sysbench::options::Source;
-use rumba_sysbench::report::StatementTimes;
-use rumba_sysbench::settings::{DatabaseSettings, PgSslMode, SqliteSettings, SslMode, StatementMode};
-use rumba_sysbench::{OptionSet, Refusal};
 use rumba_workload_sysbench::ScriptError;
+use rumba_workload_sysbench::cli::log::{Log, Rank};
+use rumba_workload_sysbench::cli::options::Source;
+use rumba_workload_sysbench::cli::report::StatementTimes;
+use rumba_workload_sysbench::cli::settings::{DatabaseSettings, PgSslMode, SqliteSettings, SslMode, StatementMode};
+use rumba_workload_sysbench::cli::{OptionSet, Refusal};
 use rumba_workload_sysbench::failure::FAILED;
 use rumba_workload_sysbench::host::{DRIVERS, DriverInfo, Host, Level, Remedy};
 use rumba_workload_sysbench::remedy::Ignored;
@@ -125,7 +125,7 @@ impl Drivers {
 
     /// Prints a client's error.
     pub fn client_failed(&self, error: &EngineError) -> Ended {
-        if let Some(failure) = rumba_sysbench_tests::Failure::of_client(error) {
+        if let Some(failure) = rumba_workload_sysbench::built_in_tests::Failure::of_client(error) {
             return self.failed(&failure);
         }
         let words = words_of_script(error).map_or_else(|| error.to_string(), str::to_owned);
@@ -154,7 +154,7 @@ impl Drivers {
     }
 
     /// Prints the error of a built-in test.
-    pub fn failed(&self, failure: &rumba_sysbench_tests::Failure) -> Ended {
+    pub fn failed(&self, failure: &rumba_workload_sysbench::built_in_tests::Failure) -> Ended {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         failure.lines().for_each(|(rank, words)| print(&log.line(rank, words)));
         let words: Vec<&str> = failure.lines().map(|(_, words)| words).collect();

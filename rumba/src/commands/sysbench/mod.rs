@@ -11,15 +11,15 @@ mod test;
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use rumba_sysbench::command_line::{self, Available, Command, CommandLine, Given, Unknown, Unresolved};
-use rumba_sysbench::failure::Failure;
-use rumba_sysbench::log::Rank;
-use rumba_sysbench::options::BuiltIn;
-use rumba_sysbench::refusal::Stream;
-use rumba_sysbench::settings::SqliteSettings;
-use rumba_sysbench::{OptionSet, Refusal, Settings, help, version};
-use rumba_sysbench_tests::{BuiltInTest, Purpose};
 use rumba_workload_sysbench::ScriptError;
+use rumba_workload_sysbench::built_in_tests::{BuiltInTest, Purpose};
+use rumba_workload_sysbench::cli::command_line::{self, Available, Command, CommandLine, Given, Unknown, Unresolved};
+use rumba_workload_sysbench::cli::failure::Failure;
+use rumba_workload_sysbench::cli::log::Rank;
+use rumba_workload_sysbench::cli::options::BuiltIn;
+use rumba_workload_sysbench::cli::refusal::Stream;
+use rumba_workload_sysbench::cli::settings::SqliteSettings;
+use rumba_workload_sysbench::cli::{OptionSet, Refusal, Settings, help, version};
 use rumba_workload_sysbench::failure::Function;
 use rumba_workload_sysbench::host::{Host, Level};
 

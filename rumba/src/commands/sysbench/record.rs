@@ -4,10 +4,10 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rumba_core::printable::shown;
-use rumba_sysbench::report::Document;
-use rumba_sysbench::settings::Settings;
-use rumba_sysbench::{OptionSet, Refusal};
+use rumba_results::printable::shown;
+use rumba_workload_sysbench::cli::report::Document;
+use rumba_workload_sysbench::cli::settings::Settings;
+use rumba_workload_sysbench::cli::{OptionSet, Refusal};
 
 use super::Ended;
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use rumba_lab::run::buckets;
 use rumba_lab::run::cells::{Counts as SpanCounts, Times};
-use rumba_sysbench::Snapshot;
-use rumba_sysbench::report::{Counts, Latency, Percentile, ThreadTimes};
-use rumba_sysbench::settings::Settings;
+use rumba_workload_sysbench::cli::Snapshot;
+use rumba_workload_sysbench::cli::report::{Counts, Latency, Percentile, ThreadTimes};
+use rumba_workload_sysbench::cli::settings::Settings;
 use rumba_workload_sysbench::counters::{COUNTERS, Counter, Counters, EventTimes, total};
 
 /// The clients' counts and the time at the last report, so that the next report covers what came after.
@@ -115,7 +115,7 @@ fn percentiles(settings: &Settings, response: &Times) -> Vec<Percentile> {
     settings.percentiles.iter().map(|&percent| latency(percent)).collect()
 }
 
-fn histogram(settings: &Settings, response: &Times) -> Vec<rumba_sysbench::histogram::Bucket> {
+fn histogram(settings: &Settings, response: &Times) -> Vec<rumba_workload_sysbench::cli::histogram::Bucket> {
     let mut histogram = settings.latencies();
     for value in buckets::to_histogram(&response.buckets).iter_recorded() {
         histogram.record_many(value.value_iterated_to() as f64 / 1e6, value.count_at_value());
@@ -133,8 +133,8 @@ fn errors(clients: &[Arc<Counters>]) -> BTreeMap<String, u64> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_sysbench::OptionSet;
-    use rumba_sysbench::options::Source;
+    use rumba_workload_sysbench::cli::OptionSet;
+    use rumba_workload_sysbench::cli::options::Source;
 
     use super::*;
 

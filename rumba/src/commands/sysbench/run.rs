@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use rumba_core::record::QueueKind;
 use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::driver::{Made, Plan, Running, Schedule, Waited};
-use rumba_sysbench::OptionSet;
-use rumba_sysbench::failure::{Failure, QUEUE_EVENTS};
-use rumba_sysbench::report::{self, Closing, Queue, Snapshot, Subject};
-use rumba_sysbench::settings::Settings;
+use rumba_results::record::QueueKind;
+use rumba_workload_sysbench::cli::OptionSet;
+use rumba_workload_sysbench::cli::failure::{Failure, QUEUE_EVENTS};
+use rumba_workload_sysbench::cli::report::{self, Closing, Queue, Snapshot, Subject};
+use rumba_workload_sysbench::cli::settings::Settings;
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::host::{Host, Level};
 use rumba_workload_sysbench::setup::Events;

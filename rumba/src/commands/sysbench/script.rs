@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rumba_core::error::EngineError;
-use rumba_core::record::DriverKind;
-use rumba_core::worker::{Client, ClientAddress, Pace};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::{Client, ClientAddress, Pace};
 use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::Driving;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule};
-use rumba_sysbench::command_line::{Available, CommandLine, Given, OwnCommand};
-use rumba_sysbench::options::OptionInfo;
-use rumba_sysbench::settings::Settings;
-use rumba_sysbench::{OptionSet, Refusal, help, version};
+use rumba_results::record::DriverKind;
 use rumba_workload_sysbench::Interpreter;
+use rumba_workload_sysbench::cli::command_line::{Available, CommandLine, Given, OwnCommand};
+use rumba_workload_sysbench::cli::options::OptionInfo;
+use rumba_workload_sysbench::cli::settings::Settings;
+use rumba_workload_sysbench::cli::{OptionSet, Refusal, help, version};
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::failure::{FAILED, Function};
 use rumba_workload_sysbench::host::{Host, Level};
@@ -140,7 +140,7 @@ impl Script {
             Ok(Box::new(Once { interpreter, name: name.clone() }) as Box<dyn Client>)
         });
         // The command blocks, so each interpreter needs its own thread.
-        let place = rumba_core::engine::ProcessLocation::Embedded;
+        let place = rumba_engine_api::engine::ProcessLocation::Embedded;
         let driving = Driving::choose(DriverKind::Threads, &place, settings.threads);
         let plan = Plan { clients: settings.threads, kinds: 1, schedule: Schedule::closed(self.setup.seed), driving };
         let made = Made::new(&plan, &make, &CpuRoll::new()).map_err(|error| self.drivers.client_failed(&error))?;
@@ -193,6 +193,6 @@ impl Client for Once {
 pub fn without_event(script: &Script) -> Refusal {
     Refusal::Fatal(format!(
         "cannot find the event() function in {}",
-        rumba_sysbench::command_line::short_name(script.setup.script.name())
+        rumba_workload_sysbench::cli::command_line::short_name(script.setup.script.name())
     ))
 }

@@ -3,17 +3,17 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use rumba_core::engine::ProcessLocation;
-use rumba_core::error::EngineError;
-use rumba_core::record::DriverKind;
-use rumba_core::worker::{Client, ClientAddress, Pace};
+use rumba_engine_api::engine::ProcessLocation;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::{Client, ClientAddress, Pace};
 use rumba_lab::run::Driving;
 use rumba_lab::run::driver::Make;
-use rumba_sysbench::Snapshot;
-use rumba_sysbench::report::{self, Closing, Subject};
-use rumba_sysbench::settings::{ClientDriver, Settings};
-use rumba_sysbench_tests::{BuiltInTest, Started};
+use rumba_results::record::DriverKind;
 use rumba_workload_sysbench::ScriptClient;
+use rumba_workload_sysbench::built_in_tests::{BuiltInTest, Started};
+use rumba_workload_sysbench::cli::Snapshot;
+use rumba_workload_sysbench::cli::report::{self, Closing, Subject};
+use rumba_workload_sysbench::cli::settings::{ClientDriver, Settings};
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::failure::Function;
 use rumba_workload_sysbench::setup::Events;

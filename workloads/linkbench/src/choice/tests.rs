@@ -4,7 +4,7 @@
 use super::*;
 use crate::profile::Existing;
 use rand::SeedableRng;
-use rumba_core::setting::Value;
+use rumba_engine_api::setting::Value;
 
 fn config(pairs: &[(&str, &str)]) -> Config {
     let value = |text: &str| text.parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Int);

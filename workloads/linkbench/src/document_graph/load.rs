@@ -1,9 +1,9 @@
 //! The load over documents: batches, each one transaction if the server has transactions.
 
-use rumba_core::bson::Documents;
-use rumba_core::document::{Command, DocumentSession};
-use rumba_core::error::EngineError;
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::bson::Documents;
+use rumba_engine_api::document::{Command, DocumentSession};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::CountedDocuments;
 
 use super::schema::{self, COUNTS, LINKS, NODES, number};

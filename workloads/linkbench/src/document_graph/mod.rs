@@ -1,9 +1,9 @@
 //! The graph over documents.
 
-use rumba_core::bson::{Document, DocumentBuf};
-use rumba_core::document::{Command, DocumentSession, Find, Update};
-use rumba_core::error::EngineError;
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::bson::{Document, DocumentBuf};
+use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::CountedDocuments;
 
 use crate::graph::{GraphStore, Link, LinkKey, ListQuery, NODE_TYPE, Node, VisitLink, VisitNode, Written};
@@ -25,7 +25,7 @@ pub struct DocumentGraph {
     /// Buffers that are rewritten for each command.
     filter: DocumentBuf,
     update: DocumentBuf,
-    documents: rumba_core::bson::Documents,
+    documents: rumba_engine_api::bson::Documents,
     /// Documents that never change.
     newest_first: DocumentBuf,
     covered: DocumentBuf,

@@ -1,8 +1,8 @@
 //! Full scans over documents, in pages.
 
-use rumba_core::bson::{Document, DocumentBuf, Writer};
-use rumba_core::document::{Command, Find};
-use rumba_core::error::EngineError;
+use rumba_engine_api::bson::{Document, DocumentBuf, Writer};
+use rumba_engine_api::document::{Command, Find};
+use rumba_engine_api::error::EngineError;
 
 use super::schema::{self, COUNTS, ENTRY, INDEX, LINKS, NODES, number};
 use super::{DocumentGraph, keep};

@@ -1,8 +1,8 @@
 //! Nodes, links and counts as documents: the collections and values of the published document store
 //! (mdcallag/linkbench, `LinkStoreMongoDb2`).
 
-use rumba_core::bson::{Document, DocumentBuf, Malformed, Writer};
-use rumba_core::error::EngineError;
+use rumba_engine_api::bson::{Document, DocumentBuf, Malformed, Writer};
+use rumba_engine_api::error::EngineError;
 
 use crate::graph::{IndexKey, Link, LinkCount, LinkKey, Node};
 

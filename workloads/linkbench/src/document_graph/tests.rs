@@ -3,9 +3,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
-use rumba_core::document::{DocumentSession, Done, Visit};
-use rumba_core::error::ErrorCode;
-use rumba_core::worker::block_on;
+use rumba_engine_api::document::{DocumentSession, Done, Visit};
+use rumba_engine_api::error::ErrorCode;
+use rumba_engine_api::worker::block_on;
 
 use super::*;
 use crate::node_ids::NextNodeId;

@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::graph::{IndexStep, Node};
-use rumba_core::setting::Value;
-use rumba_core::worker::block_on;
+use rumba_engine_api::setting::Value;
+use rumba_engine_api::worker::block_on;
 
 /// Conflicts this many times, and then never again.
 #[derive(Default)]

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use rumba_core::acid::{Journal, Note};
-use rumba_core::check::{Check, EXAMPLES};
-use rumba_core::worker::block_on;
+use rumba_engine_api::acid::{Journal, Note};
+use rumba_engine_api::check::{Check, EXAMPLES};
+use rumba_engine_api::worker::block_on;
 use rumba_workload_kit::journal::Notes;
 
 use super::*;

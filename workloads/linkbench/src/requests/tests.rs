@@ -4,8 +4,8 @@
 use super::*;
 use crate::graph::{VisitLink, VisitNode, Written};
 use crate::tally::{Sums, Tallies};
-use rumba_core::setting::Value;
-use rumba_core::worker::block_on;
+use rumba_engine_api::setting::Value;
+use rumba_engine_api::worker::block_on;
 
 const THERE: Written = Written { there: true, growth: None };
 const NEW: Written = Written { there: false, growth: None };

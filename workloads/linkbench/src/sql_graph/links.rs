@@ -1,7 +1,7 @@
 //! Writes to links: each is one transaction, or two if the originals use two.
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Param};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Answer, Param};
 
 use super::{SqlGraph, int, link_params, untold};
 use crate::graph::{Link, LinkKey, Written};

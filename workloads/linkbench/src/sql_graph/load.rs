@@ -1,8 +1,8 @@
 //! The load over SQL: rows are sent in batches, in the session's best way.
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Param, SqlSession, Statement};
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Param, SqlSession, Statement};
+use rumba_engine_api::worker::StatementCounts;
 
 use super::{Statements, int, link_params, node_params};
 use crate::graph::{GraphLoad, IndexRange, IndexStep, Link, LinkCount, Node};

@@ -1,8 +1,8 @@
 //! The graph over SQL.
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Param, Row, SqlSession};
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Param, Row, SqlSession};
+use rumba_engine_api::worker::StatementCounts;
 
 use crate::graph::{
     GraphStore, Link, LinkKey, ListQuery, MULTIGET_MAX, NODE_TYPE, Node, VisitLink, VisitNode, Written,

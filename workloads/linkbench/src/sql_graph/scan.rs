@@ -1,7 +1,7 @@
 //! Full scans over SQL, in pages.
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Param, Row};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Param, Row};
 
 use super::{SqlGraph, bit, int, link_row, node_row};
 use crate::graph::{GraphScan, IndexKey, LinkCount, LinkKey, VisitCount, VisitLink, VisitNode};

@@ -1,7 +1,7 @@
 //! A session with LinkBench's statements prepared.
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Param, SqlSession, Statement, Visit};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement, Visit};
 use rumba_workload_kit::Transactions;
 
 use crate::sql_text::{self, REORDERED_MOST, Sql, Text};

@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::Dialect;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::Dialect;
 
 use crate::profile::WriteStyle;
 
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn every_dialect_that_is_said_to_be_served_has_statements() {
         for family in crate::FAMILIES {
-            if let rumba_core::engine::Family::Sql(dialect) = family {
+            if let rumba_engine_api::engine::Family::Sql(dialect) = family {
                 assert!(text(*dialect).is_ok(), "{dialect}");
             }
         }

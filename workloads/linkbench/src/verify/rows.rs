@@ -1,7 +1,7 @@
 //! Checks that the tables hold exactly as many rows as were written, and no foreign rows.
 
-use rumba_core::check::Check;
-use rumba_core::error::EngineError;
+use rumba_engine_api::check::Check;
+use rumba_engine_api::error::EngineError;
 
 use super::PAGE;
 use crate::graph::{GraphScan, NODE_TYPE};

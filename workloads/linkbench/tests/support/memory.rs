@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use rumba_core::engine::Session;
-use rumba_core::error::EngineError;
-use rumba_core::kv::{KvSession, Scan, SpaceId};
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{KvSession, Scan, SpaceId};
 
 type Key = (SpaceId, Vec<u8>);
 

@@ -8,11 +8,11 @@ pub mod sqlite;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use rumba_core::engine::Session;
-use rumba_core::error::EngineError;
-use rumba_core::setting::{Settings, Value};
-use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace, StatementCounts};
-use rumba_core::workload::{Bound, Workload};
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::setting::{Settings, Value};
+use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Pace, StatementCounts};
+use rumba_engine_api::workload::{Bound, Workload};
 use rumba_workload_linkbench::LinkBench;
 
 /// Lets this many operations through and adds up their results.

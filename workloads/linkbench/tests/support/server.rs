@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use rumba_core::engine::Session;
-use rumba_core::error::{EngineError, ErrorCode};
-use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 
 /// The state of a server with one link, and the statements it received.
 #[derive(Debug, Default)]

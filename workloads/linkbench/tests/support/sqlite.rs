@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::task::{Context, Poll};
 
-use rumba_core::engine::Session;
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, ErrorCode};
 

@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use std::ptr::{NonNull, null};
 
 use mlua::ffi::{self, lua_State};
-use rumba_core::worker::Pace;
+use rumba_engine_api::worker::Pace;
 
 use super::{Fill, Interpreter, Work};
 use crate::declared;

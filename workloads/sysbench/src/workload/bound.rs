@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_core::check::Check;
-use rumba_core::engine::{Family, Schema, Session};
-use rumba_core::error::EngineError;
-use rumba_core::sql::SqlSession;
-use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, SCRIPT_TEXT, State};
+use rumba_engine_api::check::Check;
+use rumba_engine_api::engine::{Family, Schema, Session};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::SqlSession;
+use rumba_engine_api::worker::{Client, ClientAddress};
+use rumba_engine_api::workload::{Bound, LoadStage, OpInfo, Ops, SCRIPT_TEXT, State};
 
 use super::sessions::Sessions;
 use super::validated_script::{Phase, Tables, ValidatedScript};

@@ -7,10 +7,10 @@ mod suite;
 mod validated_script;
 mod verify;
 
-use rumba_core::engine::Family;
-use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
-use rumba_core::sql::Dialect;
-use rumba_core::workload::{Bound, Test, Workload};
+use rumba_engine_api::engine::Family;
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_engine_api::sql::Dialect;
+use rumba_engine_api::workload::{Bound, Test, Workload};
 
 use bound::ScriptBound;
 use validated_script::ValidatedScript;

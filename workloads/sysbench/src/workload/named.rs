@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings, Value};
-use rumba_core::units::parse_bytes;
-use rumba_sysbench::command_line::CommandLine;
-use rumba_sysbench::options::{self, Group, OptionInfo};
-use rumba_sysbench::{OptionSet, Refusal};
+use crate::cli::command_line::CommandLine;
+use crate::cli::options::{self, Group, OptionInfo};
+use crate::cli::{OptionSet, Refusal};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+use rumba_engine_api::units::parse_bytes;
 
 use super::SETTINGS;
 use super::validated_script::{OPTIONS_OF_A_SCRIPT, is_bundled, no_script, refused, script_of, shared, unread, words};
@@ -162,7 +162,7 @@ impl ScriptOptions {
         let own = SETTINGS.iter().map(|info| info.name.to_owned());
         let usable = self.set.iter().filter(|(key, info)| said_by(key, info).is_none()).map(|(key, _)| key);
         let known: Vec<String> = own.chain(usable).collect();
-        if let Some(near) = rumba_core::nearest(name, known.iter().map(String::as_str)) {
+        if let Some(near) = rumba_engine_api::nearest(name, known.iter().map(String::as_str)) {
             return format!("did you mean `{near}`?");
         }
         let scripts = self.set.iter().filter(|(_, info)| info.group == Group::Script).map(|(key, _)| key);

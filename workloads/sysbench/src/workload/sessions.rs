@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Dialect, SqlSession};
-use rumba_sysbench::OptionSet;
+use crate::cli::OptionSet;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Dialect, SqlSession};
 
 use crate::host::{DRIVERS, DriverInfo, Host, Level, Remedy};
 use crate::remedy::Ignored;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rumba_core::setting::{SettingError, Settings, Value};
-use rumba_core::workload::Test;
+use rumba_engine_api::setting::{SettingError, Settings, Value};
+use rumba_engine_api::workload::Test;
 
 use super::validated_script::{is_bundled, script_of, suite_of};
 
@@ -75,7 +75,7 @@ fn named(settings: &Settings, script: &str, name: &str) -> Result<Test, SettingE
         let short = Path::new(name).file_stem().map_or(name.into(), |stem| stem.to_string_lossy());
         return Ok(test(settings, &short, name, ""));
     }
-    let remedy = match rumba_core::nearest(name, known.iter().map(String::as_str)) {
+    let remedy = match rumba_engine_api::nearest(name, known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "classic, micro, all, or names of their tests, of bundled scripts or of files".to_owned(),
     };

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rumba_core::setting::{SettingError, Settings};
-use rumba_sysbench::command_line::{self, CommandLine, Unknown};
-use rumba_sysbench::options::{OptionInfo, Source};
-use rumba_sysbench::{OptionSet, Refusal, Settings as General, version};
+use crate::cli::command_line::{self, CommandLine, Unknown};
+use crate::cli::options::{OptionInfo, Source};
+use crate::cli::{OptionSet, Refusal, Settings as General, version};
+use rumba_engine_api::setting::{SettingError, Settings};
 use sha2::{Digest as _, Sha256};
 
 use super::named::{self, Word};
@@ -242,7 +242,7 @@ pub(super) fn is_bundled(script: &str) -> bool {
 
 pub(super) fn no_script(script: &str) -> SettingError {
     let names = SCRIPTS.iter().map(|(name, _)| *name).filter(|name| *name != "oltp_common");
-    let remedy = match rumba_core::nearest(script, names.clone()) {
+    let remedy = match rumba_engine_api::nearest(script, names.clone()) {
         Some(name) => format!("did you mean `{name}`?"),
         None => format!("the path of a file, or one of {}", names.collect::<Vec<_>>().join(", ")),
     };
@@ -317,7 +317,7 @@ fn text_of(script: &str, required: &[PathBuf]) -> Option<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use rumba_core::setting::{Kind, Value};
+    use rumba_engine_api::setting::{Kind, Value};
 
     fn asked(given: &[(&str, &str)]) -> Result<ValidatedScript, SettingError> {
         let value = |(name, value): &(&str, &str)| ((*name).to_owned(), Value::Text((*value).to_owned()));

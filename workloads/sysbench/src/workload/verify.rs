@@ -1,9 +1,9 @@
 //! Conditions that the bundled scripts' tables must meet after their events.
 
-use rumba_core::check::Check;
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Dialect, SqlSession};
-use rumba_core::worker::block_on;
+use rumba_engine_api::check::Check;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Dialect, SqlSession};
+use rumba_engine_api::worker::block_on;
 
 use super::validated_script::Tables;
 

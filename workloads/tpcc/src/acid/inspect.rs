@@ -1,7 +1,7 @@
 //! Statements in addition to the five transactions, with which tests inspect rows and interfere.
 
-use rumba_core::error::EngineError;
-use rumba_core::value::DateTime;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::value::DateTime;
 
 use crate::content::Row;
 use crate::entry::Payment;

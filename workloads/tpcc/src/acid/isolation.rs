@@ -7,9 +7,9 @@
 
 use std::sync::atomic::AtomicU32;
 
-use rumba_core::acid::{Outcome, Promise};
-use rumba_core::error::EngineError;
-use rumba_core::worker::block_on;
+use rumba_engine_api::acid::{Outcome, Promise};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::block_on;
 
 use super::meeting::{How, Met, Stand, meet, until_it_ends};
 use super::traces::Traces;

@@ -2,14 +2,14 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use rumba_core::acid::{Acid, Found, Journal, Journaled, Promise, Sessions};
-use rumba_core::check::Check;
-use rumba_core::engine::Session;
-use rumba_core::error::EngineError;
-use rumba_core::kv::KvSession;
-use rumba_core::sql::SqlSession;
-use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::Bound;
+use rumba_engine_api::acid::{Acid, Found, Journal, Journaled, Promise, Sessions};
+use rumba_engine_api::check::Check;
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::KvSession;
+use rumba_engine_api::sql::SqlSession;
+use rumba_engine_api::worker::{Client, ClientAddress};
+use rumba_engine_api::workload::Bound;
 
 use super::{Lab, isolation, recovered};
 use crate::actor::Actor;

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use super::Lab;
 use crate::actor::Actor;

@@ -14,7 +14,7 @@ pub use inspect::{Inspect, Line, Order};
 use isolation::isolation;
 use recovered::recovered;
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use crate::actor::Actor;
 use crate::store::Store;

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use rumba_core::acid::{Found, Journaled};
-use rumba_core::check::{Check, keep_example};
-use rumba_core::error::EngineError;
+use rumba_engine_api::acid::{Found, Journaled};
+use rumba_engine_api::check::{Check, keep_example};
+use rumba_engine_api::error::EngineError;
 
 use super::Inspect;
 use crate::data_set::DataSet;

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
-use rumba_core::acid::{Entry, Journal, Journaled, Note, Outcome, Promise};
-use rumba_core::engine::Session;
-use rumba_core::error::EngineError;
-use rumba_core::kv::{KvSession, Scan, SpaceId};
-use rumba_core::setting::{Settings, Value};
-use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace, block_on};
-use rumba_core::workload::Bound;
+use rumba_engine_api::acid::{Entry, Journal, Journaled, Note, Outcome, Promise};
+use rumba_engine_api::engine::Session;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{KvSession, Scan, SpaceId};
+use rumba_engine_api::setting::{Settings, Value};
+use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Pace, block_on};
+use rumba_engine_api::workload::Bound;
 
 use crate::bound::TpcCBound;
 use crate::tables::Table;
@@ -276,7 +276,7 @@ fn what_was_acknowledged_is_found_and_what_is_gone_is_missed() {
     let mut less = journaled;
     let last = less.acknowledged.iter().rposition(|(kind, _)| *kind == 1).unwrap();
     less.acknowledged.remove(last);
-    let wrong = |found: &rumba_core::acid::Found| found.checks.iter().filter(|check| check.wrong > 0).count();
+    let wrong = |found: &rumba_engine_api::acid::Found| found.checks.iter().filter(|check| check.wrong > 0).count();
     assert_eq!(wrong(&look(&less)), 1, "a payment that nobody was told of");
     less.take(0, Note::Begun(1, Entry::default()));
     assert_eq!(wrong(&look(&less)), 0, "one that was in doubt");

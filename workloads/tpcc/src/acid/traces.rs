@@ -1,7 +1,7 @@
 //! The traces of a new order: its rows, the number that it took, and the stock that it took. A rolled-back order must
 //! leave none (2.4.2.3).
 
-use rumba_core::error::EngineError;
+use rumba_engine_api::error::EngineError;
 
 use super::{Inspect, Order};
 use crate::draw::NewOrder;

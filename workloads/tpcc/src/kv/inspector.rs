@@ -1,8 +1,8 @@
 //! Reads and changes of rows in addition to the five transactions, over keys and values.
 
-use rumba_core::error::EngineError;
-use rumba_core::kv::{KvSession, Scan};
-use rumba_core::value::DateTime;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{KvSession, Scan};
+use rumba_engine_api::value::DateTime;
 
 use super::row::{layout, packed};
 use super::{NOTHING, key2, key3, key4, part};

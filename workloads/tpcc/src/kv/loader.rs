@@ -1,9 +1,9 @@
 //! The load over keys and values: rows with the entries of their indexes.
 
-use rumba_core::error::EngineError;
-use rumba_core::kv::{Batch, KvSession};
-use rumba_core::sql::{Dialect, Param};
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{Batch, KvSession};
+use rumba_engine_api::sql::{Dialect, Param};
+use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::CountedKv;
 
 use super::row::layout;

@@ -17,7 +17,7 @@ pub use store::KvStore;
 
 use std::borrow::Cow;
 
-use rumba_core::kv::{KeySpace, SpaceId};
+use rumba_engine_api::kv::{KeySpace, SpaceId};
 
 use crate::data_set::DataSet;
 use crate::tables::Table;

@@ -1,7 +1,7 @@
 //! The rows of keys and values, for verification.
 
-use rumba_core::error::EngineError;
-use rumba_core::kv::{KvSession, Scan, SpaceId};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{KvSession, Scan, SpaceId};
 
 use super::row::layout;
 use super::{BY_CUSTOMER, BY_NAME, part};

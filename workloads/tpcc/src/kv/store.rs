@@ -1,9 +1,9 @@
 //! The transactions over keys and values.
 
-use rumba_core::error::EngineError;
-use rumba_core::kv::{KvSession, Scan};
-use rumba_core::sql::Param;
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::kv::{KvSession, Scan};
+use rumba_engine_api::sql::Param;
+use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::CountedKv;
 
 use super::row::{layout, packed};

@@ -4,9 +4,9 @@
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
-use rumba_core::error::ErrorCode;
-use rumba_core::sql::{Answer, SqlSession, Statement, Visit};
-use rumba_core::worker::block_on;
+use rumba_engine_api::error::ErrorCode;
+use rumba_engine_api::sql::{Answer, SqlSession, Statement, Visit};
+use rumba_engine_api::worker::block_on;
 
 use super::*;
 use crate::settings::Style;

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Display, Formatter};
 
-use rumba_core::check::Check;
-use rumba_core::error::EngineError;
+use rumba_engine_api::check::Check;
+use rumba_engine_api::error::EngineError;
 
 use super::stock::Stock;
 use super::{Entries, Found, Rows, Wrong, name};

@@ -6,8 +6,8 @@
 mod book;
 mod stock;
 
-use rumba_core::check::{Check, EXAMPLES, keep_example};
-use rumba_core::error::EngineError;
+use rumba_engine_api::check::{Check, EXAMPLES, keep_example};
+use rumba_engine_api::error::EngineError;
 
 use book::Book;
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-use rumba_core::check::Check;
+use rumba_engine_api::check::Check;
 
 use super::Wrong;
 

@@ -2,8 +2,8 @@
 //! of stock, all lines, or a delivery's work in ten districts. The work on rows is the same except for rolled-back
 //! orders; the round trips are a third.
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Dialect, Param};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Dialect, Param};
 
 use super::bought::Bought;
 use super::store::SqlStore;

@@ -1,8 +1,8 @@
 //! The purchase of an order: its items and its rows of stock, each read at once, and its lines, which are written at
 //! once.
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Dialect, Param, Row};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Dialect, Param, Row};
 
 use super::money;
 use super::store::int;

@@ -4,8 +4,8 @@
 //! A new order waits three times instead of nineteen: for the order's number, for items and stock, and for its writes
 //! with the commit.
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Param, Row, Visit};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Param, Row, Visit};
 use rumba_workload_kit::Part;
 
 use super::batched::Several;

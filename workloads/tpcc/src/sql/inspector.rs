@@ -1,8 +1,8 @@
 //! Reads and changes of rows in addition to the five transactions, in plain SQL text.
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Dialect, SqlSession};
-use rumba_core::value::{DateTime, SqlTime};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Dialect, SqlSession};
+use rumba_engine_api::value::{DateTime, SqlTime};
 
 use super::row_reader::SqlRowReader;
 use super::text::columns;

@@ -23,9 +23,9 @@ pub use prepared::Texts;
 pub use row_reader::SqlRowReader;
 pub use store::SqlStore;
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Dialect, Row};
-use rumba_core::value::SqlValue;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Dialect, Row};
+use rumba_engine_api::value::SqlValue;
 
 /// A column's amount, in cents.
 ///
@@ -84,7 +84,7 @@ fn balance_and_credit(dialect: Dialect, row: &dyn Row) -> Result<(i64, bool), En
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::value::Decimal;
+    use rumba_engine_api::value::Decimal;
 
     use super::*;
 

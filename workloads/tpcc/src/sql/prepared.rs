@@ -5,8 +5,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Dialect, SqlSession, Statement};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Dialect, SqlSession, Statement};
 
 use super::batched::Several;
 use super::text::{Sql, stock_of};

@@ -1,8 +1,8 @@
 //! The rows of SQL's tables, for the proof.
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Dialect, Row, SqlSession, Visit};
-use rumba_core::worker::block_on;
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Dialect, Row, SqlSession, Visit};
+use rumba_engine_api::worker::block_on;
 
 use super::{money, rate};
 use crate::data_set::DataSet;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use rumba_core::error::{EngineError, SqlState};
-use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
-use rumba_core::worker::StatementCounts;
+use rumba_engine_api::error::{EngineError, SqlState};
+use rumba_engine_api::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
+use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::{Part, Together, Transactions};
 
 use super::batched::Several;

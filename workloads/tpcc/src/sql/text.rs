@@ -1,6 +1,6 @@
 //! The tables and statements of TPC-C in each dialect.
 
-use rumba_core::sql::Dialect;
+use rumba_engine_api::sql::Dialect;
 
 use crate::data_set::DataSet;
 use crate::tables::{Table, Type};

@@ -1,7 +1,7 @@
 //! The orders that a delivery takes, the oldest of each district, and the updates that it makes to all at once.
 
-use rumba_core::error::EngineError;
-use rumba_core::sql::{Dialect, Param, Row};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::sql::{Dialect, Param, Row};
 
 use super::money;
 use super::store::int;

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use rand::SeedableRng;
-use rumba_core::setting::Value;
+use rumba_engine_api::setting::Value;
 
 use super::*;
 use crate::zipf::zeta;

@@ -1,7 +1,7 @@
 //! The remaining time is estimated from known durations, and is a lower bound if one is unknown.
 
-use rumba_core::record::{Interval, PhaseRecord, RunPlan};
-use rumba_testkit::records::{self, trial_plan};
+use rumba_results::record::{Interval, PhaseRecord, RunPlan};
+use rumba_results::samples::{self, trial_plan};
 
 use super::*;
 
@@ -23,12 +23,12 @@ fn done(plan: &TrialPlan, load_s: f64) -> Record {
     let after = [(PhaseKind::Drain, 3.0), (PhaseKind::Verify, 4.0)];
     let loops = [(PhaseKind::Loop(1), 10.0), (PhaseKind::Loop(2), 10.0), (PhaseKind::Loops, 20.0)];
     let phases = phases.into_iter().chain(loops).chain(after);
-    let took = |(phase, seconds)| PhaseRecord { ops: 1, ..records::phase(phase, seconds) };
-    records::record(plan.clone(), phases.map(took).collect())
+    let took = |(phase, seconds)| PhaseRecord { ops: 1, ..samples::phase(phase, seconds) };
+    samples::record(plan.clone(), phases.map(took).collect())
 }
 
 fn interval(phase: PhaseKind, ops: u64) -> Event {
-    Event::Interval(Box::new(Interval { ops, ..records::interval(phase, 0.0) }))
+    Event::Interval(Box::new(Interval { ops, ..samples::interval(phase, 0.0) }))
 }
 
 fn started(phase: PhaseKind, seconds: Option<f64>, rows: Option<u64>) -> Event {

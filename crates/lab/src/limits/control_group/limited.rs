@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use rumba_core::metric::Metric;
+use rumba_results::metric::Metric;
 
 use super::owned::ControlGroup;
 use super::tree::{self, Version};

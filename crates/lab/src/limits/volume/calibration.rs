@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rumba_core::limits::CalibrationPoint;
+use rumba_engine_api::limits::CalibrationPoint;
 
 use super::aligned::AlignedBuffer;
 

@@ -5,8 +5,8 @@ use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use rumba_core::limits::{Backing, StorageLimit};
-use rumba_core::units::show_bytes;
+use rumba_engine_api::limits::{Backing, StorageLimit};
+use rumba_engine_api::units::show_bytes;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::mount::{MountFlags, mount};
 

@@ -11,7 +11,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rumba_core::limits::StorageLimit;
+use rumba_engine_api::limits::StorageLimit;
 
 use super::loop_device::LoopDevice;
 use super::throttle::Throttle;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use rumba_core::limits::StorageLimit;
+use rumba_engine_api::limits::StorageLimit;
 
 use super::loop_device::LoopDevice;
 use super::place::THROTTLES;

@@ -1,8 +1,8 @@
 //! Guards a user who compares a base with another engine: the same work on both, a counterpart for every engine, and an
 //! experiment that can be run again.
 
-use rumba_core::pair::Pair;
-use rumba_core::record::TrialPart;
+use rumba_results::pair::Pair;
+use rumba_results::record::TrialPart;
 
 use super::*;
 use crate::plan;

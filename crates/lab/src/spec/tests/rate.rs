@@ -1,6 +1,6 @@
 //! `rate` in its forms, and related keys.
 
-use rumba_core::arrivals::{Arrivals, RateShape};
+use rumba_results::arrivals::{Arrivals, RateShape};
 
 use super::{GOOD, with};
 

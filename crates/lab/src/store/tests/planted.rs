@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use rumba_core::engine_samples::{Column, EngineTimeSeries, Of};
+use rumba_results::engine_samples::{Column, EngineTimeSeries, Of};
 
 use super::super::read::{add_look, read_experiment};
 use super::*;

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::engine::Gauge;
-use rumba_core::engine_samples::EngineSample;
-use rumba_core::metric::Metric;
-use rumba_core::record::PhaseKind;
-use rumba_core::results::Results;
+use rumba_engine_api::engine::Gauge;
+use rumba_results::engine_samples::EngineSample;
+use rumba_results::metric::Metric;
+use rumba_results::record::PhaseKind;
+use rumba_results::results::Results;
 
 use super::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, SERVER_BTREE, SERVER_LSM, Shape, results};
 

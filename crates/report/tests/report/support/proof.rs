@@ -1,10 +1,10 @@
 //! Synthetic results of tests of transaction guarantees: one engine, killed under each durability.
 #![allow(dead_code)]
 
-use rumba_core::acid::{Outcome, Promise, Recovery};
-use rumba_core::engine::Durability;
-use rumba_core::record::{PhaseKind, PhaseRecord, Record};
-use rumba_core::results::Results;
+use rumba_engine_api::acid::{Outcome, Promise, Recovery};
+use rumba_engine_api::engine::Durability;
+use rumba_results::record::{PhaseKind, PhaseRecord, Record};
+use rumba_results::results::Results;
 
 use super::synthetic::{LSM, Plan, Shape, results};
 

@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rumba_core::check::Check;
-use rumba_core::claim::Claim;
-use rumba_core::comparison::Comparison;
-use rumba_core::engine::{Durability, EngineConfig, EngineFacts, Family, Form, Gauge};
-use rumba_core::engine_samples::EngineTimeSeries;
-use rumba_core::metric::{Metric, Metrics, without_logs};
-use rumba_core::record::{
+use rumba_engine_api::check::Check;
+use rumba_engine_api::engine::{Durability, EngineConfig, EngineFacts, Family, Form, Gauge};
+use rumba_engine_api::setting::{Settings, Value};
+use rumba_engine_api::workload::Short;
+use rumba_results::claim::Claim;
+use rumba_results::comparison::Comparison;
+use rumba_results::engine_samples::EngineTimeSeries;
+use rumba_results::metric::{Metric, Metrics, without_logs};
+use rumba_results::record::{
     Interval, OpStats, Percentiles, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPlan,
 };
-use rumba_core::results::{Results, Trial};
-use rumba_core::setting::{Settings, Value};
-use rumba_core::warning::Warning;
-use rumba_core::workload::Short;
-use rumba_testkit::records;
+use rumba_results::results::{Results, Trial};
+use rumba_results::samples;
+use rumba_results::warning::Warning;
 
 /// The properties of a synthetic engine.
 #[derive(Clone, Copy, Debug)]
@@ -298,9 +298,9 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
             warmup_s: 30.0,
             loops: plan.loops,
             loop_s: plan.loop_s as f64,
-            ..records::run_plan()
+            ..samples::run_plan()
         },
-        ..records::trial_plan()
+        ..samples::trial_plan()
     };
     Record {
         status: Status::Done,

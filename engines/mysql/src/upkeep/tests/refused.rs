@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rumba_core::error::{EngineError, SqlState};
+use rumba_engine_api::error::{EngineError, SqlState};
 use rumba_protocol_mysql::{Rows, WireError};
 
 use crate::counters::{Ask, Kind, Server};

@@ -1,0 +1,101 @@
+//! Shared code of this crate's tests.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use crate::cli::OptionSet;
+use crate::cli::options::{BuiltIn, Source};
+use crate::cli::settings::{FileSettings, Settings};
+use crate::counters::Counters;
+use crate::random::{Random, Shapes};
+use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::{Op, OpKind, Pace, block_on};
+use rumba_testkit::allocations::Counting;
+
+use crate::built_in_tests::built_in::{BuiltInTest, Purpose, Started};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Options as given, for a test and in general.
+pub(crate) struct Given {
+    pub(crate) options: OptionSet,
+    pub(crate) settings: Settings,
+}
+
+impl Given {
+    /// Names that neither has are skipped, so that several tests can get the same options.
+    pub(crate) fn of(test: &str, given: &[(&str, &str)]) -> Self {
+        let mut options = OptionSet::general();
+        for info in BuiltIn::find(test).unwrap().options {
+            options.declare(info.clone()).unwrap();
+        }
+        for (name, value) in given {
+            if options.info(name).is_some() {
+                options.set(name, Some(*value), Source::CommandLine).unwrap();
+            }
+        }
+        let (settings, _) = Settings::read(&mut options).unwrap();
+        Self { options, settings }
+    }
+}
+
+/// A test that is run.
+pub(crate) fn test(name: &str, given: &[(&str, &str)]) -> BuiltInTest {
+    let Given { options, settings } = Given::of(name, given);
+    BuiltInTest::of(name, Purpose::Run, &options, &settings).unwrap()
+}
+
+/// Settings of `fileio`.
+pub(crate) fn files(given: &[(&str, &str)]) -> FileSettings {
+    FileSettings::read(&Given::of("fileio", given).options, false).unwrap()
+}
+
+/// Some random numbers, always the same.
+pub(crate) fn random() -> Random {
+    Random::new(1, 0, Shapes::default())
+}
+
+/// Lets this many events begin.
+struct AtMost(u64);
+
+impl Pace for AtMost {
+    fn poll_turn(&mut self, _context: &mut Context<'_>) -> Poll<bool> {
+        let is_left = self.0 > 0;
+        self.0 = self.0.saturating_sub(1);
+        Poll::Ready(is_left)
+    }
+
+    fn start(&mut self, _kind: OpKind) {}
+
+    fn done(&mut self, _kind: OpKind, _op: Op) -> u64 {
+        1
+    }
+}
+
+/// Runs clients on separate threads, each for at most this many events; returns their counters.
+pub(crate) fn run(started: &Started, clients: u32, events: u64) -> Result<Vec<Arc<Counters>>, EngineError> {
+    std::thread::scope(|scope| {
+        let client = |number| {
+            scope.spawn(move || {
+                let counters = Arc::<Counters>::default();
+                let mut client = started.client(number, counters.clone(), 7)?;
+                block_on(client.run(&mut AtMost(events)))?;
+                Ok(counters)
+            })
+        };
+        let running: Vec<_> = (0..clients).map(client).collect();
+        running.into_iter().map(|client| client.join().unwrap()).collect()
+    })
+}
+
+/// The number of allocations of one client in this many events, on this thread.
+pub(crate) fn allocations(started: &Started, events: u64) -> u64 {
+    let mut client = started.client(0, Arc::default(), 7).unwrap();
+    rumba_testkit::allocations::during(|| block_on(client.run(&mut AtMost(events))).unwrap())
+}
+
+/// How many events each ran.
+pub(crate) fn events(clients: &[Arc<Counters>]) -> Vec<u64> {
+    clients.iter().map(|client| client.times().events).collect()
+}

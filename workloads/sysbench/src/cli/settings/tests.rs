@@ -1,0 +1,186 @@
+use super::*;
+use crate::cli::command_line;
+use crate::cli::command_line::Unknown;
+
+fn read(arguments: &str) -> Result<(Settings, Vec<String>), Refusal> {
+    let argv = std::iter::once("sysbench").chain(arguments.split_whitespace()).map(str::to_owned);
+    let line = command_line::parse(argv).unwrap();
+    let mut options = OptionSet::general();
+    let mut no_file = |_: &str| -> std::io::Result<String> { unreachable!("no file is named") };
+    let applied = line.apply(&mut options, &mut no_file);
+    applied.unresolved.resolve(&mut options, Unknown::Refuse, &mut no_file, &mut |_| Ok(true)).unwrap();
+    Settings::read(&mut options)
+}
+
+fn settings(arguments: &str) -> Settings {
+    read(arguments).unwrap().0
+}
+
+fn refusal(arguments: &str) -> String {
+    read(arguments).unwrap_err().to_string()
+}
+
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[test]
+fn what_is_not_asked_for_is_as_sysbench_has_it() {
+    let (settings, warnings) = read("").unwrap();
+    let random = RandomSettings {
+        distribution: Distribution::Uniform,
+        seed: None,
+        special_iterations: 12,
+        special_percent: 1,
+        special_results_percent: 75,
+        pareto_h: 0.2,
+        zipfian_exponent: 0.8,
+    };
+    let expected = Settings {
+        threads: 1,
+        events: None,
+        time: Some(s(10)),
+        warmup: s(0),
+        forced_shutdown: None,
+        thread_stack_bytes: 65_536,
+        thread_init_timeout: s(30),
+        rate_per_s: None,
+        report_interval: None,
+        checkpoints: vec![],
+        debug: false,
+        validate: false,
+        random,
+        verbosity: Rank::Notice,
+        percentiles: vec![95.0],
+        histogram: false,
+        latency_max_ms: 100_000.0,
+        luajit_command: None,
+        layout: Layout::V1_1,
+        report_json: None,
+        client_driver: ClientDriver::Auto,
+    };
+    assert_eq!(settings, expected);
+    assert_eq!(warnings, Vec::<String>::new());
+}
+
+#[test]
+fn what_is_asked_for() {
+    let asked = settings(
+        "--threads=8 --events=100 --time=60 --warmup_time=5 --rate=40 --report-interval=1 --report-checkpoints=20,10 \
+         --debug --validate --percentile=50,99.9 --histogram --latency-max=600 --report-json=out.json \
+         --report-layout=1.0 --client-driver=loops --rand-type=special --rand-seed=7 --luajit-cmd=off",
+    );
+    assert_eq!((asked.threads, asked.events, asked.time), (8, Some(100), Some(s(60))));
+    assert_eq!((asked.warmup, asked.rate_per_s, asked.report_interval), (s(5), Some(40), Some(s(1))));
+    assert_eq!(asked.checkpoints, [s(10), s(20)]);
+    assert_eq!((asked.debug, asked.validate, asked.verbosity), (true, true, Rank::Debug));
+    assert_eq!((asked.percentiles.as_slice(), asked.histogram), ([50.0, 99.9].as_slice(), true));
+    assert_eq!((asked.latency_max_ms, asked.layout), (600_000.0, Layout::V1_0));
+    assert_eq!(asked.report_json, Some(PathBuf::from("out.json")));
+    assert_eq!(asked.client_driver, ClientDriver::Loops);
+    assert_eq!((asked.random.distribution, asked.random.seed), (Distribution::Special, Some(7)));
+    assert_eq!(asked.luajit_command.as_deref(), Some("off"));
+}
+
+/// The output of 1.0.20; the first and warmup-time are from opt_warmup_time.t, with an empty line after.
+#[test]
+fn values_that_cannot_be_are_refused_in_sysbenchs_words() {
+    for (arguments, words) in [
+        ("--threads=0", "FATAL: Invalid value for --threads: 0.\n"),
+        ("--threads=", "FATAL: Invalid value for --threads: 0.\n"),
+        ("--threads=-1", "FATAL: Invalid value for --threads: -1.\n"),
+        ("--threads=abc", "Invalid value for the 'threads' option: 'abc'"),
+        ("--report-interval=2x", "Invalid value for the 'report_interval' option: '2x'"),
+        ("--warmup-time=-1", "FATAL: Invalid value for --warmup-time: -1.\n"),
+        ("--forced-shutdown=x", "FATAL: Invalid value for --forced-shutdown: 'x'"),
+        ("--thread-stack-size=0", "FATAL: Invalid value for thread-stack-size: 0.\n"),
+        ("--rand-type=foo", "FATAL: Invalid random numbers distribution: foo."),
+        ("--rand-zipfian-exp=-1", "FATAL: --rand-zipfian-exp must be >= 0"),
+        ("--report-checkpoints=1,x", "FATAL: Invalid value for --report-checkpoints: 'x'"),
+        ("--verbosity=7", "Invalid value for verbosity: 7"),
+        ("--verbosity=-1", "Invalid value for verbosity: 255"),
+        ("--percentile=101", "FATAL: Invalid value for --percentile: 101"),
+        ("--percentile=-1", "FATAL: Invalid value for --percentile: -1"),
+        ("--percentile=95,0", "FATAL: Invalid value for --percentile: 0"),
+        ("--percentile=x", "Invalid value for the 'percentile' option: 'x'"),
+        ("--percentile=0 --histogram", "FATAL: --histogram cannot be used with --percentile=0"),
+        ("--latency-max=10", "FATAL: Invalid value for --latency-max: 10; it is 100 or more"),
+        ("--report-layout=2", "FATAL: Invalid value for --report-layout: '2'; it is 1.1 or 1.0"),
+        ("--client-driver=x", "FATAL: Invalid value for --client-driver: 'x'; it is auto, threads or loops"),
+        ("--time=-1", "FATAL: Invalid value for --time: -1."),
+    ] {
+        assert_eq!(refusal(arguments), words, "{arguments}");
+    }
+}
+
+#[test]
+fn too_many_checkpoints() {
+    let all = vec!["1"; 257].join(",");
+    assert_eq!(
+        refusal(&format!("--report-checkpoints={all}")),
+        "FATAL: Too many checkpoints in --report-checkpoints (up to 256 can be defined)"
+    );
+    let most = vec!["1"; 256].join(",");
+    assert_eq!(settings(&format!("--report-checkpoints={most}")).checkpoints.len(), 256);
+}
+
+#[test]
+fn names_of_1_0_count_and_are_warned_of() {
+    let argv = "--num-threads=4 --threads=2 --max-time=30 --max-requests=7 --tx-rate=9";
+    let (settings, warnings) = read(argv).unwrap();
+    assert_eq!((settings.threads, settings.time), (4, Some(s(30))));
+    assert_eq!((settings.events, settings.rate_per_s), (Some(7), Some(9)));
+    assert_eq!(
+        warnings,
+        [
+            "--num-threads is deprecated, use --threads instead",
+            "--max-requests is deprecated, use --events instead",
+            "--max-time is deprecated, use --time instead",
+            "--tx-rate is deprecated, use --rate instead",
+        ]
+    );
+    // Values without effect cause no warning.
+    let (settings, warnings) = read("--num-threads=1 --threads=2 --max-time=0 --max-requests=0").unwrap();
+    assert_eq!((settings.threads, settings.time), (2, Some(s(10))));
+    assert_eq!(warnings, Vec::<String>::new());
+}
+
+/// A script that is not loaded yet may know them.
+#[test]
+fn unknown_config_file_lines_get_their_own_warning() {
+    let mut options = OptionSet::general();
+    let entry = crate::cli::options::ConfigEntry { name: "thraeds".to_owned(), values: vec!["8".to_owned()], line: 2 };
+    options.take_config("x.cnf", vec![entry]);
+    let words = "Global option 'thraeds' will not be exported, because the type is unknown: line 2 of x.cnf; did you \
+                 mean threads?";
+    assert_eq!(Settings::read(&mut options).unwrap().1, Vec::<String>::new());
+    assert_eq!(options.unclaimed_words(), [words]);
+}
+
+#[test]
+fn a_test_without_limits_is_warned_of() {
+    let (settings, warnings) = read("--time=0").unwrap();
+    assert_eq!((settings.time, settings.events), (None, None));
+    assert_eq!(warnings, ["Both event and time limits are disabled, running an endless test"]);
+    assert_eq!(read("--time=0 --events=1").unwrap().1, Vec::<String>::new());
+}
+
+#[test]
+fn what_is_ended_by_force() {
+    let forced = |arguments: &str| settings(arguments).forced_shutdown;
+    assert_eq!(forced("--time=100 --forced-shutdown"), Some(s(5)));
+    assert_eq!(forced("--time=100 --forced-shutdown=7"), Some(s(7)));
+    assert_eq!(forced("--time=100 --forced-shutdown=10%"), Some(s(10)));
+    // The limit has the warm-up in it.
+    assert_eq!(forced("--time=100 --warmup-time=100 --forced-shutdown=10%"), Some(s(20)));
+    assert_eq!(forced("--time=100 --forced-shutdown=OFF"), None);
+    // Without a time limit there is no forced shutdown, and sysbench does not check the value.
+    assert_eq!(forced("--time=0 --events=1 --forced-shutdown=x"), None);
+}
+
+#[test]
+fn percentiles_can_be_none() {
+    assert_eq!(settings("--percentile=0").percentiles, Vec::<f64>::new());
+    assert_eq!(settings("--percentile=").percentiles, Vec::<f64>::new());
+    assert_eq!(settings("--percentile=99").percentiles, [99.0]);
+}
